@@ -20,7 +20,7 @@ import (
 // called again.
 func (p *Pipeline) Forget(ctx context.Context, part ledger.Part, generation int64) error {
 	defer p.Doubt()
-	if err := p.doubts.forget(part, generation); err != nil {
+	if err := p.forgetHeld(part, generation); err != nil {
 		return err
 	}
 	return p.record.Forget(ctx, part, generation)

@@ -248,15 +248,18 @@ func (p *Pipeline) Settle(h *ledger.Held, keep bool) error {
 
 // fates reports the fates of turns after their answers.
 type fates struct {
-	report atomic.Pointer[func(client string, f graphiti.Fate)] // nil before OnFate
+	was    graphiti.FateName                                                           // their fate before
+	report atomic.Pointer[func(client string, was graphiti.FateName, f graphiti.Fate)] // nil before OnFate
 }
 
-// OnFate sets the function that is called with a turn's client and fate.
-func (s *fates) OnFate(report func(client string, f graphiti.Fate)) { s.report.Store(&report) }
+// OnFate sets the function that is called with a turn's client, former and new fate.
+func (s *fates) OnFate(report func(client string, was graphiti.FateName, f graphiti.Fate)) {
+	s.report.Store(&report)
+}
 
 func (s *fates) settled(t *ledger.Turn, name graphiti.FateName, reason string) {
 	if f := s.report.Load(); f != nil {
-		(*f)(t.Client, graphiti.Fate{Name: name, Reason: reason})
+		(*f)(t.Client, s.was, graphiti.Fate{Name: name, Reason: reason})
 	}
 }
 
@@ -427,18 +430,15 @@ func (p *Pipeline) recordHeld(key string) error {
 	return p.doubts.disk.Unhold(key)
 }
 
-// forget deletes the held turns of a part that are older than a generation.
-func (d *doubts) forget(part ledger.Part, generation int64) error {
-	var keys []string
-	err := d.disk.EachHeld("", func(h *ledger.Held) error {
-		if part.Message == "" && part.Means(&h.Turn) && h.Turn.Generation < generation {
-			keys = append(keys, h.Key)
-		}
+// forgetHeld deletes the held turns of a part that are older than a generation.
+func (p *Pipeline) forgetHeld(part ledger.Part, generation int64) error {
+	if part.Message != "" {
 		return nil
-	})
-	for _, key := range keys {
-		if err == nil {
-			err = d.disk.Unhold(key)
+	}
+	held, err := p.Held(part)
+	for i := range held {
+		if err == nil && held[i].Turn.Generation < generation {
+			err = p.Settle(&held[i], false)
 		}
 	}
 	return err

@@ -84,6 +84,7 @@ func pendingKey(t *ledger.Turn) string {
 // the duration after.
 func NewPending[R any](after time.Duration, keep func(context.Context, ledger.Turn) error, log *slog.Logger) *PendingTurns[R] {
 	d := &PendingTurns[R]{
+		fates: fates{was: graphiti.FateOpen},
 		after: after, keep: keep, log: log,
 		full: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 		refer: make(map[dialect.Fingerprint]*openTurn[R]),

@@ -183,7 +183,7 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 	}
 	o.Events = o.withDefaults()
 	p := &Pipeline{
-		settings: &settings{}, onKept: o.OnKept, log: o.Log, secrets: redactor, recent: newRecent(), waiting: newWaiting(), doubts: newDoubts(),
+		settings: &settings{}, onKept: o.OnKept, log: o.Log, secrets: redactor, recent: newRecent(), waiting: newWaiting(), doubts: newDoubts(), fates: fates{was: graphiti.FateHeld},
 		life: life{stop: make(chan struct{})},
 	}
 	p.now.Store(&o.Bounds)

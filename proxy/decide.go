@@ -59,7 +59,8 @@ type decision struct {
 	caller caller
 	placed
 	planned
-	why string // the reason for no memory, for people; may be empty
+	why    string // the reason for no memory, for people; may be empty
+	opened bool   // its new message is open
 }
 
 // moment is the time of a request's arrival.

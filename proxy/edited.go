@@ -124,7 +124,7 @@ func (s *decider) editedAway(c *dialect.Conversation, chain []dialect.Fingerprin
 // endTurns ends stored turns that this turn replaces, or that were requests about it.
 func (p *pendingTurn) endTurns(turns []sentTurn, reason string) {
 	for _, t := range turns {
-		p.s.observer.Message(p.turn.Client, graphiti.Fate{Name: graphiti.FateAbout, Reason: reason})
+		p.s.observer.Message(p.turn.Client, graphiti.FateStored, graphiti.Fate{Name: graphiti.FateAbout, Reason: reason})
 		if err := p.memory.Edits.EndTurn(context.Background(), p.who, t.turn, t.targets, p.turn.Generation); err != nil {
 			p.s.log.Warn("end replaced turn failed", "error", err)
 		}

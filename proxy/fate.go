@@ -3,10 +3,13 @@ package proxy
 import (
 	"slices"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
 // fate decides the fate of a request's newest message, as far as the request shows it: open, if
@@ -120,21 +123,46 @@ func (p *pendingTurn) settle(f graphiti.Fate) {
 	}
 	p.fate = f
 	p.seen.Settled(f)
-	p.s.observer.Message(p.turn.Client, f)
-	isLost := f.Name == graphiti.FateLost
-	if isLost {
+	p.s.observer.Message(p.turn.Client, graphiti.FateOpen, f)
+	if f.Name == graphiti.FateLost {
 		p.memory.Figures.Lost(p.who, f.Reason)
 	}
-	if isLost || len(p.s.lostIn(p.at.base, p.who.Session)) > 0 {
-		p.s.memo.Update(lostKey(p.at.base, p.who.Session), func(was any) (any, int) {
-			turns, _ := was.([]string)
-			turns = slices.DeleteFunc(slices.Clone(turns), func(id string) bool { return id == p.turn.ID })
-			if isLost {
-				turns = append(turns, p.turn.ID)
-			}
-			return turns, 64 * len(turns)
-		})
+	p.s.noteLost(sessionOf{p.at.base, p.who.Session}, p.turn.ID, f.Name == graphiti.FateLost)
+}
+
+// noteLost notes whether the message of a turn is lost, and returns FateLost if it was. The client
+// may send a lost message again, or show it in a history.
+func (s *decider) noteLost(of sessionOf, turn string, isLost bool) (was graphiti.FateName) {
+	if wasLost := slices.Contains(s.lostIn(of.base, of.session), turn); wasLost {
+		was = graphiti.FateLost
+	} else if !isLost {
+		return was
 	}
+	s.memo.Update(lostKey(of.base, of.session), func(was any) (any, int) {
+		turns, _ := was.([]string)
+		turns = slices.DeleteFunc(slices.Clone(turns), func(id string) bool { return id == turn })
+		if isLost {
+			turns = append(turns, turn)
+		}
+		return turns, 64 * len(turns)
+	})
+	return was
+}
+
+// unanswered settles the message of a request without an answer: it is lost, until the client sends
+// it again. status is 0 after a panic.
+func (s *Server) unanswered(c *call, status int, d *decision) {
+	if !d.opened || status != 0 && status < fasthttp.StatusBadRequest {
+		return
+	}
+	f := graphiti.Fate{Name: graphiti.FateLost, Reason: graphiti.LostFailed}
+	if status == statusGone {
+		f.Reason = graphiti.LostCutOff
+	}
+	c.seen.Settled(f)
+	s.observer.Message(identity.Client(c.head.UserAgent()), graphiti.FateOpen, f)
+	c.memory.Figures.Lost(d.who, f.Reason)
+	s.noteLost(sessionOf{d.base, d.who.Session}, d.plan.Turn, true)
 }
 
 func lostKey(base dialect.Fingerprint, session string) memo.Key {

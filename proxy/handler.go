@@ -22,7 +22,10 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	c.route = s.match(&ctx.Request.Header) // route.go: API and upstream
 	c.seen = s.observer.Begin(c.head, c.route.match.Route, ctx.Time())
 	status, d := 0, decision{} // status is 0 before the answer
-	defer func() { c.seen.End(c.head, status, d.outcome()) }()
+	defer func() {
+		s.unanswered(c, status, &d)
+		c.seen.End(c.head, status, d.outcome())
+	}()
 
 	webSocket, err := s.admit(x, c) // refuses requests that must not be forwarded
 	if err == nil {
@@ -117,7 +120,11 @@ func (s *Server) decided(c *call, d *decision) {
 	if d.understood {
 		c.seen.Planned(&d.plan)
 		if d.isNew(&c.request) {
-			s.observer.Message(identity.Client(c.head.UserAgent()), d.fate)
+			was := graphiti.FateNone
+			if d.opened = d.fate.Name == graphiti.FateOpen; d.opened {
+				was = s.noteLost(sessionOf{d.base, d.who.Session}, d.plan.Turn, false)
+			}
+			s.observer.Message(identity.Client(c.head.UserAgent()), was, d.fate)
 		}
 		if c.route.match.Use == dialect.UseTurn && d.caller.Known {
 			s.observer.Asked(observe.Ask{

@@ -50,7 +50,7 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 	if open := at.pending; open != nil {
 		d.plan.Turn, d.plan.Write, d.plan.Unseen = open.turn.ID, open.turn.Targets, nil
 	}
-	d.plan.Outcome.Held, d.plan.Outcome.Lost = r.memory.Doubts.Holds(d.who.Session), len(s.lostIn(at.base, d.who.Session))
+	d.plan.Outcome.Held, d.plan.Outcome.Lost = r.memory.Doubts.Holds(d.who.Session), len(slices.DeleteFunc(slices.Clone(s.lostIn(at.base, d.who.Session)), func(turn string) bool { return turn == d.plan.Turn }))
 	d.child = f.agent && f.kind == dialect.KindTurn && mode.Recall && p.ingest && r.memory.Ingest && !c.Temporary
 	if w.late {
 		if len(d.plan.Write) > 0 && f.kind == dialect.KindTurn {

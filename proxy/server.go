@@ -174,7 +174,9 @@ func (s *Server) Set(m Memory) { s.memory.Store(m.orNothing()) }
 func (s *Server) Clients() []observe.ClientSigns { return s.observer.Clients() }
 
 // Fate counts a message of a client that has got another fate after its answer.
-func (s *Server) Fate(client string, f graphiti.Fate) { s.observer.Message(client, f) }
+func (s *Server) Fate(client string, was graphiti.FateName, f graphiti.Fate) {
+	s.observer.Message(client, was, f)
+}
 
 // Messages returns the number of messages with each fate since the start.
 func (s *Server) Messages() map[graphiti.FateName]int64 { return s.observer.Messages() }

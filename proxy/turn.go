@@ -271,7 +271,7 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	if len(turns) == 0 {
 		return func() {}, 0
 	}
-	m, unseen, repo := c.memory, plan.Unseen, d.project.Repo
+	m, unseen, repo, of := c.memory, plan.Unseen, d.project.Repo, sessionOf{d.base, d.who.Session}
 	record = func() {
 		m.Turns.Backfill(capture.History{Turns: turns, Wanted: func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
 			sure, err := m.Planner.ToBackfill(ctx, unseen)
@@ -285,6 +285,7 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 				var wanted bool
 				if t.Generation, wanted = generations[t.ID]; wanted {
 					list = append(list, t)
+					s.observer.Message(t.Client, s.noteLost(of, t.ID, false), graphiti.Fate{Name: graphiti.FateStored})
 				}
 			}
 			return list, err

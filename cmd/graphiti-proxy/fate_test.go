@@ -48,9 +48,10 @@ func TestFates(t *testing.T) {
 		fate               graphiti.Fate
 	}{
 		{"stored", "single", "empty", []fateStep{{chat(user(fact)), fateAnswer("Noted."), session}}, graphiti.Fate{Name: graphiti.FateStored}},
-		{"open", "single", "", []fateStep{{chat(user(fact)), "", session}}, graphiti.Fate{Name: graphiti.FateOpen}},
+		{"without an answer", "single", "", []fateStep{{chat(user(fact)), "", session}}, graphiti.Fate{Name: graphiti.FateLost, Reason: graphiti.LostFailed}},
+		{"sent again", "single", "empty", []fateStep{{chat(user(fact)), "", session}, {chat(user(fact)), fateAnswer("Noted."), session}}, graphiti.Fate{Name: graphiti.FateStored}},
 		{"held", "single", "", []fateStep{begins, goesOn("My cat is called Miso, by the way.", fateAnswer("Noted."))}, graphiti.Fate{Name: graphiti.FateHeld, Reason: graphiti.HeldDoubt}},
-		{"held, seen in the next header", "single", "held=1", []fateStep{begins, goesOn("My cat is called Miso, by the way.", fateAnswer("Noted.")), {with(chat(user(asked), replied(answered), user("And the old one?")), tools), "", session}}, graphiti.Fate{Name: graphiti.FateOpen}},
+		{"held, seen in the next header", "single", "held=1", []fateStep{begins, goesOn("My cat is called Miso, by the way.", fateAnswer("Noted.")), {with(chat(user(asked), replied(answered), user("And the old one?")), tools), "", session}}, graphiti.Fate{Name: graphiti.FateLost, Reason: graphiti.LostFailed}},
 		{"held, a program may ask about it", "single", "empty", []fateStep{{chat(m{"role": "system", "content": "Judge."}, user(fact)), fateAnswer("Noted."), session}}, graphiti.Fate{Name: graphiti.FateHeld, Reason: graphiti.HeldTwin}},
 		{"title", "single", "reason=title", []fateStep{{with(chat(user(asked)), m{"response_format": m{"type": "json_schema", "json_schema": m{"name": "t", "schema": m{"type": "object", "properties": m{"title": m{"type": "string"}}}}}}), fateAnswer("{}"), session}}, graphiti.Fate{Name: graphiti.FateClient, Reason: "title"}},
 		{"about", "single", "reason=probe", []fateStep{begins, {chat(m{"role": "system", "content": "Judge."}, user("Is this a good answer?\n"+asked+"\n"+answered)), fateAnswer("Yes."), nil}}, graphiti.Fate{Name: graphiti.FateAbout, Reason: "probe"}},
@@ -59,7 +60,7 @@ func TestFates(t *testing.T) {
 		{"stored for its conversation only", "single", "reason=place", []fateStep{{with(chat(user(fact)), tools), fateAnswer("Noted."), nil}}, graphiti.Fate{Name: graphiti.FateStored}},
 		{"place", "single", "reason=place", []fateStep{{with(chat(user(fact)), tools), fateAnswer("Noted."), []string{"User-Agent", "opencode/1.18.33"}}}, graphiti.Fate{Name: graphiti.FatePlace, Reason: "place"}},
 		{"lost", "single", "", []fateStep{{chat(user(fact)), "<p>Noted.", session}}, graphiti.Fate{Name: graphiti.FateLost, Reason: graphiti.LostNoEnd}},
-		{"lost, seen in the next header", "single", "lost=1", []fateStep{{chat(user(asked)), "<p>Noted.", session}, goesOn(fact, "")}, graphiti.Fate{Name: graphiti.FateOpen}},
+		{"lost, seen in the next header", "single", "lost=1", []fateStep{{chat(user(asked)), "<p>Noted.", session}, goesOn(fact, "")}, graphiti.Fate{Name: graphiti.FateLost, Reason: graphiti.LostFailed}},
 		{"unreadable", "single", "skipped; facts=0; chars=0; ms=0; reason=encoding", []fateStep{{m{"model": "m"}, fateAnswer("Noted."), session}}, graphiti.Fate{Name: graphiti.FateLost, Reason: graphiti.LostEncoding}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -84,7 +85,7 @@ func TestFates(t *testing.T) {
 						return false
 					}
 					last = p.Requests[len(p.Requests)-1]
-					return last.Fate != "open" || s.answer == ""
+					return last.Fate != "open"
 				})
 			}
 			if last.Fate != string(tc.fate.Name) || last.Cause != tc.fate.Reason || !strings.Contains(header, tc.header) {
@@ -93,12 +94,67 @@ func TestFates(t *testing.T) {
 			if got := w.metric(`graphiti_proxy_messages_total{fate="` + last.Fate + `"}`); got == "0" || got == "not there" {
 				t.Errorf("the metric is %s", got)
 			}
+			if open := w.app.status(t.Context(), false).Messages[graphiti.FateOpen]; open != 0 {
+				t.Errorf("the status has %d open messages, want none", open)
+			}
 			if s := w.status(); !strings.Contains(s, " "+last.Fate) || w.app.status(t.Context(), false).Messages[tc.fate.Name] == 0 {
 				t.Errorf("the status has no %s: %s", last.Fate, s)
 			}
 			if !strings.Contains(w.log.String(), "fate="+last.Fate) && !strings.Contains(w.log.String(), `"fate":"`+last.Fate) {
 				t.Errorf("the log has no %s: %s", last.Fate, w.log.String())
 			}
+		})
+	}
+}
+
+// TestFates_OfEachMessage checks that each message has one fate at a time in the status: after a
+// retry, behind an unanswered one, and after it was held or forgotten.
+func TestFates_OfEachMessage(t *testing.T) {
+	t.Parallel()
+	const other = "The badger lives in burrow Theta."
+	session := []string{"X-Graphiti-Session", "one", "X-Graphiti-Workspace", widgets}
+	judged := chat(m{"role": "system", "content": "Judge."}, user(fact))
+	for _, tc := range []struct {
+		name   string
+		steps  []fateStep
+		forget bool
+		want   map[graphiti.FateName]int64
+	}{
+		{"sent again", []fateStep{{chat(user(fact)), "", session}, {chat(user(fact)), "", session}, {chat(user(fact)), fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1}},
+		{"not sent again", []fateStep{{chat(user(fact)), "", session}}, false, map[graphiti.FateName]int64{graphiti.FateLost: 1}},
+		{"shown with the next one", []fateStep{{chat(user(fact)), "", session}, {chat(user(fact), user(other)), fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 2}},
+		{"held", []fateStep{{judged, fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1}},
+		{"held and forgotten", []fateStep{{judged, fateAnswer("Noted."), session}}, true, map[graphiti.FateName]int64{graphiti.FateOff: 1}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			answer := ""
+			up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+				if answer == "" {
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}
+				_, _ = io.WriteString(w, answer)
+			})
+			w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
+			for _, s := range tc.steps {
+				answer = s.answer
+				w.exchange("/v1/chat/completions", s.body, s.header...)
+			}
+			count := func(f graphiti.FateName) int64 { return w.app.status(t.Context(), false).Messages[f] }
+			if tc.forget {
+				waitUntil(t, "the held message", func() bool { return count(graphiti.FateHeld) == 1 })
+				if out, err := w.cli("memory", "forget", "--workspace", widgets, "--yes"); err != nil {
+					t.Fatalf("%v, %s", err, out)
+				}
+			}
+			waitUntil(t, "the fates", func() bool {
+				for _, f := range graphiti.Fates {
+					if count(f) != tc.want[f] {
+						return false
+					}
+				}
+				return true
+			})
 		})
 	}
 }

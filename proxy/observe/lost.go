@@ -14,11 +14,15 @@ var ours = []string{graphiti.LostNoEnd, graphiti.LostEncoding, graphiti.LostUnre
 // fewLost is the highest number of a client's lost answers that is no sign.
 const fewLost = 3
 
-// Message counts a message of the role user with a new fate. product is the client's name for
-// itself. Message logs the first, second, fourth, eighth … lost message with the same reason.
-func (o *Observer) Message(product string, f graphiti.Fate) {
+// Message counts a message of the role user with a new fate, and its former one, if any. product is
+// the client's name for itself. Message logs the first, second, fourth, eighth … lost message with
+// the same reason.
+func (o *Observer) Message(product string, was graphiti.FateName, f graphiti.Fate) {
 	if f.Name == graphiti.FateNone {
 		return
+	}
+	if i := slices.Index(graphiti.Fates, was); i >= 0 {
+		o.former[i].Add(1)
 	}
 	o.messages.add(f.Name)
 	if f.Name != graphiti.FateLost {
@@ -38,9 +42,12 @@ func (o *Observer) Message(product string, f graphiti.Fate) {
 	}
 }
 
-// Messages returns the number of messages with each fate since the start.
+// Messages returns the number of messages with each fate, since the start. A message has one.
 func (o *Observer) Messages() map[graphiti.FateName]int64 {
 	out := make(map[graphiti.FateName]int64)
 	o.messages.each(func(f graphiti.FateName, n int64) { out[f] += n })
+	for i, f := range graphiti.Fates {
+		out[f] -= min(out[f], o.former[i].Load())
+	}
 	return out
 }

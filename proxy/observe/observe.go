@@ -23,6 +23,7 @@ import (
 // Observer reports the requests of one server. It is safe for concurrent use.
 type Observer struct {
 	*instruments
+	former  [16]atomic.Int64 // messages that have left a fate, in the order of graphiti.Fates
 	tracer  trace.Tracer // nil if tracing is off
 	log     *slog.Logger
 	prefix  string // of request ids, different for each process
@@ -118,6 +119,12 @@ func (a Answered) Settled(f graphiti.Fate) {
 		r := Request{o: a.o, id: a.id}
 		a.o.log.LogAttrs(context.Background(), slog.LevelInfo, "message settled", append(fateOf(f), slog.String("id", string(r.AppendID(nil))))...)
 	}
+}
+
+// Settled sets the fate of the request's message before the request ends.
+func (r *Request) Settled(f graphiti.Fate) {
+	r.fate = f
+	r.o.passed.settled(r.passing, f)
 }
 
 // fateOf returns the attributes of a fate.
