@@ -64,5 +64,4 @@ const (
 	ClientRepeats  = "repeats"  // a program repeats the message within a conversation
 	ClientSubagent = "subagent" // a model wrote it, the task of a subagent
 	ClientAtOnce   = "at_once"  // it followed an answer at once, in a session in which a person types
-	ClientTemplate = "template" // more than a hundred conversations begin with the message
 )

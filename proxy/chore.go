@@ -374,18 +374,10 @@ func isTitle(turn, asks, answer string) bool {
 	return words.Holds(turn, answer)
 }
 
-// opening counts the sessions of a person with the same first message.
+// opening counts the sessions of a person with the same beginning.
 type opening struct {
 	sessions int
 	last     string
-}
-
-// template is the number of sessions after which an identical first message counts as a
-// program's.
-const template = 100
-
-func openingKey(person dialect.Fingerprint, c *dialect.Conversation) memo.Key {
-	return keyOf(person.Link(dialect.RoleUser, c.Text(c.Last)), openingName)
 }
 
 // next returns the count with a request of a session.
@@ -394,28 +386,6 @@ func (o opening) next(session string, c *dialect.Conversation) opening {
 		return o
 	}
 	return opening{o.sessions + 1, session}
-}
-
-// isTemplate reports whether many sessions begin with exactly the message of a request: a
-// program wrote such a message.
-func (s *decider) isTemplate(person dialect.Fingerprint, session string, c *dialect.Conversation) bool {
-	if c.Last < 0 || answeredBefore(c) {
-		return false
-	}
-	o, _ := s.memo.Get(openingKey(person, c)).(opening)
-	return o.next(session, c).sessions > template
-}
-
-// countOpening counts the first message of a session.
-func (s *decider) countOpening(person dialect.Fingerprint, session string, c *dialect.Conversation) {
-	if c.Last < 0 || answeredBefore(c) {
-		return
-	}
-	s.memo.Update(openingKey(person, c), func(was any) (any, int) {
-		o, _ := was.(opening)
-		o = o.next(session, c)
-		return o, len(o.last)
-	})
 }
 
 // beginning returns the key of a conversation's history before its first message here, and the

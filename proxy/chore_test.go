@@ -107,34 +107,6 @@ func TestToolsSwitchedOff(t *testing.T) {
 	}
 }
 
-// TestTemplates checks that an opening that a person's sessions repeat word for word counts
-// as a template after a hundred sessions, for that person only.
-func TestTemplates(t *testing.T) {
-	s, ann, bob := idle(), dialect.Root("", "ann"), dialect.Root("", "bob")
-	begins := func(who dialect.Fingerprint, session, text string) bool {
-		var c dialect.Conversation
-		if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"user","content":"`+text+`"}]}`), &c) {
-			t.Fatal("not understood")
-		}
-		defer s.countOpening(who, session, &c)
-		return s.isTemplate(who, session, &c)
-	}
-	for n := range template {
-		session := fmt.Sprint("session:", n)
-		for _, text := range []string{"Report of the day.", "Report of the day.", fmt.Sprint("My number is ", n)} { // the first one twice, as after an error
-			if begins(ann, session, text) {
-				t.Fatalf("session %d begins with a template", n)
-			}
-		}
-	}
-	if !begins(ann, "session:new", "Report of the day.") || !begins(ann, "session:new", " Report of the day.\\n") {
-		t.Error("a template is taken for somebody's words")
-	}
-	if begins(ann, "session:new", "Report of the week.") || begins(bob, "session:new", "Report of the day.") {
-		t.Error("other words, or another person's, are taken for a template")
-	}
-}
-
 // TestMessagesAtOnce checks which messages of a session a program wrote: those that follow the
 // answer at once, where a person types with pauses. One line may be a person's, typed during the
 // answer.

@@ -151,7 +151,6 @@ func (s *decider) note(r *request, d *decision) {
 		if c := d.parsed.conv; c.Last >= 0 && !c.Answered() {
 			r.memory.Doubts.Twin(twinOf(c, &d.where), false)
 		}
-		s.countOpening(d.person, d.session.id, d.parsed.conv)
 		s.countBeginning(d)
 	case d.session.kind == dialect.KindProbe && d.parsed.conv.Kind == dialect.KindTurn && d.parsed.conv.Last >= 0: // its program may ask again
 		s.memo.Update(keyOf(d.session.chain[d.parsed.conv.Last], quotablesName), func(any) (any, int) { return true, 0 })

@@ -45,8 +45,6 @@ func (s *decider) fate(r *request, p *parsed, c *caller, at *placed) graphiti.Fa
 	case at.pending != nil:
 	case f.atOnce && !f.doubt:
 		return graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientAtOnce}
-	case s.isTemplate(at.person, f.id, p.conv):
-		return graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientTemplate}
 	default:
 		if _, repeats := p.conv.Repeats(p.conv.Last); repeats {
 			return graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientRepeats}
@@ -94,7 +92,7 @@ func mayWrite(f graphiti.Fate) bool {
 	case graphiti.FateNone, graphiti.FateOpen, graphiti.FateAbout:
 		return true
 	case graphiti.FateClient:
-		return f.Reason != graphiti.ClientSubagent && f.Reason != graphiti.ClientTemplate && f.Reason != graphiti.ClientAtOnce
+		return f.Reason != graphiti.ClientSubagent && f.Reason != graphiti.ClientAtOnce
 	}
 	return false
 }
@@ -103,7 +101,7 @@ func mayWrite(f graphiti.Fate) bool {
 // check the project's rules themselves.
 func isLeftOut(f graphiti.Fate) bool {
 	switch f.Reason {
-	case graphiti.OffOptOut, graphiti.ClientTemplate, graphiti.ClientAtOnce, graphiti.AboutMemory:
+	case graphiti.OffOptOut, graphiti.ClientAtOnce, graphiti.AboutMemory:
 		return true
 	}
 	return false
