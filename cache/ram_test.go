@@ -106,8 +106,8 @@ func TestRestEmptiesCaches(t *testing.T) {
 	save(t, s, "notes", "text", 1, "g")
 	s.Sessions.SetPending(t.Context(), numbered(2), "waits")
 	s.Rest()
-	if s.Decisions.recent.lru.Len()+s.Sessions.recent.lru.Len()+s.file.recent.lru.Len() != 0 {
-		t.Errorf("%d decisions, %d sessions, %d records in RAM, want none", s.Decisions.recent.lru.Len(), s.Sessions.recent.lru.Len(), s.file.recent.lru.Len())
+	if s.Decisions.recent.lru.Len()+s.Sessions.recent.lru.Len() != 0 {
+		t.Errorf("%d decisions, %d sessions in RAM, want none", s.Decisions.recent.lru.Len(), s.Sessions.recent.lru.Len())
 	}
 	list, err := s.Decisions.Lookup(t.Context(), s.Generations.Now(), [][16]byte{numbered(1)})
 	if err != nil || list[0] == nil || list[0].Block != "text" {
@@ -125,7 +125,7 @@ func TestRestEmptiesCaches(t *testing.T) {
 func TestCachesFit(t *testing.T) {
 	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
 	defer s.Close()
-	if got := s.Decisions.recent.limit + s.Sessions.recent.limit + s.Sessions.pending.limit + s.file.recent.limit + 250*tenantsInRAM; got > 32<<20 {
+	if got := s.Decisions.recent.limit + s.Sessions.recent.limit + s.Sessions.pending.limit + 250*tenantsInRAM; got > 32<<20 {
 		t.Errorf("the caches of state.db may hold %d bytes, want at most 32 MiB", got)
 	}
 }

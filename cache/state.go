@@ -79,9 +79,6 @@ func (s *State) Check() *sqlite.Fault {
 func (s *State) Rest() {
 	s.Decisions.recent.Clear()
 	s.Sessions.recent.Clear()
-	if s.file != nil {
-		s.file.recent.Clear()
-	}
 }
 
 // Close ends the state's goroutines and closes its file.

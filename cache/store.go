@@ -15,7 +15,6 @@ type kind struct {
 	long   bool          // values may be as long as a message; others are a line
 	hashed bool          // keys are hashes, in hex in Redis
 	listed bool          // list returns the records; Redis needs an index for it
-	inRAM  bool          // the file store holds recent records in RAM
 	event  string        // prefix of the event that publishes a write to other replicas, or ""
 
 	// rest returns the remainder of a value after one of its scopes is forgotten, and
@@ -34,7 +33,7 @@ var (
 	decisionKind   = &kind{name: "block", long: true, hashed: true, event: eventDecision, rest: emptied}
 	linkKind       = &kind{name: "link", hashed: true, event: eventLink}                        // session by fingerprint of a conversation's beginning
 	pendingKind    = &kind{name: "pending", life: pendingFor, hashed: true}                     // session of a conversation without an answer
-	snapshotKind   = &kind{name: "snapshot", long: true, inRAM: true}                           // a session's short-term memory
+	snapshotKind   = &kind{name: "snapshot", long: true}                                        // a session's short-term memory
 	standingKind   = &kind{name: "standing", life: standingFor, most: 128, listed: true}        // card entry
 	passKind       = &kind{name: "pass", life: passFor, most: 64, listed: true}                 // command that passed in a project
 	cureKind       = &kind{name: "cure", life: cureFor, most: 64, listed: true}                 // error that went away in a project

@@ -28,9 +28,6 @@ const (
 
 	// forgetRows bounds the records that a forget holds in RAM.
 	forgetRows = 500
-
-	recentBytes    = 4 << 20
-	recentOverhead = 150 // bytes of an entry, besides its key and value
 )
 
 // table creates the table of a kind. In a table for all kinds, the records of a request
@@ -65,7 +62,6 @@ type file struct {
 	ttl        time.Duration
 	newest     int64 // upper bound of all generations of scopes; only writes use it
 	unwritten  unwritten
-	recent     *byteLRU[string, []byte] // committed records of kinds inRAM, by kind and key
 	stop, done chan struct{}
 	cancel     context.CancelFunc
 }
@@ -80,8 +76,7 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel, unwritten: unwritten{n: make(map[string]int)},
-		recent: newByteLRU[string, []byte](recentBytes)}
+	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel, unwritten: unwritten{n: make(map[string]int)}}
 	err = db.QueryRow(ctx, "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM "+floorKind.name, nil, &f.newest)
 	if err != nil {
 		cancel()
@@ -130,7 +125,6 @@ func (f *file) sweep(ctx context.Context, now time.Time) (more bool) {
 				break
 			}
 			err = f.db.Write(ctx, func(tx *sqlite.Tx) error {
-				f.dropRecent(tx, k)
 				for i := range some {
 					if _, err := tx.Exec("DELETE FROM "+k.name+" WHERE list = ? AND key = ? AND born < ?", some[i].list, some[i].key, before); err != nil {
 						return err
@@ -148,24 +142,12 @@ func (f *file) get(ctx context.Context, k *kind, keys [][]byte, found func(int, 
 	if f.unwritten.has(k, keys) {
 		f.flush(ctx)
 	}
-	var args []any
-	for i, key := range keys {
-		if k.inRAM {
-			if value, ok := f.recent.Get(k.name + string(key)); ok {
-				if err := found(i, value); err != nil {
-					return err
-				}
-				continue
-			}
-		}
-		args = append(args, key)
-	}
-	if len(args) == 0 {
+	if len(keys) == 0 {
 		return nil
 	}
-	at := make(map[string]int, len(keys))
+	args, at := make([]any, len(keys)), make(map[string]int, len(keys))
 	for i, key := range keys {
-		at[string(key)] = i
+		args[i], at[string(key)] = key, i
 	}
 	return f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE list = '' AND key IN (?"+strings.Repeat(",?", len(args)-1)+")", args,
 		func(_ string, key, value []byte) error { return found(at[string(key)], value) })
@@ -270,29 +252,8 @@ func (f *file) putAll(tx *sqlite.Tx, records []*record) error {
 	return nil
 }
 
-// remember sets the value of a record in RAM; nil removes it. Callers call it after each commit,
-// in the order of the commits, so that RAM equals the file.
-func (f *file) remember(r *record, value []byte) {
-	name := r.kind.name + string(r.key)
-	if value == nil {
-		f.recent.Remove(name)
-		return
-	}
-	f.recent.Add(name, value, recentOverhead+len(name)+len(value))
-}
-
-// dropRecent removes the records of a kind from RAM after the commit.
-func (f *file) dropRecent(tx *sqlite.Tx, k *kind) {
-	if k.inRAM {
-		tx.Committed(f.recent.Clear)
-	}
-}
-
 // put stores or removes a record, and returns the resulting value of its key.
 func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
-	if r.kind.inRAM {
-		defer func() { tx.Committed(func() { f.remember(r, value) }) }()
-	}
 	table, key := r.kind.name, any(r.key)
 	if r.value == nil {
 		var was any // NULL matches every value
@@ -355,7 +316,6 @@ func (f *file) forget(ctx context.Context, k *kind, scope string) (int, error) {
 	n := 0
 	err := f.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
 		tx.Fold()
-		f.dropRecent(tx, k)
 		if k.rest != nil {
 			n, err = leaveRest(tx, k, scope)
 			return err

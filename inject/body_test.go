@@ -11,8 +11,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
-var hasher = dialect.NewHasher()
-
 func parse(t testing.TB, body string) (*dialect.Conversation, bool) {
 	t.Helper()
 	c := &dialect.Conversation{}

@@ -287,7 +287,7 @@ func TestChooser_StatedAlready(t *testing.T) {
 		} {
 			c, _ := parse(t, history)
 			tn := &turn{c: c, o: m.opts(), lists: new(lists)}
-			m.lookUp(t.Context(), tn, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"})
+			m.lookUp(t.Context(), tn, c.Chain(dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"})
 			if got := chooserOf(tn).choose([]Scoped{{graphiti.ScopeUser, []graphiti.Fact{f}}})[0].Verdict; (got == Shown) != want {
 				t.Errorf("%q: got the verdict %q, want it shown: %v", f.Text, got, want)
 			}

@@ -37,7 +37,7 @@ func TestSummaryWithoutAnInstruction(t *testing.T) {
 			if !d.dialect.Parse([]byte(body), &c) || c.Kind != dialect.KindSummary || c.Newest <= c.Last {
 				t.Fatalf("%s, %s: kind %v, newest %d", d.name, content, c.Kind, c.Newest)
 			}
-			p := noted(t, &fakeDecisions{}, snapshot{Asked: "x"}).Plan(context.Background(), &c, hasher.Chain(&c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
+			p := noted(t, &fakeDecisions{}, snapshot{Asked: "x"}).Plan(context.Background(), &c, c.Chain(dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
 			got := plain(string(dialect.Splice(nil, []byte(body), p.Inserts)))
 			with, ok := want[content]
 			if !ok {
@@ -59,7 +59,7 @@ func TestCompactionTrigger(t *testing.T) {
 		if !(responses.Dialect{}).Parse([]byte(body), &c) {
 			t.Fatalf("not understood: %s", body)
 		}
-		p := m.Plan(context.Background(), &c, hasher.Chain(&c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
+		p := m.Plan(context.Background(), &c, c.Chain(dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
 		return strings.TrimSuffix(string(dialect.Splice(nil, []byte(body), p.Inserts)), `]}`), p
 	}
 	const asked = `{"role":"user","content":"What is my cat called?"}`

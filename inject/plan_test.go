@@ -186,7 +186,7 @@ func ask(t testing.TB, m *Planner, body string, mode Mode) (string, Plan) {
 	if !ok {
 		t.Fatalf("not understood: %s", body)
 	}
-	p := m.Plan(context.Background(), c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
+	p := m.Plan(context.Background(), c, c.Chain(dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
 	return plain(string(dialect.Splice(nil, []byte(body), p.Inserts))), p
 }
 
@@ -393,7 +393,7 @@ func neverLonger(t *testing.T, ready func(group string) bool, least, most time.D
 		other := strings.Replace(turn1, "{", `{"model":"again",`, 1)
 		c, _ := parse(t, other)
 		start = time.Now()
-		q := m.Plan(context.Background(), c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
+		q := m.Plan(context.Background(), c, c.Chain(dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
 		if q.Outcome.Source != SourceCache || q.Outcome.Facts != 1 || time.Since(start) != 0 {
 			t.Errorf("after the search came back: %+v", q.Outcome)
 		}
@@ -662,7 +662,7 @@ func BenchmarkPlan(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				chat.Dialect{}.Parse(body, &c)
-				chain = hasher.Chain(&c, dialect.Root("", "user:p"), chain[:0])
+				chain = c.Chain(dialect.Root("", "user:p"), chain[:0])
 				if p := m.Plan(ctx, &c, chain, who, false, both); p.Outcome.Facts != 2 {
 					b.Fatal(p.Outcome)
 				}
@@ -673,7 +673,7 @@ func BenchmarkPlan(b *testing.B) {
 			for b.Loop() {
 				clear(blocks.kept)
 				chat.Dialect{}.Parse(body, &c)
-				chain = hasher.Chain(&c, dialect.Root("", "user:p"), chain[:0])
+				chain = c.Chain(dialect.Root("", "user:p"), chain[:0])
 				if p := m.Plan(ctx, &c, chain, who, true, both); p.Outcome.Facts != 2 {
 					b.Fatal(p.Outcome)
 				}
@@ -704,7 +704,7 @@ func BenchmarkRecall(b *testing.B) {
 	o.MaxChars, o.MinScore = 600, 0.15
 	m.Set(o.Groups, o.RecallSettings)
 	c, _ := parse(b, `{"messages":[{"role":"user","content":"Which bed of the garden is for the beans?"}]}`)
-	chain := hasher.Chain(c, dialect.Root("", "user:p"), nil)
+	chain := c.Chain(dialect.Root("", "user:p"), nil)
 	who := graphiti.Who{User: "user:p", Session: "session:1"}
 	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
 	b.Cleanup(cancel)

@@ -36,7 +36,7 @@ func TestPrefetch(t *testing.T) {
 	plan := func(question string) Plan {
 		var c dialect.Conversation
 		chat.Dialect{}.Parse([]byte(`{"messages":[{"role":"user","content":"`+question+`"}]}`), &c)
-		return m.Plan(context.Background(), &c, hasher.Chain(&c, dialect.Root("", "user:p"), nil), who, true, mode)
+		return m.Plan(context.Background(), &c, c.Chain(dialect.Root("", "user:p"), nil), who, true, mode)
 	}
 	slow.Store(int64(200 * time.Millisecond))
 	if p := plan("does miso fear thunder when it rains"); p.Outcome.Source != SourceCache || p.Outcome.Facts != 1 {

@@ -123,7 +123,7 @@ func TestNotesAfterACompaction(t *testing.T) {
 		}
 		mode := both
 		mode.Cut = tc.cut
-		p := m.Plan(t.Context(), &c, hasher.Chain(&c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
+		p := m.Plan(t.Context(), &c, c.Chain(dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
 		for _, l := range tc.want {
 			if !strings.Contains(plain(p.Block), "\n- "+l) {
 				t.Errorf("%s: got block %q, want line %q", name, p.Block, l)

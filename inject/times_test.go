@@ -28,7 +28,7 @@ func TestRecallThatNeverWaits(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		c, _ := parse(t, turn1)
-		p = m.Plan(context.Background(), c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
+		p = m.Plan(context.Background(), c, c.Chain(dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
 		if p.Outcome.Source != SourceCache || p.Outcome.Facts != 1 {
 			t.Errorf("after the search came back: %+v", p.Outcome)
 		}

@@ -45,14 +45,14 @@ func TestChoresOfASession(t *testing.T) {
 			{hi + one + ask + "," + two + `{"role":"user","content":"I see."}`, "", dialect.KindTurn}, {hi + one + ask + "," + two + ask, "", dialect.KindTurn}}},
 		{"again, before it is known", []request{{hi[:len(hi)-1], tools, dialect.KindTurn}, {sys + hi + one + ask, "", dialect.KindProbe}, {sys + hi + one + ask, "", dialect.KindProbe}}},
 	} {
-		s, hasher, of := idle(), dialect.NewHasher(), sessionOf{session: "session:1"}
+		s, of := idle(), sessionOf{session: "session:1"}
 		for n, r := range tc.requests {
 			var c dialect.Conversation
 			if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+r.messages+`]`+r.rest+`}`), &c) {
 				t.Fatalf("%s, %d: not understood", tc.name, n)
 			}
 			kind := c.Kind
-			at := placed{session: foundSession{chain: hasher.Chain(&c, dialect.Root("", "p"), nil)}}
+			at := placed{session: foundSession{chain: c.Chain(dialect.Root("", "p"), nil)}}
 			note := s.sessionNote(of)
 			if kind == dialect.KindTurn && note.isChore(&c, at.session.chain) {
 				kind = c.Beside()
@@ -79,7 +79,7 @@ func TestToolsSwitchedOff(t *testing.T) {
 		"off for one":           {"++-++", "..?.."},
 		"off, on and off again": {"+--+--", ".?..?."},
 	} {
-		s, hasher, of := idle(), dialect.NewHasher(), sessionOf{session: "session:1"}
+		s, of := idle(), sessionOf{session: "session:1"}
 		history, doubts := "", ""
 		for n, offered := range tc.offered {
 			tools := `,"tools":[]`
@@ -92,7 +92,7 @@ func TestToolsSwitchedOff(t *testing.T) {
 				t.Fatalf("%s, %d: not understood", name, n)
 			}
 			history += message + `,{"role":"assistant","content":"Noted."},`
-			at := placed{session: foundSession{chain: hasher.Chain(&c, dialect.Root("", "p"), nil)}}
+			at := placed{session: foundSession{chain: c.Chain(dialect.Root("", "p"), nil)}}
 			note := s.sessionNote(of)
 			doubt := "."
 			if _, in := s.aboutTurn(&note, &c, &at, ""); in {
@@ -126,7 +126,7 @@ func TestMessagesAtOnce(t *testing.T) {
 		"after one pause, perhaps": {[]time.Duration{second / 20, 9 * second, second / 20}, long, graphiti.Fate{Name: graphiti.FateOpen}, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, hasher, of := idle(), dialect.NewHasher(), sessionOf{session: "session:1"}
+			s, of := idle(), sessionOf{session: "session:1"}
 			history := ""
 			for n := range len(tc.pauses) + 1 {
 				text := fmt.Sprintf("Message %d.", n)
@@ -142,7 +142,7 @@ func TestMessagesAtOnce(t *testing.T) {
 					t.Fatalf("%s, %d: not understood", name, n)
 				}
 				history += message + `,{"role":"assistant","content":"Noted."},`
-				at := placed{session: foundSession{id: "session:1", chain: hasher.Chain(&c, dialect.Root("", "p"), nil)}}
+				at := placed{session: foundSession{id: "session:1", chain: c.Chain(dialect.Root("", "p"), nil)}}
 				note := s.sessionNote(of)
 				at.session.doubtAtOnce(&note, &c)
 				if n == len(tc.pauses) {

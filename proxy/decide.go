@@ -20,10 +20,9 @@ import (
 // decider decides how memory treats a request. Posted requests, messages over a
 // WebSocket and Explain all go through decide.
 type decider struct {
-	hasher *dialect.Hasher
-	memo   *memo.Memo      // notes about current conversations
-	base   context.Context //nolint:containedctx // ends when the server gives up waiting
-	log    *slog.Logger
+	memo *memo.Memo      // notes about current conversations
+	base context.Context //nolint:containedctx // ends when the server gives up waiting
+	log  *slog.Logger
 
 	commands  workspace.Commands
 	untrusted untrusted

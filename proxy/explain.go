@@ -10,7 +10,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
@@ -41,7 +40,7 @@ const greeting = `{"model":"","max_tokens":1,"messages":[{"role":"user","content
 // it uses a short question. It writes nothing: planner is a dry run (inject.DryRun), or
 // nil if memory is off.
 func (m Memory) Explain(planner Planner, limits Limits, path string, header map[string][]string, body []byte) Explanation {
-	s := &decider{hasher: dialect.NewHasher(), memo: memo.New(0), base: context.Background(), log: slog.New(slog.DiscardHandler)}
+	s := &decider{memo: memo.New(0), base: context.Background(), log: slog.New(slog.DiscardHandler)}
 	return s.explain(m, planner, limits, path, header, body)
 }
 

@@ -128,7 +128,7 @@ func New(o Options) (*Server, error) {
 	s.memory.Store(o.Memory.orNothing())
 	base, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	s.decider = &decider{hasher: dialect.NewHasher(), memo: o.Memo, base: base, log: o.Log}
+	s.decider = &decider{memo: o.Memo, base: base, log: o.Log}
 	room := wire.RoomForClients()
 	s.clients = wire.NewClientConns(o.Routes.Limits.Connections, o.Routes.Limits.PerAddress, room)
 	if wire.TooFew(room, o.Routes.Limits.Connections) {

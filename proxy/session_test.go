@@ -65,7 +65,7 @@ func TestSessionOfUnseenHistory(t *testing.T) {
 		{"the next of the unseen rounds", one + round, one + round + round, false, true},
 		{"a round of a conversation that was seen", one, one + round, false, true},
 	} {
-		s, hasher := idle(), dialect.NewHasher()
+		s := idle()
 		known, at := mapSessions{pending: make(map[[16]byte]string), known: make(map[[16]byte]string)}, &where{}
 		var sessions [2]string
 		for n, messages := range []string{tc.first, tc.second} {
@@ -73,7 +73,7 @@ func TestSessionOfUnseenHistory(t *testing.T) {
 			if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+messages+`]}`), &c) {
 				t.Fatalf("%s: body %d is not valid", tc.name, n)
 			}
-			chain := hasher.Chain(&c, dialect.Root("", "p"), nil)
+			chain := c.Chain(dialect.Root("", "p"), nil)
 			sessions[n], _ = s.spoken(t.Context(), known, &c, chain, at)
 			if tc.answered && n == 0 {
 				known.EndPending(chain[c.Last])

@@ -27,7 +27,7 @@ import (
 //	  │
 //	root         the provider's history: begin  none
 //	  │
-//	chain[i]     message i: Hasher.Chain        inject: decisions; Sessions: threads of subagents
+//	chain[i]     message i: Conversation.Chain  inject: decisions; Sessions: threads of subagents
 //	  │ opening  before the newest: newPending  memo: edited turns; Doubts
 //	  │ last     the newest: newPending         Sessions: pending turns, questions; Doubts
 //	  │ end      all of the request             memo: open tool calls
@@ -86,7 +86,7 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 			return at, noPerson
 		}
 	}
-	b.chain = s.hasher.Chain(p.conv, at.root, b.chain[:0])
+	b.chain = p.conv.Chain(at.root, b.chain[:0])
 	if f.chain = b.chain; !p.conv.InTime() { // or the steps above took too long
 		return at, stopped(p.conv)
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
@@ -269,7 +268,7 @@ func TestLookThatPanics(t *testing.T) {
 
 // idle returns a decider with empty caches.
 func idle() *decider {
-	return &decider{hasher: dialect.NewHasher(), memo: memo.New(1 << 20), base: context.Background(), log: slog.New(slog.DiscardHandler)}
+	return &decider{memo: memo.New(1 << 20), base: context.Background(), log: slog.New(slog.DiscardHandler)}
 }
 
 // located returns the project of a request of a session.

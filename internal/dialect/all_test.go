@@ -191,7 +191,7 @@ func checkRequest(t *testing.T, tc *testCase) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if tc.want.has("chain") {
-		chain := hasher.Chain(&c, dialect.Root("", "p"), nil)
+		chain := c.Chain(dialect.Root("", "p"), nil)
 		if chain[len(chain)-1] != linked(t, tc.want.one("chain")) {
 			t.Error("the conversation has another fingerprint")
 		}

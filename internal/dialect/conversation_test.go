@@ -12,8 +12,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
-var hasher = dialect.NewHasher()
-
 func parse(t testing.TB, body string) (*dialect.Conversation, bool) {
 	t.Helper()
 	c := &dialect.Conversation{}
@@ -92,7 +90,7 @@ func TestFingerprintsDoNotDependOnHowTextIsWritten(t *testing.T) {
 		if !ok {
 			t.Fatalf("not understood: %s", body)
 		}
-		chain := hasher.Chain(c, dialect.Root("t", "p"), nil)
+		chain := c.Chain(dialect.Root("t", "p"), nil)
 		got := chain[len(chain)-1]
 		if i == 0 {
 			want = got
@@ -162,7 +160,7 @@ func BenchmarkParseAndSplice(b *testing.B) {
 				if !(chat.Dialect{}).Parse(body, &c) {
 					b.Fatal("not understood")
 				}
-				chain = hasher.Chain(&c, dialect.Root("", "p"), chain[:0])
+				chain = c.Chain(dialect.Root("", "p"), chain[:0])
 				out = dialect.Splice(out[:0], body, []dialect.Insert{c.Insert(c.Last, block)})
 			}
 		})

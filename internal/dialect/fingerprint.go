@@ -5,11 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"hash/maphash"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -87,34 +85,9 @@ func (f Fingerprint) link(role Role, text uint64) Fingerprint {
 	return f
 }
 
-// Hasher fingerprints conversations. It remembers the hashes of long texts: clients
-// send their whole history with every request, and decoding it again would be most
-// of the cost. It is safe for concurrent use.
-type Hasher struct {
-	texts *lru.Cache[uint64, uint64] // hashes of texts, by hashes of their JSON
-}
-
-const (
-	longText    = 256     // texts of at least this many bytes are remembered
-	rememberMax = 1 << 15 // texts
-)
-
-// NewHasher returns an empty Hasher.
-func NewHasher() *Hasher {
-	texts, err := lru.New[uint64, uint64](rememberMax)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return &Hasher{texts}
-}
-
-// rawSeed seeds the hashes of Hasher.texts: an attacker cannot construct a text with the
-// hash of another person's text.
-var rawSeed = maphash.MakeSeed()
-
 // Chain appends to dst the fingerprint after each message. Only messages of a person or the
 // model change it, and the moves to another place that Place has found.
-func (h *Hasher) Chain(c *Conversation, root Fingerprint, dst []Fingerprint) []Fingerprint {
+func (c *Conversation) Chain(root Fingerprint, dst []Fingerprint) []Fingerprint {
 	moves, known := c.moves, 0
 	if cp := c.from; c.known > 0 && cp.root == root {
 		n := movesBefore(moves, c.known)
@@ -129,37 +102,23 @@ func (h *Hasher) Chain(c *Conversation, root Fingerprint, dst []Fingerprint) []F
 			root, moves = root.In("", moves[0].to), moves[1:]
 		}
 		if m.Person || m.Role == RoleAssistant && m.from < m.to && !c.blank(m) {
-			root = root.link(m.Role, h.text(c, i))
+			root = root.link(m.Role, c.textHash(i))
 		}
 		dst = append(dst, root)
 	}
 	return dst
 }
 
-// text returns the hash of the text of message i.
-func (h *Hasher) text(c *Conversation, i int) uint64 {
+// textHash returns the hash of the text of message i.
+func (c *Conversation) textHash(i int) uint64 {
 	m := &c.Messages[i]
 	if m.cleaned || m.to-m.from != 1 {
 		return textHash(c.Text(i))
 	}
 	raw := trimRaw(c.body[c.spans[m.from].Start:c.spans[m.from].End])
-	if !c.spans[m.from].Escaped {
-		return textHash(raw)
+	if c.spans[m.from].Escaped {
+		c.scratch = appendText(c.scratch[:0], raw)
+		raw = c.scratch
 	}
-	if len(raw) < longText {
-		return c.decodedHash(raw)
-	}
-	key := maphash.Bytes(rawSeed, raw)
-	text, ok := h.texts.Get(key)
-	if !ok {
-		text = c.decodedHash(raw)
-		h.texts.Add(key, text)
-	}
-	return text
-}
-
-// decodedHash returns the hash of the text of a JSON string's inside.
-func (c *Conversation) decodedHash(raw []byte) uint64 {
-	c.scratch = appendText(c.scratch[:0], raw)
-	return textHash(c.scratch)
+	return textHash(raw)
 }

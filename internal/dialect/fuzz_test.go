@@ -50,7 +50,7 @@ func FuzzRequests(f *testing.F) {
 			if !json.Valid(body) {
 				t.Fatalf("understood what is not JSON: %q", body)
 			}
-			if chain := hasher.Chain(&c, dialect.Root("", "p"), nil); len(chain) != len(c.Messages) {
+			if chain := c.Chain(dialect.Root("", "p"), nil); len(chain) != len(c.Messages) {
 				t.Fatal("a message has no fingerprint")
 			}
 			checkSplices(t, d, body)

@@ -67,7 +67,7 @@ func factsOf(t *testing.T, d dialect.Dialect, body string) (f facts) {
 	for n := range dialect.FieldPreviousResponseID {
 		f.Fields = append(f.Fields, string(c.Field(n+1)))
 	}
-	f.Chain = hasher.Chain(&c, dialect.Root("", "p"), nil)
+	f.Chain = c.Chain(dialect.Root("", "p"), nil)
 	if c.Last >= 0 {
 		f.Block = string(dialect.Splice(nil, []byte(body), []dialect.Insert{c.Insert(c.Last, testBlock)}))
 	}

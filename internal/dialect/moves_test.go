@@ -20,14 +20,13 @@ func TestFingerprintsFollowTheConversation(t *testing.T) {
 		return `{"role":"system","content":"<env>\n  Working directory: ` + dir + `\n</env>"}`
 	}
 	const hi, yes, more = `{"role":"user","content":"hi"}`, `{"role":"assistant","content":"yes"}`, `{"role":"user","content":"more"}`
-	hasher := dialect.NewHasher()
 	chain := func(codex bool, messages ...string) []dialect.Fingerprint {
 		var c dialect.Conversation
 		if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+strings.Join(messages, ",")+`]}`), &c) {
 			t.Fatalf("not understood: %s", messages)
 		}
 		c.Place(map[bool]string{true: dialect.Codex}[codex], nil)
-		return hasher.Chain(&c, dialect.Root("", "p").In("", c.Began()), nil)
+		return c.Chain(dialect.Root("", "p").In("", c.Began()), nil)
 	}
 	root := dialect.Root("", "p")
 	a, b := root.In("", dialect.Place{Directory: "/a"}), root.In("", dialect.Place{Directory: "/b"})

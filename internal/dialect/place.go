@@ -149,6 +149,10 @@ type Prompts interface {
 // maxStated bounds, in bytes, the remembered statements of one prompt.
 const maxStated = 4 << 10
 
+// promptSeed seeds the hashes of prompts: an attacker cannot construct a prompt with the hash of
+// another person's.
+var promptSeed = maphash.MakeSeed()
+
 // stated returns the statements of a prompt; known is nil if prompts are short.
 func (c *Conversation) stated(m *Message, known Prompts) (s Statements) {
 	switch {
@@ -158,7 +162,7 @@ func (c *Conversation) stated(m *Message, known Prompts) (s Statements) {
 		return c.prompted(m)
 	}
 	var h maphash.Hash
-	h.SetSeed(rawSeed)
+	h.SetSeed(promptSeed)
 	for _, s := range c.spans[m.from:m.to] {
 		_, _ = h.Write(c.body[s.Start:s.End]) // never fails
 		_ = h.WriteByte('"')                  // an end mark, since no text in a body holds a bare quote

@@ -91,8 +91,7 @@ func small() *Memo {
 }
 
 var (
-	root   = dialect.Root("tenant", "person")
-	hasher = dialect.NewHasher()
+	root = dialect.Root("tenant", "person")
 )
 
 // said renders every property of a parsed conversation as text, for comparison.
@@ -107,14 +106,14 @@ func said(c *dialect.Conversation, understood bool, known dialect.Prompts) strin
 	}
 	c.References(func(id []byte) { fmt.Fprintf(&b, "reference %s\n", id) })
 	fmt.Fprintf(&b, "%+v began %+v\n", c.Place("", known), c.Began())
-	chain := hasher.Chain(c, root, nil)
+	chain := c.Chain(root, nil)
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		answer, ended := c.AnswerTo(i)
 		fmt.Fprintf(&b, "%d person %v system %v results %v at %d form %q insertable %v chain %x: %q, answered %q, ended %v\n",
 			m.Role, m.Person, m.System, m.Results, m.At, m.Form, c.Insertable(i), chain[i], c.Text(i), answer, ended)
 	}
-	fmt.Fprintf(&b, "as Codex %+v %x\n", c.Place(dialect.Codex, known), hasher.Chain(c, dialect.Root("other", "person"), nil))
+	fmt.Fprintf(&b, "as Codex %+v %x\n", c.Place(dialect.Codex, known), c.Chain(dialect.Root("other", "person"), nil))
 	return b.String()
 }
 
@@ -129,7 +128,7 @@ func read(m *Memo, d dialect.Dialect, credentials string, body []byte) string {
 	ok := m.Parse(d, []byte(credentials), body, &c, &r)
 	if ok {
 		c.Place("", &r)
-		m.Keep(&c, root, hasher.Chain(&c, root, nil), &r)
+		m.Keep(&c, root, c.Chain(root, nil), &r)
 	}
 	return said(&c, ok, &r)
 }
@@ -384,7 +383,7 @@ func BenchmarkParse(b *testing.B) {
 				if !m.Parse(d, []byte("sk"), body, &c, &r) || r.from == nil {
 					b.Fatal("not known")
 				}
-				chain = hasher.Chain(&c, root, chain[:0])
+				chain = c.Chain(root, chain[:0])
 			}
 		})
 		b.Run(fmt.Sprintf("first/%dKiB", size), func(b *testing.B) {
@@ -397,7 +396,7 @@ func BenchmarkParse(b *testing.B) {
 				if !m.Parse(d, []byte("sk"), body, &c, &r) {
 					b.Fatal("not understood")
 				}
-				chain = hasher.Chain(&c, root, chain[:0])
+				chain = c.Chain(root, chain[:0])
 				m.Keep(&c, root, chain, &r)
 			}
 		})
