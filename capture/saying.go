@@ -18,9 +18,6 @@ type Saying struct {
 	// there.
 	Amid bool
 
-	// Opens is true if the message opens its conversation, or may open it.
-	Opens bool
-
 	// FromFile reports whether the message is the content of one of the project's command
 	// or skill files. It may read the disk.
 	FromFile func() bool

@@ -78,7 +78,6 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 			}
 			d.promises.said = capture.Saying{
 				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: inChat && p.conv.Typed(p.conv.Last), Amid: inChat && p.conv.IsAmid(p.conv.Last),
-				Opens:    p.conv.HeldElsewhere() || !slices.ContainsFunc(p.conv.Messages[:p.conv.Last], func(m dialect.Message) bool { return m.Person }),
 				FromFile: func() bool { return s.commands.Hold(&project.Repo, text, commandWait) },
 			}
 		}

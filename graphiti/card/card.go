@@ -72,7 +72,6 @@ type Line struct {
 	Workspace string `json:"workspace,omitempty"` // key of the project; "" outside of any
 
 	Turn    string `json:"turn,omitempty"`    // turn of the statement
-	Message string `json:"message,omitempty"` // hash of the message, if it opened its conversation
 	Program string `json:"program,omitempty"` // program that sent the message
 	Session string `json:"session,omitempty"` // hash of the conversation
 	Owner   string `json:"owner,omitempty"`   // owner of the conversation

@@ -14,12 +14,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// rule is a sentence with a lasting instruction for the model.
-type rule struct {
-	Text       string
-	Everywhere bool // it applies in all projects
-}
-
 const (
 	// A rule needs a lasting mark, such as "always", and this many points: each point of
 	// its marks counts as one, and so does each content word.
@@ -31,19 +25,20 @@ const (
 	maxRule = 200 // characters
 )
 
-// readRule parses a sentence as a rule. A sentence without a lasting mark is a request for
+// readRule reports whether a sentence is a rule, a lasting instruction for the model, and whether it
+// applies in all projects. A sentence without a lasting mark is a request for
 // the current task, unless it expresses a preference for the project. A sentence that
 // begins with a pronoun or an article is a statement, such as "the server never answers". A
 // question is no rule.
-func readRule(s string) (r rule, ok bool) {
+func readRule(s string) (everywhere, ok bool) {
 	if utf8.RuneCountInString(s) > maxRule || strings.HasSuffix(s, ":") || asks(s) {
-		return r, false
+		return false, false
 	}
 	m := marksOf(s)
 	prefers := m.prefers && namesProject(s)
 	_, rest, _ := strings.Cut(s, ", ") // "for tests, always use testify"
 	ok = (m.lasting && (begins(s) || rest != "" && begins(rest) || !tells(s) && (m.everywhere || goesOn(s))) || prefers) && m.rest >= minRest && ContentWords(s) >= max(1, minPoints-m.points)
-	return rule{Text: s, Everywhere: m.everywhere || m.anywhere && m.points > lastingPoints}, ok
+	return m.everywhere || m.anywhere && m.points > lastingPoints, ok
 }
 
 const (

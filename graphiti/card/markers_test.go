@@ -119,8 +119,8 @@ func TestReadRule_Languages(t *testing.T) {
 		"跑一下单元测试":                                                       {},
 		"Always use " + strings.Repeat("long ", 60) + "tabs.":           {},
 	} {
-		if r, ok := readRule(text); ok != want.rule || r.Everywhere != want.everywhere && ok {
-			t.Errorf("readRule(%q) = %+v, %v; want %+v", text, r, ok, want)
+		if everywhere, ok := readRule(text); ok != want.rule || everywhere != want.everywhere && ok {
+			t.Errorf("readRule(%q) = %v, %v; want %+v", text, everywhere, ok, want)
 		}
 	}
 }

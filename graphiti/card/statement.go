@@ -190,8 +190,9 @@ func statement(s string, asked []int, ruled bool) (one Statement, ok bool) {
 	if one, ok = wish(strings.TrimRight(s, ".!;。！； "), asked); ok || !ruled {
 		return one, ok
 	}
-	r, ok := readRule(strings.TrimLeft(s, "-*• "))
-	return Statement{Act: Rule, Text: r.Text, Instructs: true, Personal: r.Everywhere || !namesProject(s), begun: begins(s) && isPlain(s, "") && !isAbout(s)}, ok
+	text := strings.TrimLeft(s, "-*• ")
+	everywhere, ok := readRule(text)
+	return Statement{Act: Rule, Text: text, Instructs: true, Personal: everywhere || !namesProject(s), begun: begins(s) && isPlain(s, "") && !isAbout(s)}, ok
 }
 
 // isPlain reports whether a sentence has no signs besides those of plain sentences, and others: a

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/hex"
 	"slices"
 	"strings"
 	"time"
@@ -42,10 +41,6 @@ func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) 
 	said := hearing{sv: sv, Saying: s}
 	if m.Alone && (s.Typed || s.Amid) && !s.FromFile() {
 		said.alone, said.ends = s.Typed, true
-	}
-	if s.Opens {
-		sum := graphiti.Digest("message", strings.Join(strings.Fields(s.Text), " "))
-		said.message = hex.EncodeToString(sum[:8])
 	}
 	statements := slices.DeleteFunc(m.Statements, func(one card.Statement) bool { return one.Act != card.Rule && !set.Remember })
 	if !said.alone {
@@ -91,10 +86,9 @@ const hearTimeout = time.Minute
 // hearing is a message with statements.
 type hearing struct {
 	capture.Saying
-	sv      *Service
-	alone   bool   // the message consists of statements
-	ends    bool   // it may end what it matches
-	message string // its hash if it opens its conversation
+	sv    *Service
+	alone bool // the message consists of statements
+	ends  bool // it may end what it matches
 }
 
 func (s *hearing) hearAll(ctx context.Context, statements []card.Statement, h *inject.Heard) {
@@ -121,9 +115,6 @@ func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard)
 	groups, here := s.targets()
 	known, err := s.sv.cards().Lines(ctx, []graphiti.Target{{Group: l.Group}, here})
 	if err != nil {
-		return err
-	}
-	if err := s.doubtRepeated(ctx, &l, known, groups); err != nil {
 		return err
 	}
 	l.SetID()
@@ -180,7 +171,7 @@ func (s *hearing) line(one card.Statement) (l card.Line, ok bool) {
 	l = card.Line{
 		Group: group, Kind: card.KindRule, Text: one.Text, State: card.Pending, Applies: s.alone, Personal: one.Personal, At: time.Now().Unix(),
 		Place: s.Who.Place(), Where: s.where(), Workspace: s.Who.Workspace,
-		Turn: s.Turn, Message: s.message, Program: s.Who.Program, Session: graphiti.SessionHash(s.Who.Session), Owner: s.Who.Owner(),
+		Turn: s.Turn, Program: s.Who.Program, Session: graphiti.SessionHash(s.Who.Session), Owner: s.Who.Owner(),
 	}
 	switch {
 	case !one.Instructs:
@@ -213,30 +204,6 @@ func (s *hearing) where() string {
 		return shortWorkspace(s.Who.Workspace)
 	}
 	return s.Who.Program
-}
-
-// doubtRepeated lets a line wait if another session of the program began with the same
-// message word for word: that is a template. So do the lines of it that were stored before in
-// the same place. Within a conversation people repeat themselves.
-func (s *hearing) doubtRepeated(ctx context.Context, l *card.Line, known []card.Line, groups []string) error {
-	for _, k := range known {
-		if l.Message == "" || k.Message != l.Message || k.Program != l.Program || k.Session == l.Session {
-			continue
-		}
-		if s.alone = false; l.State != "" {
-			l.Applies, l.State = false, card.Pending
-		}
-		if !k.Applies || k.Place != l.Place {
-			continue
-		}
-		if k.Applies = false; k.State == card.Local {
-			k.State = card.Pending
-		}
-		if err := s.sv.cards().Put(ctx, k, s.Generation, groups...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 const (
@@ -282,7 +249,11 @@ func (s *hearing) end(ctx context.Context, one *card.Statement, h *inject.Heard)
 				return err
 			}
 		}
-		if err := s.sv.endNames(ctx, here.Group, bothSides(m.turns, m.names), s.Generation); err != nil {
+		names := m.names
+		for turn := range m.turns {
+			names = append(names, sidesOf(turn)...)
+		}
+		if err := s.sv.endNames(ctx, here.Group, names, s.Generation); err != nil {
 			return err
 		}
 		h.Ended += count
@@ -348,14 +319,6 @@ func (s *hearing) matching(ctx context.Context, text string, here graphiti.Targe
 	return m, nil
 }
 
-// bothSides adds the names of both messages of turns to names.
-func bothSides(turns map[string]bool, names []string) []string {
-	for turn := range turns {
-		names = append(names, graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant))
-	}
-	return names
-}
-
 // keepForget stores the line of a text to forget in a group: it has ended statements of its place,
 // or waits, or both.
 func (s *hearing) keepForget(ctx context.Context, text, group string, ended, waits bool, h *inject.Heard) error {
@@ -380,32 +343,57 @@ func (s *hearing) keepForget(ctx context.Context, text, group string, ended, wai
 
 // acceptForget ends the statements of a line's group that say its text.
 func (sv *Service) acceptForget(ctx context.Context, l *card.Line) error {
-	lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Scope: l.Scope, Group: l.Group}})
+	lines, names, err := sv.forgetting(ctx, l, (*card.Line).Stands)
 	if err != nil {
 		return err
 	}
 	generation := sv.o.State.Generations.Now()
-	turns := map[string]bool{l.Turn: true}
-	for _, o := range lines {
-		if o.Stands() && o.Kind != card.KindForget && card.Says(o.Text, l.Text) {
-			turns[o.Turn] = true
-			if err := sv.endLine(ctx, &o, generation); err != nil {
-				return err
-			}
+	for i := range lines {
+		if err := sv.endLine(ctx, &lines[i], generation); err != nil {
+			return err
 		}
 	}
-	said, err := sv.saying(ctx, l.Group, l.Text)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, t := range said {
-		names = append(append(names, t.name), sidesOf(t.name)...)
-	}
-	if err := sv.endNames(ctx, l.Group, bothSides(turns, names), generation); err != nil {
+	if err := sv.endNames(ctx, l.Group, append(names, sidesOf(l.Turn)...), generation); err != nil {
 		return err
 	}
 	return sv.setLine(card.Confirmed)(ctx, l, "")
+}
+
+// undoForget revalidates the statements that a "forget that …" line ended.
+func (sv *Service) undoForget(ctx context.Context, l *card.Line) error {
+	lines, names, err := sv.forgetting(ctx, l, func(o *card.Line) bool { return o.State == card.Ended })
+	if err != nil {
+		return err
+	}
+	lines = withoutCopies(lines)
+	for i := range lines {
+		if err := sv.undoLine(ctx, &lines[i], ""); err != nil {
+			return err
+		}
+	}
+	return sv.validate(ctx, l.Group, names...)
+}
+
+// forgetting returns the lines of a line's group that say its text and for which meant is true, and
+// the names of all messages that say it, with the other sides of their turns.
+func (sv *Service) forgetting(ctx context.Context, l *card.Line, meant func(*card.Line) bool) (lines []card.Line, names []string, err error) {
+	all, err := sv.cards().Lines(ctx, []graphiti.Target{{Scope: l.Scope, Group: l.Group}})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, o := range all {
+		if meant(&o) && o.Kind != card.KindForget && card.Says(o.Text, l.Text) {
+			lines, names = append(lines, o), append(names, sidesOf(o.Turn)...)
+		}
+	}
+	said, err := sv.saying(ctx, l.Group, l.Text)
+	for _, t := range said {
+		names = append(names, t.name)
+		if turn, ok := graphiti.TurnOf(t.name); ok {
+			names = append(names, sidesOf(turn)...)
+		}
+	}
+	return lines, names, err
 }
 
 func (sv *Service) endLine(ctx context.Context, l *card.Line, generation int64, groups ...string) error {
@@ -413,37 +401,8 @@ func (sv *Service) endLine(ctx context.Context, l *card.Line, generation int64, 
 	return sv.cards().Put(ctx, *l, generation, groups...)
 }
 
-// undoForget revalidates the statements that a "forget that …" line ended.
-func (sv *Service) undoForget(ctx context.Context, l *card.Line) error {
-	said, err := sv.saying(ctx, l.Group, l.Text)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, m := range said {
-		names = append(append(names, m.name), sidesOf(m.name)...)
-	}
-	lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Scope: l.Scope, Group: l.Group}})
-	if err != nil {
-		return err
-	}
-	for _, o := range withoutCopies(lines) {
-		if o.State == card.Ended && o.Kind != card.KindForget && card.Says(o.Text, l.Text) {
-			names = append(names, graphiti.EpisodeName(o.Turn, graphiti.RoleUser), graphiti.EpisodeName(o.Turn, graphiti.RoleAssistant))
-			if err := sv.undoLine(ctx, &o, ""); err != nil {
-				return err
-			}
-		}
-	}
-	return sv.validate(ctx, l.Group, names...)
-}
-
-// sidesOf returns the names of both sides of the turn of a message.
-func sidesOf(name string) []string {
-	turn, ok := graphiti.TurnOf(name)
-	if !ok {
-		return nil
-	}
+// sidesOf returns the names of both messages of a turn.
+func sidesOf(turn string) []string {
 	return []string{graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant)}
 }
 
@@ -502,7 +461,7 @@ func (sv *Service) saying(ctx context.Context, group, text string) (list []told,
 // has replaced it, and deletes the standing text that it said and the person has not
 // confirmed.
 func (sv *Service) EndTurn(ctx context.Context, who graphiti.Who, turn string, in []graphiti.Target, generation int64) error {
-	names := []string{graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant)}
+	names := sidesOf(turn)
 	said := hearing{sv: sv, Saying: capture.Saying{Who: who}}
 	var groups []string
 	if own, ok := said.own(); ok {

@@ -32,7 +32,7 @@ func (m *Fixture) Talk(t testing.TB, who graphiti.Who, text string) (block strin
 	mode := inject.Mode{Recall: true, Ingest: true, Generation: m.State.Generations.Now()}
 	plan := m.planner.Plan(t.Context(), &c, []dialect.Fingerprint{dialect.Fingerprint(sum[:16])}, who, false, mode)
 	heard = m.Memory.Hear(t.Context(), capture.Saying{
-		Who: who, Generation: plan.Generation, Turn: plan.Turn, Text: text, Typed: true, Opens: true, FromFile: func() bool { return false },
+		Who: who, Generation: plan.Generation, Turn: plan.Turn, Text: text, Typed: true, FromFile: func() bool { return false },
 	})
 	m.planner.Remember(who, plan.Generation, inject.Ended{Said: text})
 	if heard.Forgets {
