@@ -319,7 +319,7 @@ func (s *scan) valueOf(n *named) (v value, ok bool) {
 	}
 	next := s.blanks(s.bold(end))
 	if colon {
-		next = s.behindBar(n, s.behindType(next))
+		next = s.behindType(next)
 	}
 	if v, ok := s.wallet(n, next); ok {
 		return v, true
@@ -337,25 +337,6 @@ func (s *scan) valueOf(n *named) (v value, ok bool) {
 	return v, true
 }
 
-// behindBar returns the place of a YAML value that begins on the next line, after | or >;
-// else the place itself.
-func (s *scan) behindBar(n *named, at int) int {
-	if !n.first || at == len(s.text) || s.text[at] != '|' && s.text[at] != '>' {
-		return at
-	}
-	end := at + 1
-	for end < len(s.text) && strings.IndexByte("+-0123456789", s.text[end]) >= 0 {
-		end++
-	}
-	if end = s.blanks(end); end < len(s.text) && s.text[end] == '\r' {
-		end++
-	}
-	if end == len(s.text) || s.text[end] != '\n' {
-		return at
-	}
-	return s.blanks(end + 1)
-}
-
 // assigns reads the sign of assignment at the beginning of a text, and returns its length.
 func assigns(rest string) (length int, colon, compared bool) {
 	for _, op := range []string{"===", "==", "=>", "=", ":=", ":", "?=", "+="} {
@@ -370,6 +351,9 @@ func assigns(rest string) (length int, colon, compared bool) {
 // place; else 0.
 func (s *scan) nextLine(at int) int {
 	rest := strings.TrimLeft(s.text[at:min(at+maxSpaces, len(s.text))], " \t*")
+	if rest != "" && (rest[0] == '|' || rest[0] == '>') { // a text in YAML
+		rest = strings.TrimLeft(rest[1:], "+-0123456789 \t")
+	}
 	if next := strings.TrimLeft(rest, "\r\n \t"); rest != "" && (rest[0] == '\n' || rest[0] == '\r') && next != "" {
 		return at + strings.Index(s.text[at:], next)
 	}
