@@ -121,16 +121,10 @@ func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
 		return n, false
 	}
 	n.kind, n.word, n.to = e.kind, e.word, s.suffix(at+len(e.word))
-	if e.kind == secret && strings.HasPrefix(s.lower[n.to:], "_id") {
-		n.to += len("_id")
-	}
 	if n.to < len(s.text) && (isName(s.text[n.to]) || s.text[n.to] == '.' && n.to+1 < len(s.text) && isName(s.text[n.to+1])) {
 		return n, false
 	}
 	for n.from = at; n.from > 0 && at-n.from < maxName && (isName(s.text[n.from-1]) || s.text[n.from-1] == '.'); n.from-- {
-	}
-	if n.from > 0 && n.from < at && s.text[n.from-1] == '\\' && strings.IndexByte("nrt", s.text[n.from]) >= 0 {
-		n.from++ // an escaped end of line, tab or the like
 	}
 	for n.from < at && (s.text[n.from] == '-' || s.text[n.from] == '.') {
 		n.from++
@@ -212,45 +206,25 @@ func (n *named) holds(v string, as *value) bool {
 		return false
 	}
 	if as.said {
-		return telling(v) && !wordy(v) && !n.among(v) && !isCode(v, false)
+		return telling(v) && !wordy(v) && !isCode(v, false)
 	}
 	set := n.upper && !as.compared && (as.quote != 0 || as.tight)
 	switch {
 	case as.quote != 0 && strings.ContainsAny(v, " \t"):
-		return len(v) >= 8 && v == strings.TrimSpace(v) && !isProse(v) && (n.kind == password || n.kind == phrase || set && n.kind == secret || !wordyText(v))
+		return len(v) >= 8 && v == strings.TrimSpace(v) && !isProse(v) && (n.kind == password || n.kind == phrase || set && n.kind == secret)
 	case n.kind != token && (set || as.quote != 0 && !as.compared):
 		return len(v) >= 4 && (!n.bare || !as.colon || as.quote != 0 || telling(v))
 	case n.kind == password || n.kind == phrase:
-		return telling(v) && !n.among(v) || as.tight && as.ownLine && len(v) >= 6 && !isCode(v, false)
+		return telling(v) || as.tight && as.ownLine && len(v) >= 6 && !isCode(v, false)
 	case set:
 		return len(v) >= 6 && isMade(v) && (as.quote == 0 && !n.bare || !wordy(v) || len(parts(v)) > 2)
 	}
-	return len(v) >= 6 && !wordy(v) && telling(v) && !n.among(v) && (n.kind == secret || isMade(v))
+	return len(v) >= 6 && !wordy(v) && telling(v) && (n.kind == secret || isMade(v))
 }
 
 // isMade reports whether a value may be random. Some generators, such as Django's, use all
 // signs.
 func isMade(v string) bool { return isToken(v) || len(v) >= tokenLen && mixes(v, 40) }
-
-// among reports whether a value is itself the name of a secret, as in token = authToken2.
-func (n *named) among(v string) bool {
-	for _, p := range parts(v) {
-		if p = strings.Trim(p, "0123456789"); p != "" && strings.HasPrefix(string(n.kind), p) || p == "token" || p == "key" || p == "pw" {
-			return identifier(v)
-		}
-	}
-	return false
-}
-
-// wordyText reports whether a text consists of words alone.
-func wordyText(v string) bool {
-	for _, w := range strings.Fields(v) {
-		if !wordy(strings.Trim(w, ".,;:!?()")) {
-			return false
-		}
-	}
-	return true
-}
 
 // value is a name's value in the text.
 type value struct {
@@ -652,13 +626,9 @@ func (s *scan) endsBare(at int, ownLine bool) bool {
 // trimBare trims a value without quotes: it cuts off the next pair of a list, the end of
 // the sentence, and a closing bracket.
 func (s *scan) trimBare(n *named, v *value) {
-	list := byte(0)
-	if n.from > 0 && strings.IndexByte("?&;", s.text[n.from-1]) >= 0 {
-		list = s.text[n.from-1]
-	}
 	for i := v.from; i < v.to; i++ {
 		c := s.text[i]
-		if c == list && c != '?' || list == '?' && c == '&' || strings.IndexByte(",;&|", c) >= 0 && s.pairAt(i+1) {
+		if strings.IndexByte(",;&|", c) >= 0 && s.pairAt(i+1) {
 			v.to = i
 			break
 		}
