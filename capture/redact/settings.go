@@ -211,7 +211,7 @@ func (n *named) holds(v string, as *value) bool {
 	set := n.upper && !as.compared && (as.quote != 0 || as.tight)
 	switch {
 	case as.quote != 0 && strings.ContainsAny(v, " \t"):
-		return len(v) >= 8 && v == strings.TrimSpace(v) && !isProse(v) && (n.kind == password || n.kind == phrase || set && n.kind == secret)
+		return len(v) >= 8 && v == strings.TrimSpace(v) && (n.kind == password || n.kind == phrase || set && n.kind == secret)
 	case n.kind != token && (set || as.quote != 0 && !as.compared):
 		return len(v) >= 4 && (!n.bare || !as.colon || as.quote != 0 || telling(v))
 	case n.kind == password || n.kind == phrase:

@@ -37,7 +37,7 @@ func describes(v string) bool {
 			continue
 		case strings.Trim(w, "x") == "":
 			placed = true
-		case !describing[w] && !madeOf(w):
+		case !describing[w]:
 			return false
 		}
 		letters += len(w)
@@ -70,35 +70,6 @@ func parts(v string) (list []string) {
 	return list
 }
 
-// madeOf reports whether a word consists of describing words, such as mysecretpassword.
-func madeOf(w string) bool {
-	const longest = 40
-	if len(w) > longest {
-		return false
-	}
-	var ends [longest + 1]bool
-	ends[0] = true
-	for i := range w {
-		for j := i + 2; ends[i] && j <= len(w); j++ {
-			ends[j] = ends[j] || describing[w[i:j]]
-		}
-	}
-	return ends[len(w)]
-}
-
-// isProse reports whether a text is about a secret, and not a secret itself: at least half
-// of its words are placeholders.
-func isProse(v string) bool {
-	words := strings.Fields(v)
-	n := 0
-	for _, w := range words {
-		if describes(w) {
-			n++
-		}
-	}
-	return len(words) > 1 && 2*n >= len(words)
-}
-
 // start returns the start of a token or a value: enough to classify it.
 func start(v string) string { return v[:min(len(v), 256)] }
 
@@ -126,10 +97,6 @@ func isPlaceholder(v string) bool {
 		if rest := strings.TrimLeft(v[1:], nameChars); rest == "" || rest[0] == '/' {
 			return true
 		}
-	case strings.HasPrefix(v, "&lt;") || strings.HasPrefix(v, "&#x3"):
-		return true
-	case len(v) == 2 && v[0] == '%':
-		return true
 	}
 	return strings.Trim(v, "*.•·●-_=#?…") == "" || strings.Trim(v, "xX-_") == "" || strings.Trim(v, string(v[0])) == "" && !isDigit(v[0])
 }
@@ -306,7 +273,7 @@ func identifies(v string) bool {
 // with digits or signs, or digits alone.
 func telling(v string) bool {
 	v = strings.TrimLeft(strings.TrimRight(v, ".,;:!?"), "&*")
-	if len(v) < 6 || isMail(v) || strings.Contains(v, "::") || strings.Contains(v, "->") {
+	if len(v) < 6 || strings.Contains(v, "::") || strings.Contains(v, "->") {
 		return false
 	}
 	letters, digits, signs := 0, 0, 0
@@ -327,7 +294,7 @@ func telling(v string) bool {
 		return false
 	}
 	for _, w := range parts(v) {
-		if w = strings.Trim(w, "0123456789"); len(w) > 1 && !describing[w] && !madeOf(w) {
+		if w = strings.Trim(w, "0123456789"); len(w) > 1 && !describing[w] {
 			return true
 		}
 	}
@@ -366,11 +333,6 @@ func class(c byte) byte {
 		return '0'
 	}
 	return '-'
-}
-
-func isMail(v string) bool {
-	name, host, ok := strings.Cut(v, "@")
-	return ok && name != "" && strings.IndexByte(host, '.') > 0 && wordy(host) && wordy(name)
 }
 
 // generated reports whether a token may be random.
