@@ -30,7 +30,7 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 		"an answer":          {func(tn *ledger.Turn) { tn.Assistant = "set " + line + " then" }, "DB_PASSWORD=[redacted:password]"},
 		"a speaker":          {func(tn *ledger.Turn) { tn.Speaker = "Ann, password: " + secret }, ""},
 		"tools":              {func(tn *ledger.Turn) { tn.Assistant, tn.Tools = "done", "bash "+line }, "(tools used: bash DB_PASSWORD=[redacted:password])"},
-		"a branch":           {func(tn *ledger.Turn) { tn.Git.Branch = "fix/ghp_" + strings.Repeat("a1B2c3D4e", 4) }, "[redacted:github-pat]"},
+		"a branch":           {func(tn *ledger.Turn) { tn.Git.Branch = "fix/ghp_" + strings.Repeat("a1B2c3D4e", 4) }, "[redacted:api-key]"},
 		"a promoted text":    {func(tn *ledger.Turn) { tn.Kind, tn.User = "decision", "We set "+line }, "We set DB_PASSWORD=[redacted:password]"},
 		"whose a group is":   {func(tn *ledger.Turn) { tn.Kind, tn.User = graphiti.KindOwnershipContext, "It belongs to "+line }, "It belongs to DB_PASSWORD=[redacted:password]"},
 		"an earlier turn":    {func(tn *ledger.Turn) { tn.Backfill, tn.Assistant = true, line }, "DB_PASSWORD=[redacted:password]"},
