@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,6 +83,9 @@ func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, nam
 	}
 	return cli.Output(c, done, func(w io.Writer) {
 		fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(done.Kept, "message"), done.Known)
+		if len(done.Into) > 0 {
+			fmt.Fprintf(w, "into %s\n", terminal.Printable(strings.Join(done.Into, ", ")))
+		}
 		if done.Waiting > 0 {
 			fmt.Fprintf(w, "%s of rules and preferences wait for your confirmation, because this installation did not export them: graphiti-proxy memory pending\n", terminal.Count(done.Waiting, "line"))
 		}

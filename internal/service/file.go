@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -173,6 +174,11 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 		}
 		done.Kept, done.Known, done.NotTaken = done.Kept+answer.Kept, done.Known+answer.Known, done.NotTaken+answer.NotTaken
 		done.Waiting += answer.Waiting
+		for _, into := range answer.Into {
+			if !slices.Contains(done.Into, into) {
+				done.Into = append(done.Into, into)
+			}
+		}
 		batch, bytes = batch[:0], 0
 		im.Tell(done.Kept+done.Known, "")
 		return nil

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,8 +30,7 @@ func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) 
 	}
 	m := card.Read(s.Text)
 	if !m.Alone {
-		m = card.Read(withoutMiddle(s.Text))
-		m.Alone = false
+		m = readAround(s.Text)
 	}
 	if set.Remember {
 		h.Refused += m.TooLong
@@ -64,15 +64,26 @@ func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) 
 	return h
 }
 
-// withoutMiddle returns the first and the last paragraph of a text: between them, a person may have
-// pasted or piped a file.
-func withoutMiddle(text string) string {
-	first, rest, _ := strings.Cut(strings.ReplaceAll(text, "\r", ""), "\n\n")
-	if i := strings.LastIndex(strings.TrimSpace(rest), "\n\n"); i >= 0 {
-		rest = strings.TrimSpace(rest)[i:]
+// readAround reads the first and the last paragraph of a text: a person may have pasted or piped a
+// file between them. If lines look like those of a file, a paragraph counts only if it consists of
+// statements: the file may begin or end the text.
+func readAround(text string) (m card.Parsed) {
+	all := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r", "")), "\n\n")
+	if len(all) > 2 {
+		all = []string{all[0], all[len(all)-1]}
 	}
-	return first + "\n\n" + rest
+	isFile := len(all) > 1 && ofFile.MatchString(text)
+	for _, paragraph := range all {
+		p := card.Read(paragraph)
+		if m.TooLong += p.TooLong; p.Alone || !isFile {
+			m.Statements = append(m.Statements, p.Statements...)
+		}
+	}
+	return m
 }
+
+// ofFile matches a line that looks like a file's: a heading, a fence, a row or a setting.
+var ofFile = regexp.MustCompile("(?m)^(?:#{1,6} |```|\\||---|>|\\[[^\\]\n]+\\]$|[\\w.-]+ *= )")
 
 // Forgets reports whether a message only asks to forget something.
 func (*Service) Forgets(text string) bool { return card.Forgets(text) }

@@ -52,7 +52,22 @@ type Imported struct {
 	// may have written them.
 	Waiting int `json:"waiting,omitempty"`
 
+	Into   []string `json:"into,omitempty"` // the memories of the lines, for people
 	Groups []string `json:"-"`
+}
+
+// memoryOf names the memory of a turn with one group.
+func memoryOf(t *ledger.Turn, owner string) string {
+	switch scope := t.Targets[0].Scope; {
+	case scope == graphiti.ScopeWorkspace && t.Workspace != "":
+		return "the project " + t.Workspace
+	case scope == graphiti.ScopeUser && t.Owner == owner:
+		return "your own memory"
+	case scope == graphiti.ScopeUser:
+		return "the memory of " + t.Owner
+	default:
+		return "the group " + t.Targets[0].Group
+	}
 }
 
 // MaxPending is the most turns that may wait for the memory during an import.
@@ -111,6 +126,7 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 		}
 		if g := t.Targets[0].Group; !slices.Contains(done.Groups, g) {
 			done.Groups = append(done.Groups, g)
+			done.Into = append(done.Into, memoryOf(&t, sv.o.Owner))
 		}
 	}
 	pending := func(context.Context) (int, error) { return sv.o.Pipeline.Status().Pending, nil }

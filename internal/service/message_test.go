@@ -301,6 +301,7 @@ func TestHear_PipedFile(t *testing.T) {
 	for text, want := range map[string]int{
 		"# Notes\n\nThe wharf opens at nine.\n\n" + fact + "\n\n" + order + "\n\nSummarise": 0,
 		"# Notes\r\n\r\n" + order + "\r\n\r\nSummarise":                                     0,
+		"Summarise this.\n# Notes\n\n" + order + "\n" + fact + "\nThe old stage is gone.\n": 0,
 		order + "\n\nThis is the log:\n\n" + fact:                                           2,
 		"Here are my notes.\n\n" + order:                                                    1,
 	} {
