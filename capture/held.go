@@ -126,9 +126,9 @@ func (d *doubts) add(h *ledger.Held, twin Twin) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	ref := &heldRef{Doubt: Doubt{h.Reason, h.Before, h.With, twin}, key: h.Key, session: h.Turn.Session, client: h.Turn.Client, at: h.At, until: h.At.Add(holdFor)}
-	if isBegun := func(b begunTurn) bool { return !b.stored && (twin.Form || !b.Form) && twin.quotes(&b.Twin) }; h.Reason == graphiti.HeldTwin && len(twin.Whole) == 0 { // of the last process: its turn may go on
+	if h.Reason == graphiti.HeldTwin && len(twin.Whole) == 0 { // of the last process: its turn may go on
 		ref.until = time.Now().Add(pairFor)
-	} else if h.Reason == graphiti.HeldTwin && !slices.ContainsFunc(d.begun, isBegun) {
+	} else if h.Reason == graphiti.HeldTwin && !d.isAboutOpen(&twin) {
 		ref.until = h.At.Add(twinFor)
 	}
 	for _, r := range d.refs {
@@ -174,6 +174,11 @@ func (d *doubts) brief() (n int) {
 		}
 	}
 	return n
+}
+
+// isAboutOpen reports whether a message is a program's about a turn that has begun.
+func (d *doubts) isAboutOpen(t *Twin) bool {
+	return slices.ContainsFunc(d.begun, func(b begunTurn) bool { return !b.stored && (t.Form || !b.Form) && t.quotes(&b.Twin) })
 }
 
 // isAbout reports whether a message is a program's about a stored turn of the last minute: the
@@ -294,7 +299,7 @@ func (p *Pipeline) Release(ctx context.Context, t *Twin) {
 	d.mu.Lock()
 	now, found := time.Now(), false
 	for _, r := range d.refs {
-		if r.Reason == graphiti.HeldTwin && r.Twin.Of == t.Of && len(r.Twin.Whole) > 0 && !r.isPair(&heldRef{Doubt: Doubt{Twin: *t}}) && !bytes.Equal(r.Twin.Text, t.Text) {
+		if r.Reason == graphiti.HeldTwin && r.Twin.Of == t.Of && len(r.Twin.Whole) > 0 && !r.isPair(&heldRef{Doubt: Doubt{Twin: *t}}) && !bytes.Equal(r.Twin.Text, t.Text) && !d.isAboutOpen(&r.Twin) {
 			r.until, found = now, true
 		}
 	}

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"context"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -108,6 +109,13 @@ func TestHeldTwins(t *testing.T) {
 			p.GoesOn("1", []dialect.Fingerprint{{2}}, true)
 		}, 0, []string{"0"}, false},
 		{"a turn begins", []Twin{check}, func(p *Pipeline) { p.Twin(&agent, false) }, pairFor, nil, true},
+		{"a turn begins, and its conversation goes on", []Twin{check}, func(p *Pipeline) {
+			p.Twin(&agent, false)
+			p.Release(context.Background(), &Twin{Of: person, Text: []byte("thankyouverymuch"), Prompt: 3})
+		}, pairFor, nil, true},
+		{"another message", []Twin{check}, func(p *Pipeline) {
+			p.Release(context.Background(), &Twin{Of: person, Text: []byte("thankyouverymuch"), Prompt: 3})
+		}, 0, []string{"0"}, false},
 		{"a turn is stored", []Twin{check, form}, func(p *Pipeline) { p.Twin(&agent, true) }, 0, nil, false},
 		{"a turn of somebody else", []Twin{check}, func(p *Pipeline) { p.Twin(&other, true) }, twinFor, []string{"0"}, false},
 	} {
