@@ -107,7 +107,7 @@ func TestToolsSwitchedOff(t *testing.T) {
 	}
 }
 
-// TestMessagesAtOnce checks which messages of a session a program wrote: those that follow the
+// TestMessagesAtOnce checks which messages of a session a program wrote: messages that follow the
 // answer at once, where a person types with pauses. One line may be a person's, typed during the
 // answer.
 func TestMessagesAtOnce(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRead_Unanswered checks which messages without an answer of their own become turns: those
+// TestRead_Unanswered checks which messages without an answer become turns: those
 // after which the person went on, in the forms of each client.
 func TestRead_Unanswered(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ import (
 type Observer struct {
 	*instruments
 	former  [16]atomic.Int64 // messages that have left a fate, in the order of graphiti.Fates
-	tracer  trace.Tracer // nil if tracing is off
+	tracer  trace.Tracer     // nil if tracing is off
 	log     *slog.Logger
 	prefix  string // of request ids, different for each process
 	last    atomic.Uint64
