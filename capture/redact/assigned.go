@@ -23,8 +23,14 @@ func (s *scan) assigned(list []found) []found {
 			at++
 		}
 		calls := at < len(s.text) && s.text[at] == '('
-		if from, end, ok := s.sides(from, at); ok && !calls && isAssigned(s.nameBefore(end), start(s.text[from:at])) {
-			list = append(list, found{from, s.rest(from, at), "secret"})
+		value, end, ok := s.sides(from, at)
+		if !ok || calls {
+			continue
+		}
+		name, sign := s.nameBefore(end), s.text[end:value]
+		said := strings.Contains(name, " ") && !strings.ContainsAny(sign, "=|,") && !confides(name) && !strings.HasSuffix(strings.ToLower(name), "key") // "the last one: …"
+		if !said && isAssigned(name, start(s.text[value:at])) {
+			list = append(list, found{value, s.rest(value, at), "secret"})
 		}
 	}
 	return list

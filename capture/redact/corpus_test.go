@@ -311,6 +311,7 @@ var lookAlikes = []string{
 	// Identifiers and hashes.
 	`{"scope":"user","place":"b3d46969585d3b5a","session":"de943c1601a5","short": "9f8b3c0d7e2a"}`,
 	"google.golang.org/genproto/googleapis/api v0.0.0-20260102030405-0123456789ab // indirect",
+	"the last one: QZ4BTLW8RN3CH6JDFG5SPAU1ET, and it is: 9f8b3c0d7e2a41564bd19f8b3c0d7e2a",
 	"trace: 4bf92f3577b34da6a3ce929d0e0e4736, digest=84e301d7b382b2f8a83af2856c1b65c0, build: 20241125T101010",
 	"const name = 'getUserById2AndName', host: ip-10-0-12-7.eu-central-1.compute.internal",
 	`"integrity": "sha512-Xk9mP2qL7vR4abcdEFGHijklMNOPqrstUVWXyz0123456789abcdefgh=="`,
