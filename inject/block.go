@@ -17,13 +17,16 @@ const (
 )
 
 // formatBlock returns a block of lines and their number, or "" and 0 without lines. The first
-// standing lines are rules and preferences.
-func formatBlock(lines []string, standing int) (string, int) {
+// standing lines are rules and preferences. A framed block begins with blockFrame.
+func formatBlock(lines []string, standing int, framed bool) (string, int) {
 	if len(lines) == 0 {
 		return "", 0
 	}
 	var b strings.Builder
-	b.WriteString(blockOpen + blockFrame)
+	b.WriteString(blockOpen)
+	if framed {
+		b.WriteString(blockFrame)
+	}
 	for i, l := range lines {
 		switch {
 		case i == 0 && standing > 0:
@@ -36,6 +39,9 @@ func formatBlock(lines []string, standing int) (string, int) {
 	b.WriteString(blockClose)
 	return b.String(), len(lines)
 }
+
+// framed reports whether a block has the sentence about its lines.
+func framed(block string) bool { return strings.HasPrefix(block, blockOpen+blockFrame) }
 
 // BlockLines returns the lines of a block, without its frame.
 func BlockLines(block string) []string { return slices.Collect(linesOf(block)) }

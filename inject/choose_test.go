@@ -207,7 +207,7 @@ func TestBlockKeepsItsBounds(t *testing.T) {
 				project++
 			}
 		}
-		block, n := formatBlock(got, 0)
+		block, n := formatBlock(got, 0, true)
 		if project != tc.wantProject || len(got)-project != tc.wantPerson || n != len(got) || len([]rune(block)) > tc.max || strings.Count(block, "é") != 100*n {
 			t.Errorf("%+v: %d and %d lines, %d characters", tc, project, len(got)-project, len([]rune(block)))
 		}

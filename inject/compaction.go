@@ -145,7 +145,7 @@ func (m *Planner) toKeep(t *turn, who graphiti.Who) (block string, facts int) {
 		isOld := func(l string) bool { return isSaid(l) || labelOf(l) == resumes }
 		add(withoutRepeats(slices.DeleteFunc(slices.Clone(s.lines), isOld), kept), t.o.MaxFacts)
 	}
-	return formatBlock(kept, 0)
+	return formatBlock(kept, 0, true)
 }
 
 // toResume returns the block for a request after a compaction and its number of facts: the
@@ -158,7 +158,7 @@ func (m *Planner) toResume(t *turn, who graphiti.Who) (block string, facts int) 
 			break
 		}
 	}
-	return formatBlock(lines, 0)
+	return formatBlock(lines, 0, true)
 }
 
 // noteRoom returns the maximum number of characters of the lines in a block of notes.

@@ -94,7 +94,7 @@ func TestCard(t *testing.T) {
 		got, p := ask(t, m, body, both)
 		var want string
 		if len(tc.want) > 0 {
-			want, _ = formatBlock(tc.want, tc.standing)
+			want, _ = formatBlock(tc.want, tc.standing, true)
 		}
 		var block string
 		if len(p.Inserts) > 0 && strings.Contains(got, "graphiti_memory") {
@@ -251,7 +251,7 @@ func TestBlockHasTwoParts(t *testing.T) {
 		{graphiti.ScopeWorkspace, []graphiti.Fact{fact("the oldest", 1), fact("the newest", 3)}},
 		{graphiti.ScopeUser, []graphiti.Fact{fact("my own", 2), {Text: "The user sings", ValidAt: day(1), CreatedAt: day(1)}}},
 	})
-	got, n := formatBlock(append([]string{"rule, 2026-11-01: tabs"}, plainAll(lines(all))...), 1)
+	got, n := formatBlock(append([]string{"rule, 2026-11-01: tabs"}, plainAll(lines(all))...), 1, true)
 	want := blockOpen + blockFrame + standingLabel + "- rule, 2026-11-01: tabs\n" + recalledLabel +
 		"- user, 2026-11-03: the newest\n- user (personal), 2026-11-02: my own\n- user, 2026-11-01: the oldest\n- The user sings (personal, since 2026-11-01)\n" + blockClose
 	if got != want || n != 5 {

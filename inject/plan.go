@@ -354,7 +354,7 @@ func (t *turn) withoutSearch(opening []Candidate, status Status, why Reason) (d 
 
 // show makes a decision of the opening and the shown results. why explains an empty block.
 func (t *turn) show(opening, found []Candidate, minScore float64, source Source, why Reason) (d Decision, o Outcome) {
-	d.Block, d.Facts = formatBlock(append(linesOfAll(opening), lines(found)...), standing(opening))
+	d.Block, d.Facts = formatBlock(append(linesOfAll(opening), lines(found)...), standing(opening), !slices.ContainsFunc(t.blocks(), framed))
 	d.Pieces = piecesOf(t.owner, opening, found, t.reads, minScore)
 	if o = outcomeOf(&d, source); d.Block == "" {
 		o.Reason = why
@@ -387,7 +387,7 @@ func silence(all []Candidate) Reason {
 		switch all[i].Verdict {
 		case Weak:
 			return ReasonWeak
-		case Visible, OwnWords, NoDrift:
+		case Visible, OwnWords, Told, NoDrift:
 			why = ReasonVisible
 		case NotValid:
 			if why == ReasonNothing {
@@ -421,6 +421,7 @@ func chooserOf(t *turn) *chooser {
 	}
 	return &chooser{
 		now: t.o.Now(), staleAfter: t.o.StaleAfter, ownTurns: t.episodes(), history: t.c, visible: visible, written: sync.OnceValue(func() func(string) bool { return written(t.c) }),
+		told:     sync.OnceValue(func() func(string) bool { return told(t.c) }),
 		minScore: t.o.MinScore, drift: t.o.Drift, count: t.o.MaxFacts, max: t.o.room(t),
 	}
 }

@@ -64,11 +64,11 @@ type pendingTurn struct {
 
 	edited []sentTurn // turns that the person has replaced; see edited.go
 
-	first firstMessage  // of the conversation; zero if its parent is known
+	first firstMessage  // of the conversation; zero for a subagent's
 	fate  graphiti.Fate // of the person's message
 	seen  observe.Answered
 
-	late *project       // the project to find before the turn is stored; nil if known
+	late *project       // the project to find before the turn is stored; nil if it has been found
 	repo workspace.Repo // of the project
 }
 
@@ -197,7 +197,7 @@ func (p *pendingTurn) kept() bool { return len(p.turn.Targets) > 0 }
 // does not prevent the others.
 func (p *pendingTurn) finish(a dialect.Answer) {
 	said, answered := p.turn.User, p.turn.Assistant
-	// What the next request needs comes first, because it may already be arriving.
+	// The session comes first: the next request may be arriving, and needs it.
 	wire.Contain(p.s.log, "remembering a session", func() {
 		if p.turn.Kind == "" && !p.child {
 			p.s.changeNote(sessionOf{p.at.base, p.who.Session}, func(n *sessionNote) { n.answered = p.turn.Answered })
@@ -281,8 +281,8 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 	p.lost(graphiti.LostStore)
 }
 
-// keepStatement stores what the person states before the turn ends, if they stopped the turn
-// before: they may stop this one as well.
+// keepStatement stores a statement before its turn ends, if the person stopped the turn before:
+// they may stop this one as well.
 func (p *pendingTurn) keepStatement() {
 	if !p.stopped || p.fate.Name != graphiti.FateOpen || p.doubt || !words.States(p.turn.User) {
 		return

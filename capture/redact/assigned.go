@@ -11,8 +11,8 @@ const (
 	longestGap = 14 // signs, quotation marks and blanks between a name and its value
 )
 
-// assigned finds random values of settings whose names announce no secret, such as those that are
-// named after a service.
+// assigned finds random values of settings without a name for a secret, such as the name of
+// a service.
 func (s *scan) assigned(list []found) []found {
 	for at := 0; at < len(s.text); at++ {
 		if !isAssignable(s.text[at]) {

@@ -702,15 +702,6 @@ func (s *scan) begins(at int) bool {
 	return !isName(s.text[at-1]) && s.text[at-1] != '.'
 }
 
-// tokenEnd returns the end of the token at a place, or of its first maxValue bytes.
-func (s *scan) tokenEnd(at int, also string) int {
-	end := min(len(s.text), at+maxValue)
-	for at < end && (isName(s.text[at]) || strings.IndexByte(also, s.text[at]) >= 0) {
-		at++
-	}
-	return at
-}
-
 // rest returns the real end of a token of which only maxValue bytes were read.
 func (s *scan) rest(from, end int) int {
 	for end-from >= maxValue && end < len(s.text) && isGraph(s.text[end]) {

@@ -24,7 +24,7 @@ type Turn struct {
 	File     string // transcript in the project's directory, which may have come with it, or ""
 	Dir      string // working directory
 	Words    string
-	Answer   string    // empty if the person went on before it
+	Answer   string    // empty if the next message precedes it
 	At       time.Time // of the words; zero if unknown
 	Answered time.Time
 	ID       string   // the client's id of the words, or ""
@@ -112,8 +112,8 @@ func (t *turns) answer(id, text string, at time.Time, calls ...string) {
 }
 
 // finished returns the turns with an answer. A turn ends with the first answer that calls
-// no tools, like a live one. A message without such an answer, before another one, has none: the
-// person went on while the model worked, or stopped it. Some clients let them repeat it.
+// no tools, like a live one. A message that precedes another one needs no answer: the person
+// typed while the model worked, or stopped it. Some clients let them repeat it.
 func (t *turns) finished() (list []Turn, unfinished int) {
 	for n, o := range t.all {
 		i := slices.IndexFunc(o.answers, func(a answer) bool { return !a.calls && strings.TrimSpace(a.text) != "" })

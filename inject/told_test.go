@@ -1,0 +1,35 @@
+package inject
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+)
+
+func TestTold(t *testing.T) {
+	const rules = "# Notes\\n\\n- The staging server listens on port 9090.\\n- Use tabs, never spaces, in Makefiles.\\n"
+	system := `{"messages":[{"role":"system","content":"` + rules + `"},{"role":"user","content":"which port?"}]}`
+	reminder := `{"messages":[{"role":"user","content":[{"type":"text","text":"<system-reminder>\n` + rules + `</system-reminder>"},{"type":"text","text":"which port?"}]}]}`
+	typed := `{"messages":[{"role":"user","content":"` + rules + `"}]}`
+	for _, tc := range []struct {
+		name, body, line string
+		want             bool
+	}{
+		{"the same in the system prompt", system, "user, 2026-11-02: the staging server listens on port 9090", true},
+		{"the same in a reminder", reminder, "user, 2026-11-02: “use tabs in Makefiles, never spaces”", true},
+		{"another value: the file wins", system, "user, 2026-11-02: the staging server listens on port 8088", true},
+		{"another subject", system, "user, 2026-11-02: the production server is called heron", false},
+		{"too short to be sure", system, "user, 2026-11-02: port 9090", false},
+		{"the person's own words are no file", typed, "user, 2026-11-02: the staging server listens on port 9090", false},
+	} {
+		c := &dialect.Conversation{}
+		if !(chat.Dialect{}).Parse([]byte(strings.ReplaceAll(tc.body, "\n", `\n`)), c) {
+			t.Fatalf("%s: the request is not read", tc.name)
+		}
+		if got := told(c)(tc.line); got != tc.want {
+			t.Errorf("%s: told = %t, want %t", tc.name, got, tc.want)
+		}
+	}
+}
