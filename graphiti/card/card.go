@@ -117,9 +117,9 @@ func (l *Line) list() string {
 	return "past:" + l.Group
 }
 
-// MaxLines is the most lines of a list, except of the past ones. A list has room for more entries, so
-// a full list evicts none.
-const MaxLines = 48
+// MaxLines is the most lines of a list that applies, and MaxWaiting of the pending one. A list has
+// room for more entries, so a full list evicts none.
+const MaxLines, MaxWaiting = 256, 48
 
 // IsFull reports whether the list of a line has no room for it.
 func IsFull(lines []Line, l *Line) bool {
@@ -129,7 +129,7 @@ func IsFull(lines []Line, l *Line) bool {
 			n++
 		}
 	}
-	return n >= MaxLines && !strings.HasPrefix(l.list(), "past:")
+	return n >= MaxLines && !strings.HasPrefix(l.list(), "past:") || n >= MaxWaiting && strings.HasPrefix(l.list(), "waits:")
 }
 
 // keepFor bounds how long a turn waits for the lists.

@@ -340,25 +340,17 @@ func TestStanding_Full(t *testing.T) {
 	}
 	for i := range card.MaxLines {
 		m.Hear(t, who, rule(i))
+	}
+	for i := range card.MaxWaiting {
 		m.Hear(t, who, waiting(i))
 	}
-	for _, text := range []string{rule(card.MaxLines), waiting(card.MaxLines)} {
+	for _, text := range []string{rule(card.MaxLines), waiting(card.MaxWaiting)} {
 		if h := m.Hear(t, who, text); h.Full != 1 || h.Promoted != 0 || h.Pending != 0 {
 			t.Errorf("%s: heard %+v, want a full list", text, h)
 		}
 	}
-	if got := states(); got[card.Local] != card.MaxLines || got[card.Pending] != card.MaxLines {
+	if got := states(); got[card.Local] != card.MaxLines || got[card.Pending] != card.MaxWaiting {
 		t.Fatalf("got %v, want two full lists", got)
-	}
-	run(t, m, service.Settle, service.SettleRequest{Selector: in, Accept: []string{"all"}})
-	m.Hear(t, who, waiting(card.MaxLines))
-	one := run(t, m, service.Pending, service.PendingRequest{Selector: in}).Lines[0].ID
-	if _, err := m.Memory.Settle(t.Context(), &service.SettleRequest{Selector: in, Accept: []string{one}}); err == nil || !strings.Contains(err.Error(), "take one off") {
-		t.Errorf("accepting a line of a full card: %v, want an error with the remedy", err)
-	}
-	run(t, m, service.Settle, service.SettleRequest{Selector: in, Reject: []string{one}})
-	if got := states(); got[card.Confirmed] != card.MaxLines || got[card.Local] != card.MaxLines {
-		t.Errorf("got %v, want no line evicted", got)
 	}
 }
 

@@ -151,7 +151,7 @@ func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard)
 func (s *hearing) reportFull(known []card.Line, l *card.Line, h *inject.Heard) (full bool) {
 	if full = card.IsFull(known, l); full {
 		h.Full++
-		s.sv.o.Log.Warn("too many standing lines, another one was not stored", "state", l.State, "most", card.MaxLines, "to_do", "graphiti-proxy memory pending")
+		s.sv.o.Log.Warn("too many standing lines, another one was not stored", "state", l.State, "to_do", "graphiti-proxy memory pending")
 	}
 	return full
 }
