@@ -34,7 +34,7 @@ var (
 	linkKind       = &kind{name: "link", hashed: true, event: eventLink}                        // session by fingerprint of a conversation's beginning
 	pendingKind    = &kind{name: "pending", life: pendingFor, hashed: true}                     // session of a conversation without an answer
 	snapshotKind   = &kind{name: "snapshot", long: true}                                        // a session's short-term memory
-	standingKind   = &kind{name: "standing", life: standingFor, most: 600, listed: true}        // card entry
+	standingKind   = &kind{name: "standing", life: standingFor, most: 400, listed: true}        // card entry
 	passKind       = &kind{name: "pass", life: passFor, most: 64, listed: true}                 // command that passed in a project
 	cureKind       = &kind{name: "cure", life: cureFor, most: 64, listed: true}                 // error that went away in a project
 	findingKind    = &kind{name: "finding", life: findingFor, most: 64, listed: true}           // result of a subagent in a project

@@ -119,7 +119,7 @@ func (l *Line) list() string {
 
 // MaxLines is the most lines of a list that applies, and MaxWaiting of the pending one. A list has
 // room for more entries, so a full list evicts none.
-const MaxLines, MaxWaiting = 256, 48
+const MaxLines, MaxWaiting = 128, 48
 
 // IsFull reports whether the list of a line has no room for it.
 func IsFull(lines []Line, l *Line) bool {
