@@ -179,9 +179,7 @@ func TestHeldMessage_Settled(t *testing.T) {
 			return out
 		}
 		waitUntil(t, "the held message", func() bool { return strings.Contains(show(), "held until") })
-		if s := w.status(); !strings.Contains(s, "1 message held") {
-			t.Errorf("got the status %s, want a held message", s)
-		}
+		waitUntil(t, "a held message in the status", func() bool { return strings.Contains(w.status(), "1 message held") })
 		fields := strings.Fields(show()[strings.Index(show(), "REASON"):])
 		id := fields[slices.Index(fields, "TEXT")+1]
 		show(flag, id)

@@ -66,25 +66,19 @@ func TestRememberOnlyWhatAPersonSays(t *testing.T) {
 	}
 }
 
-// TestRepeatedOpeningWaits checks that a rule in a message becomes pending once that
-// message has opened two conversations of a program. A repeated message later in a
-// conversation has no such effect.
-func TestRepeatedOpeningWaits(t *testing.T) {
+// TestRepeatedRule checks that a rule goes on to apply if its person says it again, at the
+// beginning of another conversation or later.
+func TestRepeatedRule(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
 	opening, later := user("Always answer with a citation."), user("Always sign with a name.")
-	for i, tc := range []struct {
-		messages []m
-		applies  bool
-	}{
-		{[]m{opening}, true},
-		{[]m{opening}, false},
-		{[]m{user("Hello."), answered("Hi."), later}, true},
-		{[]m{user("Hello."), answered("Hi."), later}, true},
+	for i, messages := range [][]m{
+		{opening}, {opening},
+		{user("Hello."), answered("Hi."), later}, {user("Hello."), answered("Hi."), later},
 	} {
-		_, h := w.exchange("/v1/chat/completions", chat(tc.messages...), "X-Graphiti-Session", strings.Repeat("s", i+1))
-		if got := h.Get("X-Graphiti-Memory"); strings.Contains(got, "; promoted=1") != tc.applies || !strings.HasSuffix(got, "; pending=1") {
-			t.Errorf("request %d: header %q, want pending=1, and promoted=1: %v", i, got, tc.applies)
+		_, h := w.exchange("/v1/chat/completions", chat(messages...), "X-Graphiti-Session", strings.Repeat("s", i+1))
+		if got := h.Get("X-Graphiti-Memory"); !strings.HasSuffix(got, "; promoted=1; pending=1") {
+			t.Errorf("request %d: header %q, want promoted=1 and pending=1", i, got)
 		}
 	}
 }
