@@ -66,8 +66,8 @@ func TestRememberOnlyWhatAPersonSays(t *testing.T) {
 	}
 }
 
-// TestRepeatedRule checks that a rule goes on to apply if its person says it again, at the
-// beginning of another conversation or later.
+// TestRepeatedRule checks that a rule still applies after a person repeats it, at the beginning of
+// another conversation or later.
 func TestRepeatedRule(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
