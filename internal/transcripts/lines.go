@@ -197,8 +197,9 @@ func readGemini(s *source, t *turns) error {
 			add(r, r)
 		}
 	}
-	doc, err := gjson.Result{}, error(nil)
+	var err error
 	if filepath.Ext(s.path) == ".json" {
+		var doc gjson.Result
 		doc, err = s.whole()
 		each(doc)
 	} else {
