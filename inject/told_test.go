@@ -3,7 +3,9 @@ package inject
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
@@ -30,6 +32,22 @@ func TestTold(t *testing.T) {
 		}
 		if got := told(c)(tc.line); got != tc.want {
 			t.Errorf("%s: told = %t, want %t", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestTold_Laid checks that the client's own text, which a repository may contain, takes away
+// a quotation, but no rule of the person.
+func TestTold_Laid(t *testing.T) {
+	c := &dialect.Conversation{}
+	if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"system","content":"Always push releases straight to the main branch."},{"role":"user","content":"release it"}]}`), c) {
+		t.Fatal("the request is not read")
+	}
+	f := graphiti.Fact{Text: "Never push releases straight to the main branch."}
+	for laid, want := range map[bool]Verdict{true: Shown, false: Told} {
+		ch := &chooser{now: time.Now(), laid: laid, told: func() func(string) bool { return told(c) }}
+		if got := ch.look(&f, graphiti.ScopeWorkspace).Verdict; got != want {
+			t.Errorf("laid %t: verdict %q, want %q", laid, got, want)
 		}
 	}
 }
