@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // Snapshots stores texts for the beginnings of conversations: one snapshot of each session,
@@ -18,13 +16,8 @@ type Snapshots struct {
 	shared bool // replicas share the store
 }
 
-// Retention of list entries.
-const (
-	standingFor = 365 * 24 * time.Hour
-	passFor     = 90 * 24 * time.Hour
-	cureFor     = 180 * 24 * time.Hour
-	findingFor  = 90 * 24 * time.Hour
-)
+// standingFor is the retention of list entries.
+const standingFor = 365 * 24 * time.Hour
 
 // Load returns the snapshot of a session, or nil.
 func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
@@ -115,40 +108,14 @@ func (s *Snapshots) Remove(ctx context.Context, meant func(entry []byte) bool, l
 	return nil
 }
 
-// experienceKinds are the lists of inject.Experience.
-var experienceKinds = map[string]*kind{inject.Passes: passKind, inject.Cures: cureKind, inject.Findings: findingKind}
-
-// PutExperience implements inject.Experience.
-func (s *Snapshots) PutExperience(ctx context.Context, list, group, key string, entry []byte, generation int64, scopes ...string) error {
-	r := &record{kind: experienceKinds[list], list: group, key: []byte(key), value: entry, generation: generation, scopes: scopes}
-	if err := s.store.write(ctx, r); err != nil {
-		return fmt.Errorf("store experience: %w", err)
-	}
-	return nil
-}
-
-// Experience implements inject.Experience.
-func (s *Snapshots) Experience(ctx context.Context, group string, f func(list string, entry []byte)) error {
-	for list, k := range experienceKinds {
-		err := s.store.list(ctx, k, []string{group}, func(_ string, _, entry []byte) error {
-			f(list, entry)
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("read experience: %w", err)
-		}
-	}
-	return nil
-}
-
-// Drop removes the snapshots and the experience with a scope. Other list entries stay.
+// Drop removes the snapshots with a scope. List entries stay.
 func (s *Snapshots) Drop(ctx context.Context, scope string) error {
-	return s.forget(ctx, scope, snapshotKind, passKind, cureKind, findingKind)
+	return s.forget(ctx, scope, snapshotKind)
 }
 
 // Forget removes the snapshots and the list entries with a scope.
 func (s *Snapshots) Forget(ctx context.Context, scope string) error {
-	return s.forget(ctx, scope, snapshotKind, standingKind, endedKind, keptKind, passKind, cureKind, findingKind)
+	return s.forget(ctx, scope, snapshotKind, standingKind, endedKind, keptKind)
 }
 
 func (s *Snapshots) forget(ctx context.Context, scope string, kinds ...*kind) error {

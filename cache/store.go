@@ -35,9 +35,6 @@ var (
 	pendingKind    = &kind{name: "pending", life: pendingFor, hashed: true}                     // session of a conversation without an answer
 	snapshotKind   = &kind{name: "snapshot", long: true}                                        // a session's short-term memory
 	standingKind   = &kind{name: "standing", life: standingFor, most: 400, listed: true}        // card entry
-	passKind       = &kind{name: "pass", life: passFor, most: 64, listed: true}                 // command that passed in a project
-	cureKind       = &kind{name: "cure", life: cureFor, most: 64, listed: true}                 // error that went away in a project
-	findingKind    = &kind{name: "finding", life: findingFor, most: 64, listed: true}           // result of a subagent in a project
 	endedKind      = &kind{name: "ended", life: forGood, most: 10_000, listed: true}            // message ended by its person; one list per group
 	keptKind       = &kind{name: "kept", life: forGood, most: 10_000, listed: true}             // forget whose words summaries may hold; one list per group
 	tenantKind     = &kind{name: "accepted", life: forGood, most: 100_000, listed: true}        // tenant with accepted credentials
@@ -48,7 +45,7 @@ var (
 	forgetKind     = &kind{name: "forget", life: forGood, listed: true, event: EventGeneration} // forget in progress
 )
 
-var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, passKind, cureKind, findingKind, endedKind, keptKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind}
+var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, endedKind, keptKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind}
 
 // record is a write to a store.
 type record struct {

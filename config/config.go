@@ -89,7 +89,7 @@ type Config struct {
 		Ownership       bool          `key:"ingest.ownership" reload:"yes" default:"false" doc:"write the ownership of a group into it once: its owner, from identity.owner or the registry of people, and its subject: a workspace, the owner, an agent or a session"`
 		IdleFlush       time.Duration `key:"ingest.idle_flush" default:"2m" min:"1s" max:"24h" doc:"silence after which an unfinished tool loop is stored"`
 		GitMetadata     bool          `key:"ingest.git_metadata" reload:"yes" default:"false" doc:"store branch, commit and uncommitted changes if the client sends them"`
-		Work            bool          `key:"ingest.work" reload:"yes" default:"true" doc:"keep short records of the work of agents, from their tool calls: commands and their outcomes, changed files, errors and their cures"`
+		Work            bool          `key:"ingest.work" reload:"yes" default:"true" doc:"keep short records of the work of agents, from their tool calls: commands and their outcomes, changed files, open tasks"`
 		ToolSummaries   bool          `key:"ingest.tool_summaries" reload:"yes" default:"false" doc:"store one line with the names of a turn's tools, never their input or output"`
 	}
 	Embedding struct {

@@ -144,8 +144,8 @@ func TestQuoted(t *testing.T) {
 			t.Errorf("%s: %s %q, want %q", tc.name, got.Verdict, got.Line, tc.want)
 		}
 	}
-	notes := snapshot{Asked: evil, Files: []string{"a", "b"}, Errors: []string{"Error: " + evil}, Tasks: []noteTask{{Text: "Test it"}}}
-	want := []string{resumes + "“" + evil + "”", openTask + "“Test it”", filesTouched + "“a, b”", errorMet + "“Error: " + evil + "”"}
+	notes := snapshot{Asked: evil, Files: []string{"a", "b"}, Tasks: []dialect.Task{{Text: "Test it"}}}
+	want := []string{resumes + "“" + evil + "”", openTask + "“Test it”", filesTouched + "“a, b”"}
 	if diff := cmp.Diff(want, notes.lines(snapshotChars)); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}

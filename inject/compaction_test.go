@@ -124,8 +124,8 @@ func TestSummary_Block(t *testing.T) {
 		open  = openTask + "write the docs"
 		files = filesTouched + "src/cart.py"
 	)
-	notes := snapshot{Asked: "Now the tests.", Decided: []string{"We moved to Postgres."}, Files: []string{"src/cart.py"}, Tasks: []noteTask{{Text: "write the docs"}, {Text: "parse", Done: true}}, Errors: []string{"TypeError: x"}}
-	all := []string{last, decisionMade + "We moved to Postgres.", open, files, errorMet + "TypeError: x"}
+	notes := snapshot{Asked: "Now the tests.", Decided: []string{"We moved to Postgres."}, Files: []string{"src/cart.py"}, Tasks: []dialect.Task{{Text: "write the docs"}, {Text: "parse", Done: true}}}
+	all := []string{last, decisionMade + "We moved to Postgres.", open, files}
 	transcript := func(answer string) string {
 		return `{"messages":[{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"` +
 			`<conversation>\n[User]: ` + asked + `\n\n[Assistant]: ` + answer + `\n</conversation>\n\nWrite a summary."}]}`
@@ -179,7 +179,7 @@ func TestResume(t *testing.T) {
 		at, wanted, now = "It was long", "Create a", "And now?"
 		call            = `,{"role":"assistant","content":"","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"x"}`
 		next            = `,{"role":"assistant","content":"done"},{"role":"user","content":"` + now + `"}`
-		one, two        = errorMet + "TypeError: x", errorMet + "ValueError: y"
+		one, two        = openTask + "TypeError: x", openTask + "ValueError: y"
 	)
 	wish := `,{"role":"user","content":"` + wanted + ` handoff summary of this conversation.` + strings.Repeat(" Be brief.", 30) + `"}`
 	replaced := func(summary, rest string) string {
@@ -191,7 +191,12 @@ func TestResume(t *testing.T) {
 	}
 	noRecall := both
 	noRecall.Recall = false
-	notes := func(errors ...string) snapshot { return snapshot{Errors: errors} }
+	notes := func(open ...string) (s snapshot) {
+		for _, text := range open {
+			s.Tasks = append(s.Tasks, dialect.Task{Text: text})
+		}
+		return s
+	}
 	type step struct {
 		body   string
 		notes  snapshot

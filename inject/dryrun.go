@@ -38,9 +38,6 @@ func (s Services) orNothing() *Services {
 	if s.Opening == nil {
 		s.Opening = noOpening{}
 	}
-	if s.Experience == nil {
-		s.Experience = noExperience{}
-	}
 	if s.Redact == nil {
 		s.Redact = func(text string, _ time.Time) (string, bool) { return text, true }
 	}
@@ -116,11 +113,3 @@ func (noOpening) Standing(context.Context, graphiti.Who) ([]graphiti.Fact, error
 func (noOpening) Summary(context.Context, graphiti.Who, string) (about, open string, err error) {
 	return "", "", nil
 }
-
-// noExperience is an empty Experience.
-type noExperience struct{}
-
-func (noExperience) PutExperience(context.Context, string, string, string, []byte, int64, ...string) error {
-	return nil
-}
-func (noExperience) Experience(context.Context, string, func(string, []byte)) error { return nil }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/work"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // Ended is a finished turn of a session, or another finished request. Said is a person's words
@@ -15,8 +15,6 @@ import (
 type Ended struct {
 	By             Asker
 	Said, Answered string
-	Turn           string // ID
-	Directory      string // of the project, or ""
 }
 
 // Asker is the author of a finished request.
@@ -53,16 +51,12 @@ func (m *Planner) Remember(who graphiti.Who, generation int64, e Ended) {
 	e.Answered, _ = m.opts().Redact(e.Answered, time.Time{})
 	leaves := false
 	decided := e.By == ByPerson && len(e.Said) <= maxDecided && m.opts().Decides(ctx, e.Said)
-	var n work.News
 	err := m.note(ctx, who, generation, func(s *snapshot) {
 		switch e.By {
 		case ByPerson:
-			s.add(s.note(), e.Said, decided)
+			s.add(e.Said, decided)
 		case ByAgent:
 			s.addChild(e.Said, e.Answered)
-			if m.opts().Work {
-				n = s.Work.Find(e.Turn, e.Directory, e.Said, e.Answered, time.Now())
-			}
 		case ForSummary:
 			s.addSummary(e.Answered)
 		}
@@ -75,7 +69,6 @@ func (m *Planner) Remember(who graphiti.Who, generation int64, e Ended) {
 	if leaves {
 		m.rememberLast(ctx, who, generation, m.scopes(who))
 	}
-	m.learn(ctx, who, generation, &n)
 }
 
 // addChild records a subagent's task. The same task again replaces its result.
@@ -104,7 +97,7 @@ func (s *snapshot) addSummary(text string) {
 	}
 	closed := func(point string) bool { return alike(statementWords(point), done) }
 	s.Listed.Open = slices.DeleteFunc(s.Listed.Open, closed)
-	for _, list := range [][]noteTask{s.Tasks, s.Work.Tasks} {
+	for _, list := range [][]dialect.Task{s.Tasks, s.Work.Tasks} {
 		for i := range list {
 			list[i].Done = list[i].Done || closed(list[i].Text)
 		}

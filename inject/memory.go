@@ -26,19 +26,18 @@ type Decides func(ctx context.Context, said string) bool
 
 // Services holds the dependencies of a Memory. A nil service has no effect.
 type Services struct {
-	Search     Searcher
-	Recent     Recent // messages that a remote backend may not have processed
-	Facts      FactCache
-	Decisions  Decisions
-	Snapshots  Snapshots  // short-term memory
-	Opening    Opening    // cards and summaries
-	Experience Experience // of agents in projects
-	Redact     Redact
-	Decides    Decides          // of messages of persons
-	Past       Past             // of a backend that returns ended facts
-	Memo       *memo.Memo       // per-session state in RAM
-	Now        func() time.Time // clock for the ages of facts; nil means time.Now
-	Log        *slog.Logger
+	Search    Searcher
+	Recent    Recent // messages that a remote backend may not have processed
+	Facts     FactCache
+	Decisions Decisions
+	Snapshots Snapshots // short-term memory
+	Opening   Opening   // cards and summaries
+	Redact    Redact
+	Decides   Decides          // of messages of persons
+	Past      Past             // of a backend that returns ended facts
+	Memo      *memo.Memo       // per-session state in RAM
+	Now       func() time.Time // clock for the ages of facts; nil means time.Now
+	Log       *slog.Logger
 }
 
 // Groups maps callers to groups.
@@ -69,7 +68,6 @@ type RecallSettings struct {
 	Prefetch   bool          // search after each turn, for the next one
 	Similar    float64       // Jaccard similarity of question and prefetch at which the prefetch answers at once
 	Compaction bool          // insert memory into summary requests
-	Work       bool          // insert the agents' knowledge of the project
 	Unseen     int           // number of turns that Plan.Unseen goes back for turns without a decision
 }
 

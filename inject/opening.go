@@ -76,7 +76,6 @@ func (m *Planner) opening(t *turn, who graphiti.Who) (opening []Candidate) {
 		add(notes(m.leftOff(ctx, t, who)), leftOffChars)
 	}
 	add(notes(m.resumed(t, who, linesOfAll(opening))), snapshotChars)
-	add(notes(slices.DeleteFunc(m.experience(t, who), statementsIn(t.blocks()).has)), knownChars)
 	return opening
 }
 

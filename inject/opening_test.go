@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // fakeOpening is an Opening with fixed statements and a fixed summary.
@@ -151,11 +152,11 @@ func TestLeftOff(t *testing.T) {
 		want        string
 	}{
 		{snapshot{Decided: []string{"We moved to Postgres."}}, "", "", begin + "decided: We moved to Postgres."},
-		{snapshot{Asked: "x", Tasks: []noteTask{{Text: "Test it"}, {Text: "Write it", Done: true}}}, "", "", begin + "left open: Test it"},
-		{snapshot{Decided: []string{"We moved."}, Tasks: []noteTask{{Text: "Test it"}}}, "", "", begin + "decided: We moved.; left open: Test it"},
+		{snapshot{Asked: "x", Tasks: []dialect.Task{{Text: "Test it"}, {Text: "Write it", Done: true}}}, "", "", begin + "left open: Test it"},
+		{snapshot{Decided: []string{"We moved."}, Tasks: []dialect.Task{{Text: "Test it"}}}, "", "", begin + "decided: We moved.; left open: Test it"},
 		{snapshot{Asked: "x"}, "The parser", "Test it", begin + "about: The parser; left open: Test it"},
 		{snapshot{Asked: "x"}, "The parser", "", ""},
-		{snapshot{Asked: "Write it.", Errors: []string{"error: no"}, Files: []string{"a.go", "b.go", "c.go", "d.go"}}, "", "", begin + "files changed: b.go, c.go, d.go"},
+		{snapshot{Asked: "Write it.", Files: []string{"a.go", "b.go", "c.go", "d.go"}}, "", "", begin + "files changed: b.go, c.go, d.go"},
 	} {
 		if got := plain(tc.s.leftOff(at, tc.about, tc.open)); got != tc.want {
 			t.Errorf("%q, want %q", got, tc.want)
@@ -168,11 +169,11 @@ func TestLeftOff(t *testing.T) {
 		about string
 		want  []string
 	}{
-		{snapshot{Decided: []string{word(150)}, Tasks: []noteTask{{Text: word(80)}}}, word(70), []string{"decided: " + word(150), "left open: " + word(80)}},
-		{snapshot{Decided: []string{word(80)}, Tasks: []noteTask{{Text: word(40)}}}, word(80), []string{"about: " + word(80), "decided: " + word(80), "left open: " + word(40)}},
-		{snapshot{Decided: []string{word(160)}, Tasks: []noteTask{{Text: word(160)}, {Text: word(80)}}, Files: []string{"a.go"}}, "x", []string{"about: x", "files changed: a.go", "left open: " + word(160)}},
-		{snapshot{Tasks: []noteTask{{Text: word(600)}}}, word(400), []string{"left open: " + noteLine(word(600))}},
-		{snapshot{Tasks: []noteTask{{Text: word(120)}, {Text: word(150)}, {Text: "last"}}}, "", []string{"left open: " + word(120), "last"}},
+		{snapshot{Decided: []string{word(150)}, Tasks: []dialect.Task{{Text: word(80)}}}, word(70), []string{"decided: " + word(150), "left open: " + word(80)}},
+		{snapshot{Decided: []string{word(80)}, Tasks: []dialect.Task{{Text: word(40)}}}, word(80), []string{"about: " + word(80), "decided: " + word(80), "left open: " + word(40)}},
+		{snapshot{Decided: []string{word(160)}, Tasks: []dialect.Task{{Text: word(160)}, {Text: word(80)}}, Files: []string{"a.go"}}, "x", []string{"about: x", "files changed: a.go", "left open: " + word(160)}},
+		{snapshot{Tasks: []dialect.Task{{Text: word(600)}}}, word(400), []string{"left open: " + noteLine(word(600))}},
+		{snapshot{Tasks: []dialect.Task{{Text: word(120)}, {Text: word(150)}, {Text: "last"}}}, "", []string{"left open: " + word(120), "last"}},
 	} {
 		got := plain(tc.s.leftOff(at, tc.about, ""))
 		if want := begin + strings.Join(tc.want, "; "); got != want || utf8.RuneCountInString(got)+3 > leftOffChars {
@@ -193,21 +194,30 @@ func TestLeftOff_LastSession(t *testing.T) {
 		"its summary":   {Ended{By: ForSummary, Answered: "## Next Steps\n- Bump the chart\n"}, ""},
 		"another agent": {Ended{By: ByAgent, Said: "x", Answered: "y"}, "decided: We moved the staging database to Stockholm."},
 	} {
-		a := newAgent(t)
+		a := memory(t, always(), &fakeDecisions{}, &fakeFacts{})
 		o := *a.opts()
-		o.Resume = time.Hour
-		a.opts().Decides = func(_ context.Context, said string) bool { return strings.HasPrefix(said, "We ") }
+		s := *o.Services
+		s.Snapshots, s.Decides = fakeSnapshots{}, func(_ context.Context, said string) bool { return strings.HasPrefix(said, "We ") }
+		o.Services, o.Groups, o.Resume = &s, inWidgets{}, time.Hour
 		a.o.Store(&o)
 		a.Remember(graphiti.Who{User: "user:p", Session: "session:a"}, 0, Ended{Said: "We moved the staging database to Stockholm."})
 		b := graphiti.Who{User: "user:p", Session: "session:b"}
 		a.Remember(b, 0, Ended{Said: "Tell me about the port of the database."})
 		a.Remember(b, 0, tc.said)
-		sent, _ := ask(t, a.Planner, hello, both)
+		sent, _ := ask(t, a, hello, both)
 		if !strings.Contains(sent, tc.want) || (tc.want != "") != strings.Contains(sent, "last conversation here") {
 			t.Errorf("%s: got %s, want %q in it", name, sent, tc.want)
 		}
 	}
 }
+
+// inWidgets reads and writes the group of one project.
+type inWidgets struct{ targets }
+
+func (inWidgets) Reads(graphiti.Who, bool) []graphiti.Target {
+	return []graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "widgets"}}
+}
+func (p inWidgets) Writes(w graphiti.Who) []graphiti.Target { return p.Reads(w, false) }
 
 // TestWithoutDecided checks that the line about the last conversation does not repeat a
 // decision of a search result.

@@ -11,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/work"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // Snapshots stores texts by key. Forgetting one of a text's groups or sessions deletes it.
@@ -26,13 +27,12 @@ type Snapshots interface {
 type snapshot struct {
 	Session string `json:"session,omitempty"` // hash of the session ID
 
-	Tells   bool       `json:"tells,omitempty"`   // some message had a subject
-	At      int64      `json:"at,omitempty"`      // Unix seconds of the last turn
-	Asked   string     `json:"asked,omitempty"`   // the last message
-	Decided []string   `json:"decided,omitempty"` // the last messages that state a change, the latest last
-	Tasks   []noteTask `json:"tasks,omitempty"`
-	Files   []string   `json:"files,omitempty"`
-	Errors  []string   `json:"errors,omitempty"`
+	Tells   bool           `json:"tells,omitempty"`   // some message had a subject
+	At      int64          `json:"at,omitempty"`      // Unix seconds of the last turn
+	Asked   string         `json:"asked,omitempty"`   // the last message
+	Decided []string       `json:"decided,omitempty"` // the last messages that state a change, the latest last
+	Tasks   []dialect.Task `json:"tasks,omitempty"`
+	Files   []string       `json:"files,omitempty"`
 
 	Listed struct { // by the client's summary of the session, the latest last
 		Decided []string `json:"decided,omitempty"`
@@ -44,6 +44,8 @@ type snapshot struct {
 
 const (
 	snapshotChars = 700 // limit in a block
+	maxNoteFiles  = 10
+	noteLength    = 160 // characters of a line
 	maxDecided    = 300 // bytes; a longer message contains pasted text
 	maxDecisions  = 4
 )
@@ -52,7 +54,7 @@ const (
 const resumes = "earlier in this session, asked: "
 
 // add records a turn. decided reports whether its message states a decision.
-func (s *snapshot) add(n Note, said string, decided bool) {
+func (s *snapshot) add(said string, decided bool) {
 	if s.At = time.Now().Unix(); said != "" { // empty if a client wrote the message
 		s.Asked = noteLine(said)
 	}
@@ -60,31 +62,29 @@ func (s *snapshot) add(n Note, said string, decided bool) {
 	if decided {
 		s.Decided = latestOf(s.Decided, s.Asked, maxDecisions)
 	}
-	s.take(n)
+	s.take()
 }
 
-// take records a turn's work.
-func (s *snapshot) take(n Note) {
-	if n.Tasks != nil {
-		s.Tasks = n.Tasks
+// take adds the work of the newest turn.
+func (s *snapshot) take() {
+	if s.Work.Tasks != nil {
+		s.Tasks = s.Work.Tasks
 	}
-	for _, f := range n.Files {
-		s.Files = latestOf(s.Files, f, maxNoteFiles)
-	}
-	s.Errors = n.Errors // earlier errors are fixed, or occur again
-}
-
-// note returns the work of the newest turn.
-func (s *snapshot) note() (n Note) {
-	n.Tasks = s.Work.Tasks
 	if i := len(s.Work.Turns) - 1; i >= 0 {
-		n.Files = s.Work.Turns[i].Changed
+		for _, f := range s.Work.Turns[i].Changed {
+			s.Files = latestOf(s.Files, f, maxNoteFiles)
+		}
 	}
-	for _, f := range s.Work.Failures {
-		n.Errors = append(n.Errors, f.Line)
-	}
-	return n
 }
+
+// latestOf moves or adds s to the end of a list and drops the oldest items.
+func latestOf(list []string, s string, most int) []string {
+	list = append(slices.DeleteFunc(list, func(o string) bool { return o == s }), s)
+	return list[max(0, len(list)-most):]
+}
+
+// noteLine returns a text as one line of limited length.
+func noteLine(s string) string { return graphiti.OneLine(s, noteLength) }
 
 // lines returns the lines of a snapshot that fit, the most important first.
 func (s *snapshot) lines(room int) (out []string) {
@@ -128,16 +128,6 @@ func (s *snapshot) each(add func(line string)) {
 	if len(s.Files) > 0 {
 		add(filesTouched + strings.Join(s.Files, ", "))
 	}
-	for _, e := range s.Errors {
-		add(errorMet + e)
-	}
-	for _, t := range s.Work.Turns {
-		for i := range t.Errors {
-			if e := &t.Errors[i]; e.How != "" && e.How != work.Unsure {
-				add(errorCured + e.String())
-			}
-		}
-	}
 }
 
 // The other line labels of a snapshot.
@@ -149,12 +139,10 @@ const (
 	subagentAsked  = "subagent asked: "
 	answeredSo     = "; answered: "
 	filesTouched   = "files changed: "
-	errorMet       = "error met: "
-	errorCured     = "error cured: "
 )
 
 // labels are the labels of lines.
-var labels = []string{resumes, decisionMade, openTask, listedOpen, listedDecision, subagentAsked, filesTouched, errorMet, errorCured}
+var labels = []string{resumes, decisionMade, openTask, listedOpen, listedDecision, subagentAsked, filesTouched}
 
 // SnapshotLines returns all lines of a snapshot and the hash of its session.
 func SnapshotLines(body []byte) (lines []string, session string) {
@@ -175,7 +163,7 @@ func SnapshotOf(lines []string, session string) []byte {
 		} else if d, ok := strings.CutPrefix(line, decisionMade); ok {
 			s.Decided = append(s.Decided, d)
 		} else if task, ok := strings.CutPrefix(line, openTask); ok {
-			s.Tasks = append(s.Tasks, noteTask{Text: task})
+			s.Tasks = append(s.Tasks, dialect.Task{Text: task})
 		} else if files, ok := strings.CutPrefix(line, filesTouched); ok {
 			s.Files = strings.Split(files, ", ")
 		} else if o, ok := strings.CutPrefix(line, listedOpen); ok {
@@ -185,8 +173,6 @@ func SnapshotOf(lines []string, session string) []byte {
 		} else if c, ok := strings.CutPrefix(line, subagentAsked); ok {
 			asked, result, _ := strings.Cut(c, answeredSo)
 			s.Children = slices.Insert(s.Children, 0, child{Asked: asked, Result: result})
-		} else if met, ok := strings.CutPrefix(line, errorMet); ok {
-			s.Errors = append(s.Errors, met)
 		}
 	}
 	body, _ := json.Marshal(s) // strings only

@@ -226,7 +226,7 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	if p.child {
 		wire.Contain(p.s.log, "remembering a subagent", func() {
 			p.endTask()
-			p.memory.Planner.Remember(p.who, p.turn.Generation, inject.Ended{By: inject.ByAgent, Said: said, Answered: answered, Turn: p.turn.ID, Directory: p.at.place.Directory})
+			p.memory.Planner.Remember(p.who, p.turn.Generation, inject.Ended{By: inject.ByAgent, Said: said, Answered: answered})
 		})
 	}
 	if p.recall {

@@ -25,6 +25,7 @@ const (
 	midNext    = "And which file was it?"
 	midSummary = "1. Primary Request:\n   Pass the check of the project, whatever it takes.\n\n7. Pending Tasks:\n   - Run check.sh once more\n"
 	midError   = "conf.ini: error: unknown key 'bad'"
+	midNote    = "files changed: “conf.ini”"
 	midAnswer  = "The key is called good now."
 )
 
@@ -124,19 +125,19 @@ func TestCompactionWithinTurn(t *testing.T) {
 			send(says("Noted."), user(midDecided))
 			w.remembered(midDecided)
 			history := []m{user(midDecided), replied("Noted."), user(midAsked)}
+			send(runs("printf bad=1 > conf.ini"), history...)
+			history = append(history, c.call("t1", "printf bad=1 > conf.ini", "")...)
 			send(runs("sh check.sh"), history...)
-			history = append(history, c.call("t1", "sh check.sh", "Exit code 2\n"+midError)...)
-			send(runs("cat a.txt"), history...)
-			w.worked("sh check.sh")
-			history = append(history, c.call("t2", "cat a.txt", "the result")...)
+			w.worked("changed: conf.ini")
+			history = append(history, c.call("t2", "sh check.sh", "Exit code 2\n"+midError)...)
 			isRule, turns := !strings.HasPrefix(name, "words"), 1
 			answered := "<analysis>\nhm\n</analysis>\n<summary>\n" + midSummary + "</summary>"
 			isReadable := !strings.HasSuffix(name, "unreadable summary")
 			if !isReadable {
 				answered = ""
 			}
-			asked := send(says(answered), c.ask(history, "the result")...)
-			if got := blockIn(asked); strings.Contains(got, midError) != (isRule && isReadable) || isRule && isReadable && strings.Index(asked, "<graphiti_memory>") > strings.LastIndex(asked, "ummary") {
+			asked := send(says(answered), c.ask(history, "Exit code 2\n"+midError)...)
+			if got := blockIn(asked); strings.Contains(got, midNote) != (isRule && isReadable) || isRule && isReadable && strings.Index(asked, "<graphiti_memory>") > strings.LastIndex(asked, "ummary") {
 				t.Errorf("got the request for a summary with %q, want the notes before the instruction: %v", got, isRule && isReadable)
 			}
 			if isRule && isReadable {
@@ -149,7 +150,7 @@ func TestCompactionWithinTurn(t *testing.T) {
 			history = c.replace(midSummary)
 			first := send(runs("printf good=1 > conf.ini"), history...)
 			head, _, _ := strings.Cut(first, "/graphiti_memory")
-			if !strings.Contains(blockIn(first), midError) {
+			if !strings.Contains(blockIn(first), midNote) {
 				t.Errorf("got %s, want a block with the notes after the compaction", first)
 			}
 			history = append(history, c.call("t3", "printf good=1 > conf.ini", "")...)
@@ -163,8 +164,8 @@ func TestCompactionWithinTurn(t *testing.T) {
 			history = append(history, replied(midAnswer), user(midNext))
 			fourth := send(says("conf.ini."), history...)
 			for i, body := range []string{second, third, fourth} {
-				if !strings.HasPrefix(body, head) || strings.Count(body, "error met: “"+midError) != 1 {
-					t.Errorf("request %d after the compaction: got %s, want it to begin with %s, and no other notes of this error", i+2, body, head)
+				if !strings.HasPrefix(body, head) || strings.Count(body, midNote) != 1 {
+					t.Errorf("request %d after the compaction: got %s, want it to begin with %s, and no other notes of this file", i+2, body, head)
 				}
 			}
 
@@ -189,8 +190,8 @@ func TestCompactionWithinTurn(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("got %q, want %q", got, want)
 			}
-			if all, listed := w.work(); !strings.Contains(all, "gone after conf.ini changed") || len(listed.Turns) != turns {
-				t.Errorf("got the work %s, want %d turns and a cured error", all, turns)
+			if all, listed := w.work(); !strings.Contains(all, "changed: conf.ini") || len(listed.Turns) != turns {
+				t.Errorf("got the work %s, want %d turns and the file", all, turns)
 			}
 		})
 	}

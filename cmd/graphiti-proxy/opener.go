@@ -139,8 +139,8 @@ func (o *opener) openParts() (*remembering, error) {
 		Facts:     facts,
 		Decisions: state.Decisions,
 		Opening:   opening{r},
-		Snapshots: state.Snapshots, Experience: state.Snapshots,
-		Redact: r.pipeline.RedactedBy, Decides: r.decides,
+		Snapshots: state.Snapshots,
+		Redact:    r.pipeline.RedactedBy, Decides: r.decides,
 		Past: embedded.Past, Memo: o.known,
 		Log: o.quiet,
 	}, r.groups(cfg, namer), o.planning(cfg))

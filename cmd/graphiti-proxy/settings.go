@@ -171,7 +171,6 @@ func (s *settings) planning(cfg *config.Config) inject.RecallSettings {
 		Prefetch:   !cfg.RemoteMemory() && !cfg.Recall.Wait || cfg.RemoteMemory() && cfg.Consented() && !s.moved(cfg),
 		Similar:    cfg.Recall.PrefetchSimilarity,
 		Compaction: cfg.Recall.Compaction,
-		Work:       cfg.Ingest.Work,
 		Unseen:     cfg.Ingest.BackfillTurns,
 	}
 }

@@ -1,7 +1,6 @@
 package work
 
 import (
-	"hash/fnv"
 	"path"
 	"regexp"
 	"slices"
@@ -15,7 +14,6 @@ const (
 	commandLength = 120
 	lineLength    = 160
 	taskLength    = 120
-	resultLength  = 200
 )
 
 // oneLine returns a text as one line of visible characters, at most n bytes.
@@ -40,8 +38,6 @@ var (
 	mailbox    = regexp.MustCompile(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+`)
 	absolute   = regexp.MustCompile(`(^|[\s"'=:(])(~?(?:/[\w.@+-]+)+/?|[A-Za-z]:(?:\\[\w.@+-]+)+)`)
 	leadingCD  = regexp.MustCompile(`^\s*cd\s+("[^"]*"|'[^']*'|\S+)\s*(?:&&|;)\s*`)
-	merged     = regexp.MustCompile(`\s*2>&1`)
-	finalPipe  = regexp.MustCompile(`\s*\|\s*(?:tail|head)\b[^|]*$`)
 	redirected = regexp.MustCompile(`(?:^|[^\d&>-])>{1,2}\s*([\w./@+-]*[\w])`)
 	teed       = regexp.MustCompile(`\|\s*tee\s+(?:-a\s+)?([\w./@+-]+)`)
 	sedInPlace = regexp.MustCompile(`\bsed\s+-i\b.*?\s([\w./@+-]+\.\w+)\s*(?:$|[;&|])`)
@@ -92,24 +88,6 @@ func scrubbed(s, dir string) string {
 	})
 }
 
-// assignments returns a hash of the environment variables that a command sets, or 0.
-func assignments(command string) uint32 {
-	h := fnv.New32a()
-	all := assigned.FindAllString(leadingCD.ReplaceAllString(command, ""), -1)
-	for _, a := range all {
-		_, _ = h.Write([]byte(strings.TrimSpace(a))) // never fails
-	}
-	if all == nil {
-		return 0
-	}
-	return h.Sum32()
-}
-
-// core returns the part of a cleaned command that decides whether two are the same.
-func core(command string) string {
-	return strings.TrimSpace(finalPipe.ReplaceAllString(merged.ReplaceAllString(command, ""), ""))
-}
-
 // looks lists programs that only show or move files. Their outcome is no property of the
 // project, so a record drops them first.
 var looks = []string{"ls", "cat", "head", "tail", "grep", "rg", "find", "pwd", "echo", "which", "wc", "tree", "stat", "file", "less", "env", "date", "sed", "awk", "cd", "rm", "mkdir", "touch", "cp", "mv", "sleep"}
@@ -119,18 +97,6 @@ func isLook(command string) bool {
 	program, rest, _ := strings.Cut(command, " ")
 	verb, _, _ := strings.Cut(rest, " ")
 	return slices.Contains(looks, path.Base(program)) || program == "git" && slices.Contains([]string{"status", "diff", "log", "show", "branch"}, verb) || command == ""
-}
-
-// isOther reports whether a command is a failed one with other arguments, but not a part of
-// it: a file or a test among them narrows it.
-func isOther(command, failed string) bool {
-	now, was := strings.Fields(command), strings.Fields(failed)
-	if len(now) == 0 || len(was) == 0 || now[0] != was[0] || command == failed || len(was) > 1 && (len(now) < 2 || now[1] != was[1]) {
-		return false
-	}
-	return !slices.ContainsFunc(now, func(w string) bool {
-		return !slices.Contains(was, w) && (strings.ContainsAny(w, "./") || strings.HasPrefix(w, "-"))
-	})
 }
 
 // written returns the files that a command writes itself.

@@ -21,10 +21,7 @@ func (r *WorkRequest) Check() error { return CheckLimit(r.Limit) }
 
 // Worked is the work of agents, from their tool calls. Its lines quote foreign text.
 type Worked struct {
-	Passed   []string     `json:"passed"` // commands, the latest first
-	Cures    []string     `json:"cures"`  // errors with their cures, the latest first
-	Found    []string     `json:"found"`  // results of subagents, the latest first
-	Turns    []WorkedTurn `json:"turns"`  // the latest first
+	Turns    []WorkedTurn `json:"turns"` // the latest first
 	AllTurns int          `json:"all_turns"`
 	Groups   []string     `json:"-"`
 }
@@ -39,7 +36,7 @@ type WorkedTurn struct {
 
 // Work lists the work of agents.
 var Work = Operation[WorkRequest, Worked]{
-	Spec:    Spec{Name: "memory/work", About: "The work of agents, from their tool calls: commands that passed, errors with their cures, results of subagents, and the latest turns", People: true},
+	Spec:    Spec{Name: "memory/work", About: "The work of agents in the latest turns, from their tool calls: commands with their outcomes, changed files and open points", People: true},
 	Default: WorkRequest{Limit: 20},
 	Run:     withMemory((*Service).Work),
 	Audit:   func(in *WorkRequest, out *Worked) Entry { return in.audit("list work", out.Groups) },
@@ -47,7 +44,7 @@ var Work = Operation[WorkRequest, Worked]{
 
 // Work lists the work of agents in the groups of a recall.
 func (sv *Service) Work(ctx context.Context, in *WorkRequest) (w Worked, err error) {
-	w = Worked{Passed: []string{}, Cures: []string{}, Found: []string{}, Turns: []WorkedTurn{}}
+	w = Worked{Turns: []WorkedTurn{}}
 	if err := cmp.Or(in.Check(), in.check()); err != nil {
 		return w, err
 	}
@@ -63,20 +60,6 @@ func (sv *Service) Work(ctx context.Context, in *WorkRequest) (w Worked, err err
 	seen := make(map[string]bool) // a session's work may be in several groups
 	for _, t := range sv.Recallable(targets) {
 		w.Groups = append(w.Groups, t.Group)
-		err := sv.o.State.Snapshots.Experience(ctx, t.Group, func(list string, entry []byte) {
-			switch line := inject.ExperienceLine(list, entry); {
-			case line == "" || in.Session != "":
-			case list == inject.Passes:
-				w.Passed = append(w.Passed, line)
-			case list == inject.Findings:
-				w.Found = append(w.Found, line)
-			default:
-				w.Cures = append(w.Cures, line)
-			}
-		})
-		if err != nil {
-			return w, err
-		}
 		turns, err := sv.worked(ctx, append(of, t.Group)...)
 		if err != nil {
 			return w, err
@@ -87,9 +70,6 @@ func (sv *Service) Work(ctx context.Context, in *WorkRequest) (w Worked, err err
 			}
 		}
 	}
-	slices.Reverse(w.Passed)
-	slices.Reverse(w.Cures)
-	slices.Reverse(w.Found)
 	slices.SortStableFunc(w.Turns, func(a, b WorkedTurn) int { return cmp.Compare(b.Time, a.Time) })
 	w.AllTurns = len(w.Turns)
 	w.Turns = w.Turns[:min(in.Limit, len(w.Turns))]
