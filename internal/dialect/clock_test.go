@@ -2,7 +2,7 @@ package dialect_test
 
 import "testing"
 
-// TestClientTexts checks the texts that clients put beside a person's words without an element:
+// TestClientTexts checks texts of clients beside a person's words, without an element:
 // the time, labels of pictures, reports of tools, and quotation marks.
 func TestClientTexts(t *testing.T) {
 	const words = "My marmot lives in burrow Zeta."

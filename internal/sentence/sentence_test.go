@@ -107,7 +107,7 @@ func TestEncode_AnyText(t *testing.T) {
 	}
 }
 
-// TestTable_LastRows checks that the rows of the last blocks are decoded beside those of others.
+// TestTable_LastRows checks that the rows of the last blocks are decoded.
 func TestTable_LastRows(t *testing.T) {
 	m := model(t)
 	all := len(m.table.classes)

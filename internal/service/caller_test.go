@@ -18,7 +18,7 @@ import (
 
 type fields = map[string]any
 
-// somebody is a caller with two memories in multi mode: their own, and that of a project.
+// somebody is a caller with two memories in multi mode: a personal one, and a project.
 type somebody struct {
 	caller service.Caller
 	secret string // occurs in all of their messages, and in no other text

@@ -111,7 +111,7 @@ func TestRules_Place(t *testing.T) {
 	})
 }
 
-// TestRules_RepeatedMessage checks that a rule still applies when its person says it again.
+// TestRules_RepeatedMessage checks that a repeated rule still applies.
 func TestRules_RepeatedMessage(t *testing.T) {
 	t.Parallel()
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})

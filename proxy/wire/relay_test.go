@@ -128,7 +128,7 @@ func TestRelay_Pieces(t *testing.T) {
 		body bodyEnd
 		sent string
 		end  func(*net.TCPConn)
-		err  error // nil: the body is whole
+		err  error // nil if the body is complete
 	}
 	cases := []testCase{
 		{"whole", inChunks(false), events + "0\r\n\r\n", nil, nil},
