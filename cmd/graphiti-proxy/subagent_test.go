@@ -232,9 +232,6 @@ func TestSubagent_Notes(t *testing.T) {
 					t.Errorf("got %q stored, want none of a subagent's", r.Text)
 				}
 			}
-			if got := w.opening("later", "Which port does the database have, by the sources?", "X-Graphiti-Workspace", widgets); !strings.Contains(got, `subagent asked "`+childTask) || !strings.Contains(got, childFound) {
-				t.Errorf("another conversation: got %q, want the subagent's result", got)
-			}
 		})
 	}
 }
