@@ -45,7 +45,6 @@ type request struct {
 // buffers hold a parsed request. Another request reuses them.
 type buffers struct {
 	conv   dialect.Conversation
-	known  memo.Reading
 	claims identity.Claims
 	chain  []dialect.Fingerprint
 }

@@ -265,7 +265,6 @@ const smallConversation = 64 << 10
 // reuse.
 func (c *call) dropConversation() {
 	c.buffers.conv.Reset() // it refers to the body
-	c.buffers.known.Reset()
 	if c.buffers.conv.Size() > smallConversation {
 		c.buffers.conv = dialect.Conversation{}
 	}

@@ -172,22 +172,3 @@ func BenchmarkKept(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkMissed compares requests of new conversations with those of a known one. For a
-// new conversation, the proxy processes all messages. The decisions about them are in
-// memory.
-func BenchmarkMissed(b *testing.B) {
-	for _, missed := range []bool{false, true} {
-		b.Run(fmt.Sprintf("%t/512KiB", missed), func(b *testing.B) {
-			request := keptRequest(512 << 10)
-			ask, begins, n := keptAsker(b, request, false), bytes.Index(request, []byte("00000000")), 0
-			b.ReportAllocs()
-			for b.Loop() {
-				if n++; missed {
-					copy(request[begins:], fmt.Sprintf("%08d", n))
-				}
-				ask()
-			}
-		})
-	}
-}

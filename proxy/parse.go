@@ -11,7 +11,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
@@ -98,10 +97,10 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 	p.conv.Limit(dialect.Limits{Messages: r.limits.Messages, Until: until, Room: r.share})
 	p.claims = r.buffers.claims.ReadHead(r.head)
 	p.dialect = r.route.dialect
-	known, ok := s.read(&p, &r.buffers.known)
+	ok := p.dialect.Parse(p.text, p.conv)
 	if meant := registry.Meant(p.dialect); !ok && meant != nil && p.conv.Stopped() == dialect.NotStopped {
 		p.dialect = meant
-		known, ok = s.read(&p, &r.buffers.known)
+		ok = p.dialect.Parse(p.text, p.conv)
 	}
 	if !ok {
 		return p, stopped(p.conv)
@@ -112,18 +111,8 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 	p.recall, p.ingest = wanted(r.head)
 	p.subagent = p.conv.Signals(r.head)
 	p.claims.ReadBody(p.conv)
-	p.states = p.conv.Place(p.claims.Program().Name, known)
+	p.states = p.conv.Place(p.claims.Program().Name)
 	return p, nil
-}
-
-// read parses the body. For a long body, it starts at the end of the conversation's
-// previous body, and may return notes about its prompts too.
-func (s *decider) read(p *parsed, known *memo.Reading) (dialect.Prompts, bool) {
-	if !s.memo.Worth(len(p.text)) {
-		return nil, p.dialect.Parse(p.text, p.conv)
-	}
-	var buf [256]byte
-	return known, s.memo.Parse(p.dialect, p.claims.AppendCredentials(buf[:0]), p.text, p.conv, known)
 }
 
 // wanted returns the mode in the request's X-Graphiti-Memory fields.

@@ -90,7 +90,6 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 	if f.chain = b.chain; !p.conv.InTime() { // or the steps above took too long
 		return at, stopped(p.conv)
 	}
-	s.memo.Keep(p.conv, at.root, f.chain, &b.known)
 	if f.anywhere = f.id != ""; !f.anywhere {
 		f.own, f.first = s.spoken(ctx, known, p.conv, f.chain, &at.where)
 		f.id = f.own

@@ -101,11 +101,6 @@ type Conversation struct {
 	scratch []byte  // for decoding temporary texts
 	inserts []byte  // the texts of its inserts
 
-	from    *Checkpoint // the start of the reading; nil at the beginning of the body
-	known   int         // number of messages with fingerprints from the checkpoint
-	track   *tracker    // data for the next checkpoint
-	tracked bool        // the caller wants a checkpoint
-
 	limits  Limits // for reading the body
 	stopped Stop   // the limit that ended the reading
 	worked  int    // bytes since the last check of the clock
@@ -113,17 +108,14 @@ type Conversation struct {
 
 // Reset drops all references to the body.
 func (c *Conversation) Reset() {
-	if c.tracked {
-		*c.track = tracker{} // it refers to the body
-	}
-	c.limits, c.from, c.tracked = Limits{}, nil, false
+	c.limits = Limits{}
 	c.reset(nil)
 }
 
 // reset prepares c for another body.
 func (c *Conversation) reset(body []byte) {
 	clear(c.Messages) // they may hold large texts
-	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], moves: c.moves[:0], spans: c.spans[:0], scratch: c.scratch, inserts: c.inserts[:0], Last: -1, Newest: -1, body: body, from: c.from, track: c.track, tracked: c.tracked, limits: c.limits}
+	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], moves: c.moves[:0], spans: c.spans[:0], scratch: c.scratch, inserts: c.inserts[:0], Last: -1, Newest: -1, body: body, limits: c.limits}
 }
 
 // Text returns the text of message i: its text parts joined by line feeds, without a

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/text/unicode/norm"
@@ -88,15 +87,8 @@ func (f Fingerprint) link(role Role, text uint64) Fingerprint {
 // Chain appends to dst the fingerprint after each message. Only messages of a person or the
 // model change it, and the moves to another place that Place has found.
 func (c *Conversation) Chain(root Fingerprint, dst []Fingerprint) []Fingerprint {
-	moves, known := c.moves, 0
-	if cp := c.from; c.known > 0 && cp.root == root {
-		n := movesBefore(moves, c.known)
-		if slices.Equal(cp.moves[:movesBefore(cp.moves, c.known)], moves[:n]) {
-			dst, moves, known = append(dst, cp.chain[:c.known]...), moves[n:], c.known
-			root = cp.chain[known-1]
-		}
-	}
-	for i := known; i < len(c.Messages); i++ {
+	moves := c.moves
+	for i := range c.Messages {
 		m := &c.Messages[i]
 		if len(moves) > 0 && moves[0].message == i {
 			root, moves = root.In("", moves[0].to), moves[1:]

@@ -60,7 +60,7 @@ func FuzzRequests(f *testing.F) {
 				}
 			}
 			if c.Last >= 0 {
-				c.Place("Codex", nil)
+				c.Place("Codex")
 				c.AnswerTo(c.Last)
 				c.ToolsUsed(d)
 			}

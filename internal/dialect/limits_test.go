@@ -141,8 +141,8 @@ func TestParsingLooksAtTheClock(t *testing.T) {
 				return until
 			}})
 			if (chat.Dialect{}).Parse(body, &c) {
-				c.Place("Codex", nil)
-				c.Place("", nil)
+				c.Place("Codex")
+				c.Place("")
 			}
 			return looks, c
 		}

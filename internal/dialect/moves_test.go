@@ -25,7 +25,7 @@ func TestFingerprintsFollowTheConversation(t *testing.T) {
 		if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+strings.Join(messages, ",")+`]}`), &c) {
 			t.Fatalf("not understood: %s", messages)
 		}
-		c.Place(map[bool]string{true: dialect.Codex}[codex], nil)
+		c.Place(map[bool]string{true: dialect.Codex}[codex])
 		return c.Chain(dialect.Root("", "p").In("", c.Began()), nil)
 	}
 	root := dialect.Root("", "p")

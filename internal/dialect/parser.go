@@ -16,9 +16,6 @@ type Parser struct {
 // NewParser resets c and returns a parser that reads body into it.
 func NewParser(body []byte, c *Conversation) Parser {
 	c.reset(body)
-	if c.from != nil && !c.from.fits(c) {
-		c.from = nil
-	}
 	s := NewScanner(body)
 	s.i = len(body) - len(WithoutMark(body))
 	if !c.limits.Until.IsZero() {
@@ -27,16 +24,16 @@ func NewParser(body []byte, c *Conversation) Parser {
 	return Parser{Scanner: s, c: c}
 }
 
-// Whole reads the whole body, an object. member reads each member's value; message reads
-// each message if the reading begins within the list.
-func (p *Parser) Whole(member func(key []byte) bool, message func(i int) bool) bool {
-	if !p.c.room(p.c.Size()) {
-		return false
-	}
-	if p.GoesOn() {
-		return p.goOn(member, message) && p.atEnd()
-	}
-	return p.Object(member) && p.atEnd()
+// Whole reads the whole body, an object. member reads each member's value.
+func (p *Parser) Whole(member func(key []byte) bool) bool {
+	return p.c.room(p.c.Size()) && p.Object(member) && p.atEnd()
+}
+
+// Messages reads the list of messages.
+func (p *Parser) Messages(message func(i int) bool) bool {
+	ok := p.Array(message)
+	p.c.end = p.Offset()
+	return ok
 }
 
 // Settle completes the reading: it determines the messages of the person, and the kind of

@@ -1,16 +1,13 @@
 package dialect
 
-import (
-	"bytes"
-	"hash/maphash"
-)
+import "bytes"
 
 // Place determines the client's place. It reads only that client's own text, never a
 // person's words, a tool's output or a file that the client quotes. program is the client's
-// name in programs; known is nil if prompts are short. Began and Chain use the result.
-func (c *Conversation) Place(program string, known Prompts) Place {
+// name in programs. Began and Chain use the result.
+func (c *Conversation) Place(program string) Place {
 	moves := program == Codex
-	s := c.stated(&c.prompt, known)
+	s := c.prompted(&c.prompt)
 	if o := c.opening; o != nil && (o.client == "" || o.client == program) {
 		s.state(o.directory)
 	}
@@ -26,7 +23,7 @@ func (c *Conversation) Place(program string, known Prompts) Place {
 		asked = asked || m.Person
 		switch {
 		case m.System:
-			s.merge(c.stated(m, known))
+			s.merge(c.prompted(m))
 		case m.Role == RoleUser && c.marked(m):
 			c.items(&s, i, program)
 		default:
@@ -135,46 +132,3 @@ func (c *Conversation) went(message int, from, to Place, answered, moves bool) {
 
 // Began returns the first place of the conversation, as found by Place.
 func (c *Conversation) Began() Place { return c.began }
-
-// Prompts remembers the statements of system prompts about a place: clients send the same
-// long prompts with every request, and reading one takes longer than the rest of the work
-// for the request.
-type Prompts interface {
-	// Prompt returns the statements of the prompt with a hash. The seed of the hash is
-	// secret, so an attacker cannot construct a text with the hash of another.
-	Prompt(hash uint64) (s Statements, ok bool)
-	KeepPrompt(hash uint64, s Statements)
-}
-
-// maxStated bounds, in bytes, the remembered statements of one prompt.
-const maxStated = 4 << 10
-
-// promptSeed seeds the hashes of prompts: an attacker cannot construct a prompt with the hash of
-// another person's.
-var promptSeed = maphash.MakeSeed()
-
-// stated returns the statements of a prompt; known is nil if prompts are short.
-func (c *Conversation) stated(m *Message, known Prompts) (s Statements) {
-	switch {
-	case m.from == m.to:
-		return s
-	case known == nil:
-		return c.prompted(m)
-	}
-	var h maphash.Hash
-	h.SetSeed(promptSeed)
-	for _, s := range c.spans[m.from:m.to] {
-		_, _ = h.Write(c.body[s.Start:s.End]) // never fails
-		_ = h.WriteByte('"')                  // an end mark, since no text in a body holds a bare quote
-	}
-	key := h.Sum64()
-	s, ok := known.Prompt(key)
-	if ok {
-		return s
-	}
-	s = c.prompted(m)
-	if c.Stopped() == NotStopped && s.Size() <= maxStated {
-		known.KeepPrompt(key, s)
-	}
-	return s
-}

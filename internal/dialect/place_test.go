@@ -44,7 +44,7 @@ func placeOf(t testing.TB, program string, list ...said) dialect.Place {
 	if !(chat.Dialect{}).Parse(bodyOf(t, list...), &c) {
 		t.Fatal("the request is not understood")
 	}
-	return c.Place(cmp.Or(program, c.Program(nil).Name), nil)
+	return c.Place(cmp.Or(program, c.Program(nil).Name))
 }
 
 func system(text string) said     { return said{"system", []string{text}} }
@@ -304,7 +304,7 @@ func TestPlaceHoweverItIsSpelt(t *testing.T) {
 		if !(chat.Dialect{}).Parse([]byte(tc.body), &c) {
 			t.Fatalf("not understood: %s", tc.body)
 		}
-		if got := c.Place(tc.program, nil); got != (dialect.Place{Directory: "/a"}) {
+		if got := c.Place(tc.program); got != (dialect.Place{Directory: "/a"}) {
 			t.Errorf("%s: got %+v, want directory /a", tc.body, got)
 		}
 	}
@@ -337,27 +337,17 @@ func BenchmarkPlace(b *testing.B) {
 	}
 }
 
-// rememberedPrompts remembers the statements of all prompts.
-type rememberedPrompts map[uint64]dialect.Statements
-
-func (r rememberedPrompts) Prompt(hash uint64) (s dialect.Statements, ok bool) {
-	s, ok = r[hash]
-	return s, ok
-}
-func (r rememberedPrompts) KeepPrompt(hash uint64, s dialect.Statements) { r[hash] = s }
-
 func benchPlace(b *testing.B, says string) {
 	messages := []said{system(strings.Repeat("You are a helpful assistant with \"many\" rules.\nThey go on.\n", 1000) + says)}
 	for i := range 100 {
 		messages = append(messages, person(fmt.Sprint("message ", i, strings.Repeat(" words", 50))), answer(strings.Repeat("answer ", 200)))
 	}
 	var c dialect.Conversation
-	known := rememberedPrompts{}
 	if !(chat.Dialect{}).Parse(bodyOf(b, messages...), &c) {
 		b.Fatal("the request is not understood")
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		c.Place("", known)
+		c.Place("")
 	}
 }

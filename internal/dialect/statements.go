@@ -95,14 +95,6 @@ func (s *Statements) state(dir string) {
 // doubt records the directory of a possible item, or of a file that a person attached.
 func (s *Statements) doubt(dir string) { s.parts.add(dir) }
 
-// Size returns the approximate size of the statements in bytes.
-func (s *Statements) Size() (n int) {
-	for _, c := range []*claim{&s.prompts.dir, &s.prompts.repo, &s.quoted.dir, &s.quoted.repo, &s.items, &s.parts} {
-		n += len(c.value)
-	}
-	return n + len(s.newest)
-}
-
 // marks are parts of statements: every statement of a place holds one, whichever other
 // characters a body escapes.
 var marks = [][]byte{[]byte("irectory"), []byte("cwd>"), []byte("pwd"), []byte("bsolute path: ")}

@@ -17,7 +17,6 @@ func (c *Conversation) settle() bool {
 	for newest >= 0 && !c.asks(newest) {
 		newest--
 	}
-	settled := c.goesOnSettled()
 	c.answer = slices.IndexFunc(c.Messages, func(m Message) bool { return m.Role == RoleAssistant })
 	if c.answer < 0 {
 		c.answer = len(c.Messages)
@@ -28,13 +27,8 @@ func (c *Conversation) settle() bool {
 		longest = max(longest, c.decodedSize(m))
 		round := open || m.Results
 		open = c.roundOpen(m, open)
-		if before := m.Person; !settled(i) {
-			if !c.settleMessage(i, newest, person, open, round) {
-				return false
-			}
-			if m.Person != before {
-				c.known = min(c.known, i)
-			}
+		if !c.settleMessage(i, newest, person, open, round) {
+			return false
 		}
 		if framed = framed || m.frame; m.Person {
 			c.Last, open = i, false
@@ -135,7 +129,7 @@ func (c *Conversation) settleFrames() {
 		for ; from < to; from++ {
 			m := &c.Messages[from]
 			if m.frame && m.Person && said {
-				m.Person, m.clean, c.known = false, nil, min(c.known, from)
+				m.Person, m.clean = false, nil
 			}
 			if m.Person {
 				c.Last = from

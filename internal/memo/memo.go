@@ -1,18 +1,15 @@
 // Package memo caches results for active conversations, because clients send the entire
 // history with each request.
 //
-// It owns the cache's keys, the bytes per owner and kind, and the checkpoints for the
-// beginnings of bodies. It must not know callers or the meaning of the values. It may import
-// dialect.
+// It owns the cache's keys and the bytes per owner and kind. It must not know callers or the
+// meaning of the values.
 package memo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"sync"
-	"sync/atomic"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.opentelemetry.io/otel/metric"
@@ -23,9 +20,7 @@ type Space uint8
 
 // The kinds of cached values.
 const (
-	bodies   Space = iota // checkpoints in long bodies
-	prompts               // places stated by system prompts
-	Sessions              // a session's place, common properties of its requests, and the number of sessions with the same first words
+	Sessions Space = iota // a session's place, common properties of its requests, and the number of sessions with the same first words
 	Turns                 // state for deciding about a session's turns
 	kinds
 )
@@ -35,9 +30,9 @@ const Size = allShares << 20
 
 // shares are the guaranteed sizes per kind, in MiB. Other kinds may use the unused part
 // of a share.
-var shares = [kinds]int{bodies: 16, prompts: 2, Sessions: 4, Turns: 4}
+var shares = [kinds]int{Sessions: 4, Turns: 4}
 
-const allShares = 16 + 2 + 4 + 4
+const allShares = 4 + 4
 
 // overhead is the approximate size of an entry without its value, in bytes.
 const overhead = 200
@@ -62,11 +57,8 @@ type entry struct {
 // kind that exceeds its share most, so that a busy kind never evicts from a kind within
 // its share. It is safe for concurrent use.
 type Memo struct {
-	seeds [2]maphash.Seed
-	max   int // bytes
-	piece int // bytes
-
-	hits, misses atomic.Int64
+	seed maphash.Seed
+	max  int // bytes
 
 	mu      sync.Mutex // protects the fields below
 	entries [kinds]*simplelru.LRU[Key, entry]
@@ -76,7 +68,7 @@ type Memo struct {
 
 // New returns a Memo limited to a number of bytes. 0 disables it.
 func New(bytes int) *Memo {
-	m := &Memo{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, max: bytes, piece: usualPiece}
+	m := &Memo{seed: maphash.MakeSeed(), max: bytes}
 	for k := range m.entries {
 		entries, err := simplelru.NewLRU(1+bytes/overhead, func(_ Key, e entry) {
 			m.bytes[k] -= e.bytes
@@ -90,20 +82,13 @@ func New(bytes int) *Memo {
 	return m
 }
 
-// Observe registers metrics of hits, misses and bytes.
+// Observe registers the metric of the cache's size.
 func (m *Memo) Observe(meter metric.Meter) error {
-	hits, err1 := meter.Int64ObservableCounter("graphiti_proxy_memo_hits", metric.WithDescription("Requests that were read from where the one before them in the conversation ended."))
-	misses, err2 := meter.Int64ObservableCounter("graphiti_proxy_memo_misses", metric.WithDescription("Requests of 8 KiB or more that were read from their beginning."))
-	bytes, err3 := meter.Int64ObservableGauge("graphiti_proxy_memo_bytes", metric.WithUnit("By"), metric.WithDescription("RAM of the cache of running conversations, at most 26 MiB."))
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return fmt.Errorf("make metrics: %w", err)
-	}
-	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		o.ObserveInt64(hits, m.hits.Load())
-		o.ObserveInt64(misses, m.misses.Load())
-		o.ObserveInt64(bytes, int64(m.Bytes()))
-		return nil
-	}, hits, misses, bytes)
+	_, err := meter.Int64ObservableGauge("graphiti_proxy_memo_bytes", metric.WithUnit("By"), metric.WithDescription("RAM of the cache of running conversations, at most 8 MiB."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(int64(m.Bytes()))
+			return nil
+		}))
 	if err != nil {
 		return fmt.Errorf("make metrics: %w", err)
 	}
@@ -111,7 +96,7 @@ func (m *Memo) Observe(meter metric.Meter) error {
 }
 
 // Name returns a session's name for keys of its owner.
-func (m *Memo) Name(session string) uint64 { return maphash.String(m.seeds[0], session) }
+func (m *Memo) Name(session string) uint64 { return maphash.String(m.seed, session) }
 
 // Get returns a cached value, which callers must not change, or nil.
 func (m *Memo) Get(k Key) any {

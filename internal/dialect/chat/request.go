@@ -12,8 +12,7 @@ var parts = dialect.Parts{Form: `{"type":"text","text":"`}
 // Parse implements dialect.Dialect.
 func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 	p := parser{Parser: dialect.NewParser(body, c)}
-	p.messages = p.GoesOn()
-	return p.Whole(p.member, p.message) && p.messages && p.Settle()
+	return p.Whole(p.member) && p.messages && p.Settle()
 }
 
 type parser struct {

@@ -69,7 +69,7 @@ func TestPlace(t *testing.T) {
 		if !(Dialect{}).Parse(tc.body, &c) {
 			t.Fatalf("%s: not understood", tc.name)
 		}
-		if got := c.Place("", nil); got != tc.want {
+		if got := c.Place(""); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
 		}
 	}
@@ -87,7 +87,7 @@ func TestPlace_OtherPrompt(t *testing.T) {
 		if !(Dialect{}).Parse(body, &c) {
 			t.Fatal("not understood")
 		}
-		if got := c.Place(c.Program([]byte(agent)).Name, nil); got != want {
+		if got := c.Place(c.Program([]byte(agent)).Name); got != want {
 			t.Errorf("%s: got %+v, want %+v", agent, got, want)
 		}
 	}

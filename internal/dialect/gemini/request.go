@@ -16,10 +16,7 @@ const textPart = dialect.Form(`{"text":"`)
 func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 	p := parser{Parser: dialect.NewParser(body, c), c: c}
 	p.RunOn()
-	if begun, ok := p.State().(begun); ok {
-		p.begun, p.contents = begun, true
-	}
-	if !p.Whole(p.member, p.item) || !p.contents || !p.Settle() {
+	if !p.Whole(p.member) || !p.contents || !p.Settle() {
 		return false
 	}
 	if c.Kind == dialect.KindTurn && (p.agent || p.cli && !p.session) {
@@ -41,12 +38,7 @@ type parser struct {
 	dialect.Parser
 	c        *dialect.Conversation
 	contents bool // the contents were read
-	begun
-}
-
-// begun is the state of the parser after the first content.
-type begun struct {
-	prompt bool // the system instruction was read
+	prompt   bool // the system instruction was read
 
 	cli     bool // Gemini CLI speaks, with its usual system prompt or to compact
 	session bool // the contents begin like its conversations; its tools' own requests do not
@@ -77,7 +69,7 @@ func (p *parser) member(key []byte) bool {
 		}
 		p.contents = true
 		if p.Peek() == '[' {
-			return p.Messages(p.item)
+			return p.Messages(func(int) bool { return p.content() })
 		}
 		return p.content()
 	case "systemInstruction", "system_instruction":
@@ -125,15 +117,6 @@ func (p *parser) instruction(m *dialect.Message) bool {
 	begins := p.Raw(parts.begins)
 	p.prompt = p.HasText(m)
 	p.cli = bytes.HasPrefix(begins, cliPrompt) || bytes.HasPrefix(begins, cliCompacts)
-	return ok
-}
-
-// item reads a content of the list.
-func (p *parser) item(i int) bool {
-	ok := p.content()
-	if i == 0 {
-		p.SetState(p.begun)
-	}
 	return ok
 }
 

@@ -15,8 +15,7 @@ var prompt = dialect.Parts{Form: textPart}
 func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 	p := parser{Parser: dialect.NewParser(body, c)}
 	p.content = dialect.Parts{Form: textPart, Each: p.part}
-	p.messages = p.GoesOn()
-	return p.Whole(p.member, p.message) && p.messages && p.Settle()
+	return p.Whole(p.member) && p.messages && p.Settle()
 }
 
 type parser struct {

@@ -14,9 +14,8 @@ var parts = dialect.Parts{Form: dialect.FormInput}
 // Parse implements dialect.Dialect.
 func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 	p := parser{Parser: dialect.NewParser(body, c)}
-	p.input, p.apart = p.GoesOn(), !p.Speaks()
-	p.prewarm, _ = p.State().(bool)
-	if !p.Whole(p.member, p.item) || !p.input && !p.template || !p.Settle() {
+	p.apart = true
+	if !p.Whole(p.member) || !p.input && !p.template || !p.Settle() {
 		return false
 	}
 	switch {
@@ -66,9 +65,6 @@ func (p *parser) member(key []byte) bool {
 func (p *parser) item(n int) bool {
 	if !p.Items(n + 1) {
 		return false
-	}
-	if n == 0 {
-		p.SetState(p.prewarm)
 	}
 	m := p.Begin()
 	var kind, role []byte
