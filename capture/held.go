@@ -69,6 +69,7 @@ type Twin struct {
 	Text, Whole []byte              // letters and digits of the words, and of the whole message
 	Prompt      uint64              // hash of the system prompt
 	Form, Tools bool                // the request asks for a data format, or offers tools
+	Session     string              // that the request names; "" if it names none
 }
 
 // begunTurn is a turn that has begun.
@@ -78,13 +79,15 @@ type begunTurn struct {
 	stored bool
 }
 
-// quotes reports whether a message holds the words of another one, with another prompt.
+// quotes reports whether a message holds the words of another one, with another prompt. A message
+// with a session of its own is about no other.
 func (t *Twin) quotes(o *Twin) bool {
 	words := o.Text
 	if o.Tools {
 		words = words[:min(len(words), minQuoted)]
 	}
-	return t.Of == o.Of && t.Prompt != o.Prompt && len(words) > 0 && bytes.Contains(t.Whole, words)
+	isOwn := t.Session != "" && t.Session != o.Session
+	return t.Of == o.Of && !isOwn && t.Prompt != o.Prompt && len(words) > 0 && bytes.Contains(t.Whole, words)
 }
 
 // isPair reports whether one of two held turns is about the other.

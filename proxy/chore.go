@@ -213,8 +213,11 @@ func normalized(text []byte, most int) []byte {
 }
 
 // twinOf returns the newest message for a comparison with others. A short message has no words.
-func twinOf(c *dialect.Conversation, at *where) *capture.Twin {
+func twinOf(c *dialect.Conversation, at *placed) *capture.Twin {
 	t := &capture.Twin{Of: at.person, Prompt: c.PromptHash(), Form: c.Format, Tools: c.Tools}
+	if at.session.byID {
+		t.Session = at.session.own
+	}
 	if c.Last < 0 {
 		return t
 	}

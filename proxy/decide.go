@@ -120,7 +120,7 @@ func (s *decider) steps(r *request, d *decision) (no *refusal) {
 		return no
 	}
 	if c := d.parsed.conv; d.session.kind == dialect.KindTurn && c.Last >= 0 && !c.Answered() {
-		r.memory.Doubts.Release(ctx, twinOf(c, &d.where))
+		r.memory.Doubts.Release(ctx, twinOf(c, &d.placed))
 	}
 	d.planned = s.plan(ctx, r, d.moment, &d.parsed, &d.caller, &d.placed)
 	return nil
@@ -147,7 +147,7 @@ func (s *decider) note(r *request, d *decision) {
 			break
 		}
 		if c := d.parsed.conv; c.Last >= 0 && !c.Answered() {
-			r.memory.Doubts.Twin(twinOf(c, &d.where), false)
+			r.memory.Doubts.Twin(twinOf(c, &d.placed), false)
 		}
 		s.countBeginning(d)
 	case d.session.kind == dialect.KindProbe && d.parsed.conv.Kind == dialect.KindTurn && d.parsed.conv.Last >= 0: // its program may ask again

@@ -133,7 +133,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		fate:    d.fate,
 		doubt:   d.session.doubt,
 		about:   lastTurn(conv),
-		twin:    twinOf(conv, &d.where),
+		twin:    twinOf(conv, &d.placed),
 		opens:   conv.Opens(),
 		opening: d.root,
 		sequel:  d.session.sequel,

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -88,5 +89,51 @@ func TestTwinBeforeToolRound(t *testing.T) {
 	w = w.restart()
 	if _, _, saw := w.say("What is the pager of team Ibex?"); strings.Contains(saw, "Is this safe") {
 		t.Errorf("a later conversation sees %q, want nothing of the request beside the turn", saw)
+	}
+}
+
+// TestTwins_OfOtherSessions checks that a message is no request about the same one in another
+// session, however a client names sessions, unless it names none.
+func TestTwins_OfOtherSessions(t *testing.T) {
+	t.Parallel()
+	header := func(id string) (m, []string) { return m{}, []string{"X-Graphiti-Session", id} }
+	for name, naming := range map[string]func(string) (m, []string){
+		"header":   header,
+		"metadata": func(id string) (m, []string) { return m{"metadata": m{"session_id": id}}, nil },
+		"chat id":  func(id string) (m, []string) { return m{}, []string{"X-OpenWebUI-Chat-Id", id} },
+	} {
+		for ids, want := range map[[2]string]bool{{"one", "two"}: true, {"", "two"}: true, {"one", ""}: false, {"", ""}: false} {
+			for _, first := range []string{"turn", "other"} {
+				t.Run(strings.Join([]string{name, ids[0], ids[1], first}, " "), func(t *testing.T) {
+					t.Parallel()
+					w := start(t, t.TempDir(), nil)
+					send := func(id string, messages ...m) {
+						body, more, h := chat(messages...), m{}, []string(nil)
+						if id != "" {
+							more, h = naming(id)
+						}
+						for k, v := range more {
+							body[k] = v
+						}
+						w.exchange("/v1/chat/completions", body, h...)
+					}
+					const words = "The pager of team Ibex is 5512, who may use it?"
+					turn := func() { send(ids[0], user(words)) }
+					other := func() { send(ids[1], m{"role": "system", "content": "You check messages."}, user(words)) }
+					if first == "turn" {
+						turn()
+						other()
+					} else {
+						other()
+						turn()
+					}
+					count := func(f graphiti.FateName) int64 { return w.app.status(t.Context(), false).Messages[f] }
+					waitUntil(t, "the fates", func() bool { return count(graphiti.FateOpen)+count(graphiti.FateHeld) == 0 })
+					if got := count(graphiti.FateStored) == 2; got != want {
+						t.Errorf("both stored: %v, want %v: %v", got, want, w.app.status(t.Context(), false).Messages)
+					}
+				})
+			}
+		}
 	}
 }
