@@ -67,7 +67,8 @@ type Plan struct {
 
 	// Unseen lists the newest earlier turns that may not be stored, in order. Another
 	// process may have handled them, or a restart may have prevented storing an answer.
-	Unseen []Unseen
+	Unseen  []Unseen
+	Waiting int // number of messages before them, which wait until their conversation continues
 
 	// Began is the index of the first message of a person that has a decision, or of the newest.
 	// The client put the messages before it.
@@ -141,7 +142,8 @@ func (m *Planner) plan(t *turn, who graphiti.Who, p *Plan) {
 		p.Turn, p.Recall = t.key().String(), mode.Recall
 		if mode.Ingest {
 			p.Write = t.o.Writes(who)
-			p.Unseen, p.Began = t.unseen(), t.at[t.began()]
+			p.Unseen, p.Waiting = t.unseen()
+			p.Began = t.at[t.began()]
 		}
 	}
 	switch {

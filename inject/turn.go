@@ -120,14 +120,15 @@ const lookBack = 50
 // Turns without a decision are limited by the setting Unseen. A turn is in doubt if its
 // lookup failed. In a conversation whose earlier turns have no decision, the proxy gave none of
 // the answers: the history may be examples in a prompt, which wait until it continues. Messages
-// without an answer are no examples.
-func (t *turn) unseen() (turns []Unseen) {
+// without an answer are no examples. waiting is the number of messages that wait.
+func (t *turn) unseen() (turns []Unseen, waiting int) {
 	most := t.o.Unseen
 	earlier := len(t.at) - 1
 	began := t.began()
 	from := max(0, earlier-max(most, lookBack))
 	if t.err == nil && began == earlier {
-		from = max(from, t.unanswered())
+		most := max(from, t.unanswered())
+		from, waiting = most, most-from
 	}
 	generation := t.earlier[earlier].of(t.mode.Generation)
 	for n := earlier - 1; n >= from; n-- {
@@ -146,7 +147,7 @@ func (t *turn) unseen() (turns []Unseen) {
 		turns = append(turns, u)
 	}
 	slices.Reverse(turns)
-	return turns
+	return turns, waiting
 }
 
 // began returns the number of the first turn with a decision, or of the newest turn.

@@ -57,8 +57,9 @@ type decision struct {
 	caller caller
 	placed
 	planned
-	why    string // the reason for no memory, for people; may be empty
-	opened bool   // its new message is open
+	why     string           // the reason for no memory, for people; may be empty
+	opened  bool             // its new message is open
+	earlier []earlierMessage // other new messages
 }
 
 // moment is the time of a request's arrival.
@@ -123,6 +124,7 @@ func (s *decider) steps(r *request, d *decision) (no *refusal) {
 		r.memory.Doubts.Release(ctx, twinOf(c, &d.placed))
 	}
 	d.planned = s.plan(ctx, r, d.moment, &d.parsed, &d.caller, &d.placed)
+	d.earlier = s.earlierMessages(r.memory, d)
 	return nil
 }
 
@@ -152,6 +154,11 @@ func (s *decider) note(r *request, d *decision) {
 		s.countBeginning(d)
 	case d.session.kind == dialect.KindProbe && d.parsed.conv.Kind == dialect.KindTurn && d.parsed.conv.Last >= 0: // its program may ask again
 		s.memo.Update(keyOf(d.session.chain[d.parsed.conv.Last], quotablesName), func(any) (any, int) { return true, 0 })
+	}
+	for _, e := range d.earlier {
+		if e.fate == graphiti.FateClient {
+			r.memory.Turns.Begin(e.Turn.String())
+		}
 	}
 	if d.plan.Turn != "" && d.pending == nil {
 		r.memory.Turns.Begin(d.plan.Turn)

@@ -147,8 +147,8 @@ func (s *decider) noteLost(of sessionOf, turn string, isLost bool) (was graphiti
 	return was
 }
 
-// unanswered settles the message of a request without an answer: it is lost, until the client sends
-// it again. status is 0 after a panic.
+// unanswered settles the new messages of a request without an answer: they are lost, until the client
+// sends them again. status is 0 after a panic.
 func (s *Server) unanswered(c *call, status int, d *decision) {
 	if !d.opened || status != 0 && status < fasthttp.StatusBadRequest {
 		return
@@ -158,9 +158,17 @@ func (s *Server) unanswered(c *call, status int, d *decision) {
 		f.Reason = graphiti.LostCutOff
 	}
 	c.seen.Settled(f)
-	s.observer.Message(identity.Client(c.head.UserAgent()), graphiti.FateOpen, f)
+	client, of := identity.Client(c.head.UserAgent()), sessionOf{d.base, d.who.Session}
+	s.observer.Message(client, graphiti.FateOpen, f)
 	c.memory.Figures.Lost(d.who, f.Reason)
-	s.noteLost(sessionOf{d.base, d.who.Session}, d.plan.Turn, true)
+	s.noteLost(of, d.plan.Turn, true)
+	for i, e := range d.earlier {
+		if e.fate == graphiti.FateOpen {
+			d.earlier[i].fate = f.Name
+			s.observer.Message(client, s.noteLost(of, e.Turn.String(), true), f)
+		}
+	}
+	c.seen.Earlier(d.earlierFates())
 }
 
 func lostKey(base dialect.Fingerprint, session string) memo.Key {

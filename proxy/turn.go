@@ -15,6 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
@@ -56,9 +57,9 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 		c.sawProvider(d.who.Owner())
 	}
 	p, backfill, held := s.pendingTurn(c, d)
-	backfill()
 	meta.Order, meta.Lost, meta.Of = p.order(), p.unread, p.referredBy()
 	tee = c.memory.Responses.Read(d.parsed.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, d.parsed.conv.Threaded(), c.seen.Read()))
+	backfill()
 	if tee == nil {
 		c.seen.Unread()
 		p.lost(graphiti.LostEncoding)
@@ -81,7 +82,7 @@ func callback(p *pendingTurn, threaded bool, read observe.Answered) func(dialect
 }
 
 // pendingTurn returns the turn of a request, and a function that records earlier turns
-// that were not stored: it must be called once the upstream has accepted the request.
+// that were not stored: it must be called once the upstream has accepted the request, after callback.
 // held is the number of bytes that were copied, because the request's buffers are reused.
 func (s *Server) pendingTurn(c *call, d *decision) (p *pendingTurn, backfill func(), held int) {
 	p, backfill = d.pending, func() {}
@@ -90,9 +91,9 @@ func (s *Server) pendingTurn(c *call, d *decision) (p *pendingTurn, backfill fun
 	}
 	if p == nil {
 		p, held = s.newPending(c, d)
-		if p.turn.Kind == "" && len(d.plan.Unseen) > 0 && len(d.plan.Write) > 0 {
+		if len(d.earlier) > 0 {
 			var more int
-			backfill, more = s.backfill(c, d)
+			backfill, more = s.backfill(c, d, &p.seen)
 			held += more
 		}
 	}
@@ -230,40 +231,68 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 	return t
 }
 
+// earlierMessage is a message before the newest, in no stored turn. It is open, or the client's.
+type earlierMessage struct {
+	inject.Unseen
+	fate graphiti.FateName
+}
+
+// earlierMessages returns the messages of a history whose turns are unknown. A history that the
+// client has begun itself, or that begins another conversation as well, is the client's. A message
+// before the next one of the person, without an answer between, is an open turn.
+func (s *decider) earlierMessages(m *Memory, d *decision) (list []earlierMessage) {
+	conv, known, write := d.parsed.conv, m.Turns, d.plan.Write
+	if d.session.kind == dialect.KindSummary || d.pending != nil || len(write) == 0 {
+		return nil
+	}
+	for _, u := range d.plan.Unseen {
+		id := u.Turn.String()
+		answer, ended := conv.AnswerTo(u.Message)
+		same, repeats := conv.Repeats(u.Message)
+		fate := graphiti.FateOpen
+		switch {
+		case ended && known.Known(u.Turn), !ended && (known.Kept(id, write) || known.Kept(capture.BeginningOf(id), write)):
+			continue
+		case conv.Prepared(), s.sharesBeginning(d), conv.AsksForSummary(u.Message),
+			ended && (answer == nil || repeats && bytes.Equal(answer, same)), !ended && (repeats || s.byModel(conv.Text(u.Message), &d.where)):
+			fate = graphiti.FateClient
+		}
+		list = append(list, earlierMessage{u, fate})
+	}
+	return list
+}
+
+// earlierFates returns the number of earlier messages, by their fates.
+func (d *decision) earlierFates() map[graphiti.FateName]int {
+	counts := map[graphiti.FateName]int{graphiti.FateHeld: d.plan.Waiting}
+	for _, e := range d.earlier {
+		counts[e.fate]++
+	}
+	return counts
+}
+
 // backfill returns a function that records earlier turns of the history, and the number
 // of bytes that it holds. Such turns are older than the first request of the conversation,
 // or were lost in a crash. Their times are unknown: they get times shortly before now, in
-// their order. A history that the client has begun itself, or that begins another conversation as
-// well, is not recorded. A message before the next one of the person, without an answer between,
-// is an open turn.
-func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
-	plan, conv, known := &d.plan, d.parsed.conv, c.memory.Turns
-	if conv.Prepared() || s.sharesBeginning(d) {
-		return func() {}, 0
-	}
+// their order. seen, which the function reads, gets their fates.
+func (s *Server) backfill(c *call, d *decision, seen *observe.Answered) (record func(), held int) {
+	conv := d.parsed.conv
 	var turns []ledger.Turn
-	for i, u := range plan.Unseen {
-		id := u.Turn.String()
+	for i, u := range d.earlier {
+		if u.fate != graphiti.FateOpen {
+			continue
+		}
 		answer, ended := conv.AnswerTo(u.Message)
-		isKnown := ended && known.Known(u.Turn) || !ended && (known.Kept(id, plan.Write) || known.Kept(capture.BeginningOf(id), plan.Write))
-		if isKnown || conv.AsksForSummary(u.Message) {
-			continue
-		}
-		same, repeats := conv.Repeats(u.Message)
-		if ended && (answer == nil || repeats && bytes.Equal(answer, same)) || !ended && (repeats || s.byModel(conv.Text(u.Message), &d.where)) {
-			known.Begin(id) // nothing to record
-			continue
-		}
-		t := s.turn(c, d, id, u.Generation)
+		t := s.turn(c, d, u.Turn.String(), u.Generation)
 		t.Backfill, t.Open = true, !ended
-		if !repeats {
+		if _, repeats := conv.Repeats(u.Message); !repeats {
 			t.User = string(conv.Text(u.Message))
 		}
 		t.Asked = asked(conv, u.Message)
 		if ended { // else the process that saw the rounds stores their texts
 			t.Assistant = string(answer)
 		}
-		t.Said = t.Said.Add(time.Duration(i-len(plan.Unseen)) * 2 * time.Millisecond)
+		t.Said = t.Said.Add(time.Duration(i-len(d.earlier)) * 2 * time.Millisecond)
 		t.Answered = t.Said.Add(time.Millisecond)
 		turns = append(turns, t)
 		held += len(t.User) + len(t.Assistant)
@@ -271,7 +300,7 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	if len(turns) == 0 {
 		return func() {}, 0
 	}
-	m, unseen, repo, of := c.memory, plan.Unseen, d.project.Repo, sessionOf{d.base, d.who.Session}
+	m, unseen, fates, repo, of := c.memory, d.plan.Unseen, d.earlierFates(), d.project.Repo, sessionOf{d.base, d.who.Session}
 	record = func() {
 		m.Turns.Backfill(capture.History{Turns: turns, Wanted: func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
 			sure, err := m.Planner.ToBackfill(ctx, unseen)
@@ -286,8 +315,11 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 				if t.Generation, wanted = generations[t.ID]; wanted {
 					list = append(list, t)
 					s.observer.Message(t.Client, s.noteLost(of, t.ID, false), graphiti.Fate{Name: graphiti.FateStored})
+					fates[graphiti.FateOpen]--
+					fates[graphiti.FateStored]++
 				}
 			}
+			seen.Earlier(fates)
 			return list, err
 		}})
 	}

@@ -123,6 +123,8 @@ func TestFates_OfEachMessage(t *testing.T) {
 		{"sent again", []fateStep{{chat(user(fact)), "", session}, {chat(user(fact)), "", session}, {chat(user(fact)), fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1}},
 		{"not sent again", []fateStep{{chat(user(fact)), "", session}}, false, map[graphiti.FateName]int64{graphiti.FateLost: 1}},
 		{"shown with the next one", []fateStep{{chat(user(fact)), "", session}, {chat(user(fact), user(other)), fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 2}},
+		{"two that are lost", []fateStep{{chat(user(fact), user(other)), "", session}}, false, map[graphiti.FateName]int64{graphiti.FateLost: 2}},
+		{"two, sent again", []fateStep{{chat(user(fact), user(other)), "", session}, {chat(user(fact), user(other)), "", session}, {chat(user(fact), user(other)), fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 2}},
 		{"held", []fateStep{{judged, fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1}},
 		{"held and forgotten", []fateStep{{judged, fateAnswer("Noted."), session}}, true, map[graphiti.FateName]int64{graphiti.FateOff: 1}},
 	} {
@@ -189,5 +191,47 @@ func TestHeldMessage_Settled(t *testing.T) {
 		if out, err := w.cli("memory", "show", "--workspace", widgets, flag, id); err == nil {
 			t.Errorf("%s again: got %s, want an error", flag, out)
 		}
+	}
+}
+
+// TestFates_OfEarlierMessages checks that the log and the request log name the fate of each new
+// message of a request.
+func TestFates_OfEarlierMessages(t *testing.T) {
+	t.Parallel()
+	const other, third = "The badger lives in burrow Theta.", "The heron nests in the reed bed Kappa."
+	session := []string{"X-Graphiti-Session", "one", "X-Graphiti-Workspace", widgets}
+	history := []m{user(fact), replied("Good."), user(other), replied("Fine."), user(third)}
+	for _, tc := range []struct {
+		name  string
+		steps []fateStep
+		want  []string
+	}{
+		{"alone", []fateStep{{chat(user(fact)), fateAnswer("Noted."), session}}, []string{""}},
+		{"unanswered", []fateStep{{chat(user(fact), user(other), user(third)), fateAnswer("Noted."), session}}, []string{"stored=2"}},
+		{"without an answer", []fateStep{{chat(user(fact), user(other), user(third)), "", session}}, []string{"lost=2"}},
+		{"a history that was not seen", []fateStep{{chat(history...), fateAnswer("Noted."), session}, {chat(append(history, replied("Noted."), user("And the badger?"))...), fateAnswer("Theta."), session}}, []string{"held=2", "stored=2"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			answer := ""
+			up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+				if answer == "" {
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}
+				_, _ = io.WriteString(w, answer)
+			})
+			w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL, "log.requests": "true"})
+			for i, s := range tc.steps {
+				answer = s.answer
+				w.exchange("/v1/chat/completions", s.body, s.header...)
+				waitUntil(t, "the earlier fates", func() bool {
+					p, err := w.passes(service.Caller{Operator: true})
+					return err == nil && len(p.Requests) == i+1 && p.Requests[i].Earlier == tc.want[i] && p.Requests[i].Fate != "open"
+				})
+			}
+			if fates := strings.Contains(w.log.String(), "earlier_fates"); fates == (tc.want[0] == "") {
+				t.Errorf("the log names earlier fates: %v", fates)
+			}
+		})
 	}
 }

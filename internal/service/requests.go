@@ -38,9 +38,12 @@ type LoggedRequest struct {
 	Source string `json:"source,omitempty"`
 	Fate   string `json:"fate,omitempty"` // of the newest message; in a tool round, of its turn's message
 	Cause  string `json:"fate_reason,omitempty"`
-	Facts  int    `json:"facts,omitempty"`
-	Chars  int    `json:"chars,omitempty"`
-	Blocks int    `json:"blocks,omitempty"` // blocks in the sent request, including repeated ones
+
+	Earlier string `json:"earlier_fates,omitempty"` // number of its other new messages, by their fates
+
+	Facts  int `json:"facts,omitempty"`
+	Chars  int `json:"chars,omitempty"`
+	Blocks int `json:"blocks,omitempty"` // blocks in the sent request, including repeated ones
 
 	// Durations in milliseconds.
 	MemoryMs   float64   `json:"memory_ms"`
