@@ -1,6 +1,9 @@
 package graphiti
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // FateName names what happens to a message of the role user.
 type FateName string
@@ -27,6 +30,18 @@ type Fate struct {
 	Name   FateName
 	Reason string    // "" only for FateNone, FateStored and FateOpen
 	Until  time.Time // end of a hold, or zero
+
+	// Earlier has the number of the request's other new messages for each of their fates, or "".
+	Earlier string
+}
+
+// Next returns the fate after f. Either may be of the newest message or of the earlier ones only.
+func (f Fate) Next(next Fate) Fate {
+	if next.Name == FateNone {
+		next.Name, next.Reason, next.Until = f.Name, f.Reason, f.Until
+	}
+	next.Earlier = cmp.Or(next.Earlier, f.Earlier)
+	return next
 }
 
 // The reasons of lost messages.

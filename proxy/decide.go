@@ -57,9 +57,9 @@ type decision struct {
 	caller caller
 	placed
 	planned
-	why     string           // the reason for no memory, for people; may be empty
-	opened  bool             // its new message is open
-	earlier []earlierMessage // other new messages
+	why     string          // the reason for no memory, for people; may be empty
+	opened  bool            // its new message is open
+	earlier earlierMessages // other new messages
 }
 
 // moment is the time of a request's arrival.
@@ -125,6 +125,7 @@ func (s *decider) steps(r *request, d *decision) (no *refusal) {
 	}
 	d.planned = s.plan(ctx, r, d.moment, &d.parsed, &d.caller, &d.placed)
 	d.earlier = s.earlierMessages(r.memory, d)
+	d.fate.Earlier = d.earlier.fates()
 	return nil
 }
 

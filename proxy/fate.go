@@ -162,13 +162,13 @@ func (s *Server) unanswered(c *call, status int, d *decision) {
 	s.observer.Message(client, graphiti.FateOpen, f)
 	c.memory.Figures.Lost(d.who, f.Reason)
 	s.noteLost(of, d.plan.Turn, true)
-	for i, e := range d.earlier {
-		if e.fate == graphiti.FateOpen {
-			d.earlier[i].fate = f.Name
+	for i := range d.earlier {
+		if e := &d.earlier[i]; e.fate == graphiti.FateOpen {
+			e.fate = f.Name
 			s.observer.Message(client, s.noteLost(of, e.Turn.String(), true), f)
 		}
 	}
-	c.seen.Earlier(d.earlierFates())
+	c.seen.Settled(graphiti.Fate{Earlier: d.earlier.fates()})
 }
 
 func lostKey(base dialect.Fingerprint, session string) memo.Key {

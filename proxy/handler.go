@@ -125,7 +125,6 @@ func (s *Server) decided(c *call, d *decision) {
 				was = s.noteLost(sessionOf{d.base, d.who.Session}, d.plan.Turn, false)
 			}
 			s.observer.Message(identity.Client(c.head.UserAgent()), was, d.fate)
-			c.seen.Earlier(d.earlierFates())
 		}
 		if c.route.match.Use == dialect.UseTurn && d.caller.Known {
 			s.observer.Asked(observe.Ask{

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -231,44 +232,58 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 	return t
 }
 
-// earlierMessage is a message before the newest, in no stored turn. It is open, or the client's.
+// earlierMessages are the messages of a request before the newest that are in no stored turn. Each is
+// open, the client's, or held until its conversation continues.
+type earlierMessages []earlierMessage
+
 type earlierMessage struct {
 	inject.Unseen
 	fate graphiti.FateName
 }
 
-// earlierMessages returns the messages of a history whose turns are unknown. A history that the
-// client has begun itself, or that begins another conversation as well, is the client's. A message
-// before the next one of the person, without an answer between, is an open turn.
-func (s *decider) earlierMessages(m *Memory, d *decision) (list []earlierMessage) {
+// fates returns the number of messages for each of their fates.
+func (e earlierMessages) fates() string {
+	var list []string
+	for _, f := range graphiti.Fates {
+		n := 0
+		for i := range e {
+			if e[i].fate == f {
+				n++
+			}
+		}
+		if n > 0 {
+			list = append(list, fmt.Sprintf("%s=%d", f, n))
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// earlierMessages returns the earlier messages of a decision. A history that the client has begun
+// itself, or that begins another conversation as well, is the client's. A message before the next
+// one of the person, without an answer between, is an open turn.
+func (s *decider) earlierMessages(m *Memory, d *decision) earlierMessages {
 	conv, known, write := d.parsed.conv, m.Turns, d.plan.Write
 	if d.session.kind == dialect.KindSummary || d.pending != nil || len(write) == 0 {
 		return nil
+	}
+	list := make(earlierMessages, d.plan.Waiting, d.plan.Waiting+len(d.plan.Unseen))
+	for i := range list {
+		list[i].fate = graphiti.FateHeld
 	}
 	for _, u := range d.plan.Unseen {
 		id := u.Turn.String()
 		answer, ended := conv.AnswerTo(u.Message)
 		same, repeats := conv.Repeats(u.Message)
-		fate := graphiti.FateOpen
-		switch {
-		case ended && known.Known(u.Turn), !ended && (known.Kept(id, write) || known.Kept(capture.BeginningOf(id), write)):
+		if ended && known.Known(u.Turn) || !ended && (known.Kept(id, write) || known.Kept(capture.BeginningOf(id), write)) {
 			continue
-		case conv.Prepared(), s.sharesBeginning(d), conv.AsksForSummary(u.Message),
-			ended && (answer == nil || repeats && bytes.Equal(answer, same)), !ended && (repeats || s.byModel(conv.Text(u.Message), &d.where)):
-			fate = graphiti.FateClient
 		}
-		list = append(list, earlierMessage{u, fate})
+		list = append(list, earlierMessage{u, graphiti.FateOpen})
+		if conv.Prepared() || s.sharesBeginning(d) || conv.AsksForSummary(u.Message) ||
+			ended && (answer == nil || repeats && bytes.Equal(answer, same)) || !ended && (repeats || s.byModel(conv.Text(u.Message), &d.where)) {
+			list[len(list)-1].fate = graphiti.FateClient
+		}
 	}
 	return list
-}
-
-// earlierFates returns the number of earlier messages, by their fates.
-func (d *decision) earlierFates() map[graphiti.FateName]int {
-	counts := map[graphiti.FateName]int{graphiti.FateHeld: d.plan.Waiting}
-	for _, e := range d.earlier {
-		counts[e.fate]++
-	}
-	return counts
 }
 
 // backfill returns a function that records earlier turns of the history, and the number
@@ -300,7 +315,7 @@ func (s *Server) backfill(c *call, d *decision, seen *observe.Answered) (record 
 	if len(turns) == 0 {
 		return func() {}, 0
 	}
-	m, unseen, fates, repo, of := c.memory, d.plan.Unseen, d.earlierFates(), d.project.Repo, sessionOf{d.base, d.who.Session}
+	m, unseen, earlier, repo, of := c.memory, d.plan.Unseen, slices.Clone(d.earlier), d.project.Repo, sessionOf{d.base, d.who.Session}
 	record = func() {
 		m.Turns.Backfill(capture.History{Turns: turns, Wanted: func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
 			sure, err := m.Planner.ToBackfill(ctx, unseen)
@@ -315,11 +330,10 @@ func (s *Server) backfill(c *call, d *decision, seen *observe.Answered) (record 
 				if t.Generation, wanted = generations[t.ID]; wanted {
 					list = append(list, t)
 					s.observer.Message(t.Client, s.noteLost(of, t.ID, false), graphiti.Fate{Name: graphiti.FateStored})
-					fates[graphiti.FateOpen]--
-					fates[graphiti.FateStored]++
+					earlier[slices.IndexFunc(earlier, func(e earlierMessage) bool { return e.Turn.String() == t.ID })].fate = graphiti.FateStored
 				}
 			}
-			seen.Earlier(fates)
+			seen.Settled(graphiti.Fate{Earlier: earlier.fates()})
 			return list, err
 		}})
 	}

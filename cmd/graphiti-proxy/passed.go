@@ -23,7 +23,7 @@ func requestOf(p *observe.Passed) service.LoggedRequest {
 	r := service.LoggedRequest{
 		Number: p.Number, ID: p.ID, Time: p.Began.UTC().Format(time.RFC3339Nano),
 		Client: p.Client, Version: p.Version, Model: p.Model, API: p.API, Path: p.Path, Status: p.Status, Stream: p.Stream,
-		Memory: string(o.Status), Reason: string(o.Reason), Source: string(o.Source), Fate: string(p.Fate.Name), Cause: p.Fate.Reason, Earlier: p.Earlier, Facts: o.Facts, Chars: o.Chars, Blocks: p.Blocks,
+		Memory: string(o.Status), Reason: string(o.Reason), Source: string(o.Source), Fate: string(p.Fate.Name), Cause: p.Fate.Reason, Earlier: p.Fate.Earlier, Facts: o.Facts, Chars: o.Chars, Blocks: p.Blocks,
 		MemoryMs: milliseconds(o.Took), UpstreamMs: milliseconds(p.Upstream), TotalMs: milliseconds(p.Total),
 		InputTokens: p.Input, CachedTokens: p.Cached, Conversation: graphiti.SessionHash(p.Session), Turn: p.Turn, Person: p.Person,
 	}

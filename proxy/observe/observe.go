@@ -5,10 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -56,7 +54,6 @@ type Request struct {
 
 	memory   *inject.Outcome // for a message of a WebSocket
 	fate     graphiti.Fate   // of the newest message
-	earlier  string          // fates of the other new messages, with their numbers
 	passing  *passing        // nil if the request is not recorded
 	streamed bool            // the answer is a stream
 }
@@ -112,50 +109,21 @@ func (a Answered) Report(of *dialect.Answer) {
 	}
 }
 
-// Settled reports the new fate of a message after its answer.
+// Settled reports the new fate of the newest message, or of the earlier ones, after the answer.
 func (a Answered) Settled(f graphiti.Fate) {
 	if a.o == nil {
 		return
 	}
 	a.o.passed.settled(a.passing, f)
-	a.log(fateOf(f)...)
-}
-
-func (a Answered) log(fate ...slog.Attr) {
 	if a.o.logged() {
 		r := Request{o: a.o, id: a.id}
-		a.o.log.LogAttrs(context.Background(), slog.LevelInfo, "message settled", append(fate, slog.String("id", string(r.AppendID(nil))))...)
+		a.o.log.LogAttrs(context.Background(), slog.LevelInfo, "message settled", append(fateOf(f), slog.String("id", string(r.AppendID(nil))))...)
 	}
-}
-
-// Earlier sets the number of the request's other new messages, by their fates.
-func (r *Request) Earlier(counts map[graphiti.FateName]int) {
-	r.earlier = counted(counts)
-	r.o.passed.earlier(r.passing, r.earlier)
-}
-
-// Earlier sets the number of the request's other new messages, by their next fates.
-func (a Answered) Earlier(counts map[graphiti.FateName]int) {
-	if a.o != nil {
-		a.o.passed.earlier(a.passing, counted(counts))
-		a.log(slog.String("earlier_fates", counted(counts)))
-	}
-}
-
-// counted returns the numbers of messages with each fate, in words.
-func counted(counts map[graphiti.FateName]int) string {
-	var list []string
-	for _, f := range graphiti.Fates {
-		if n := counts[f]; n > 0 {
-			list = append(list, fmt.Sprintf("%s=%d", f, n))
-		}
-	}
-	return strings.Join(list, " ")
 }
 
 // Settled sets the fate of the request's message before the request ends.
 func (r *Request) Settled(f graphiti.Fate) {
-	r.fate = f
+	r.fate = r.fate.Next(f)
 	r.o.passed.settled(r.passing, f)
 }
 
@@ -166,6 +134,9 @@ func fateOf(f graphiti.Fate) (list []slog.Attr) {
 	}
 	if f.Reason != "" {
 		list = append(list, slog.String("fate_reason", f.Reason))
+	}
+	if f.Earlier != "" {
+		list = append(list, slog.String("earlier_fates", f.Earlier))
 	}
 	return list
 }
@@ -245,9 +216,6 @@ func (r *Request) line(now time.Time, method, path string, status int, memory *i
 		line.AddAttrs(slog.String("memory", string(memory.Append(b[:0]))))
 	}
 	line.AddAttrs(fateOf(r.fate)...)
-	if r.earlier != "" {
-		line.AddAttrs(slog.String("earlier_fates", r.earlier))
-	}
 	line.AddAttrs(slog.String("id", string(r.AppendID(b[:0]))))
 	_ = r.o.log.Handler().Handle(context.Background(), line) // as Logger does
 }

@@ -33,7 +33,6 @@ type Passed struct {
 
 	Outcome  inject.Outcome // without a status if no model answers
 	Fate     graphiti.Fate  // of the newest message
-	Earlier  string         // fates of the other new messages, with their numbers
 	Blocks   int            // in the outgoing request
 	Upstream time.Duration  // from the plan to the answer's head
 	Total    time.Duration
@@ -82,7 +81,6 @@ type passing struct {
 
 	input, cached int           // guarded by passed.mu
 	fate          graphiti.Fate // the same
-	others        string        // the same
 }
 
 // NotePassed turns on the record of the newest requests, for Passed. It must be called
@@ -124,17 +122,7 @@ func (l *passed) settled(p *passing, f graphiti.Fate) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.fate = f
-}
-
-// earlier records the fates of a request's other new messages.
-func (l *passed) earlier(p *passing, fates string) {
-	if p == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p.others = fates
+	p.fate = p.fate.Next(f)
 }
 
 // Deed contains the caller, the API and the blocks of a request.
@@ -262,7 +250,7 @@ func (p *passing) shown(o *Observer, number int) Passed {
 	return Passed{
 		Number: number, ID: string(r.AppendID(nil)), Began: p.began,
 		Client: p.client, Version: p.version, Model: p.model, API: p.api, Path: p.path, Status: p.status, Stream: p.stream,
-		Outcome: p.outcome, Fate: p.fate, Earlier: p.others, Blocks: p.blocks, Upstream: p.upstream, Total: p.total, Searches: slices.Clone(p.searches),
+		Outcome: p.outcome, Fate: p.fate, Blocks: p.blocks, Upstream: p.upstream, Total: p.total, Searches: slices.Clone(p.searches),
 		Input: p.input, Cached: p.cached, Session: p.who.Session, Turn: p.turn, Person: personOf(&p.who),
 	}
 }
