@@ -8,9 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/cespare/xxhash/v2"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
@@ -212,26 +210,6 @@ func normalized(text []byte, most int) []byte {
 	return out
 }
 
-// twinOf returns the newest message for a comparison with others. A short message has no words.
-func twinOf(c *dialect.Conversation, at *placed) *capture.Twin {
-	t := &capture.Twin{Of: at.person, Prompt: c.PromptHash(), Form: c.Format, Tools: c.Tools}
-	if at.session.byID {
-		t.Session = at.session.own
-	}
-	if c.Last < 0 {
-		return t
-	}
-	if t.Text = normalized(c.Text(c.Last), maxTwin); utf8.RuneCount(t.Text) < minQuoted {
-		t.Text = nil
-	} else if c.Opens() && !c.Tools && (t.Form || t.Prompt != noPrompt) {
-		t.Whole = normalized(c.Raw(c.Last), maxWhole)
-	}
-	return t
-}
-
-// noPrompt is the hash of no system prompt.
-var noPrompt = xxhash.Sum64(nil)
-
 // quotable stores how the turn begins and how its answer begins.
 func (p *pendingTurn) quotable() {
 	q := quotable{said: normalized([]byte(p.turn.User), quotedRunes), answered: normalized([]byte(p.turn.Assistant), quotedRunes)}
@@ -255,7 +233,7 @@ func (p *pendingTurn) quotableCalls(texts []string) {
 func (p *pendingTurn) addQuotables(list []quotable) {
 	for i := range list {
 		q := &list[i]
-		q.client, q.tools, q.prompt, q.at, q.of = p.turn.Client, p.twin.Tools, p.twin.Prompt, time.Now(), parent{p.own, p.at.place}
+		q.client, q.tools, q.prompt, q.at, q.of = p.turn.Client, p.why.Twin.Tools, p.why.Twin.Prompt, time.Now(), parent{p.own, p.at.place}
 	}
 	p.s.memo.Update(keyOf(p.at.person, quotablesName), func(was any) (any, int) {
 		all, _ := was.([]quotable)
@@ -301,39 +279,6 @@ func (s *decider) quoted(c *dialect.Conversation, at *where, client string) (new
 	return newest, turns
 }
 
-// aboutTurn returns KindProbe for a request about an earlier turn, such as for its title:
-// it quotes the turn, and lacks its tools or has another system prompt. A quotation without
-// these differences leaves a doubt, as does a request that continues a session without its
-// tools. One that quotes several turns and asks to sum up gets their session.
-func (s *decider) aboutTurn(note *sessionNote, c *dialect.Conversation, at *placed, client string) (kind dialect.Kind, doubt bool) {
-	f := &at.session
-	if c.Tools || c.Answered() {
-		return dialect.KindTurn, false
-	}
-	if answeredBefore(c) {
-		if s.continuesProbe(c, f.chain) {
-			return dialect.KindProbe, false
-		}
-		return dialect.KindTurn, note.lacksTools(c) && !note.erred(c, f.chain)
-	}
-	switch q, turns := s.quoted(c, &at.where, client); {
-	case q == nil:
-		return dialect.KindTurn, false
-	case !q.tools && q.prompt == c.PromptHash():
-	case turns > 1 && q.of.session != "" && c.Beside() == dialect.KindSummary:
-		if f.guess = true; !f.byID {
-			f.id, f.own, f.first = q.of.session, q.of.session, false
-		}
-		if at.place == (dialect.Place{}) {
-			at.place, at.seen = q.of.place, true
-		}
-		return dialect.KindSummary, false
-	default:
-		return dialect.KindProbe, false
-	}
-	return dialect.KindTurn, true
-}
-
 // continuesProbe reports whether the history has a request about a turn: its program was not
 // content with the answer.
 func (s *decider) continuesProbe(c *dialect.Conversation, chain []dialect.Fingerprint) bool {
@@ -343,27 +288,6 @@ func (s *decider) continuesProbe(c *dialect.Conversation, chain []dialect.Finger
 		}
 	}
 	return false
-}
-
-// lastTurn returns the end of the turn before the newest, if the request offers no tools:
-// a client may ask for a title of it.
-func lastTurn(c *dialect.Conversation) string {
-	if c.Tools || !answeredBefore(c) {
-		return ""
-	}
-	var b strings.Builder
-	for i := c.Last - 1; i >= 0; i-- {
-		m := &c.Messages[i]
-		if m.Person || m.Role == dialect.RoleAssistant {
-			text := c.Text(i)
-			b.Write(text[:min(len(text), maxTitled)])
-			b.WriteByte('\n')
-		}
-		if m.Person {
-			break
-		}
-	}
-	return b.String()
 }
 
 // isTitle reports whether an answer may be the title of a turn: a short line that is no

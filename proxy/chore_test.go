@@ -144,13 +144,13 @@ func TestMessagesAtOnce(t *testing.T) {
 				history += message + `,{"role":"assistant","content":"Noted."},`
 				at := placed{session: foundSession{id: "session:1", chain: c.Chain(dialect.Root("", "p"), nil)}}
 				note := s.sessionNote(of)
-				at.session.doubtAtOnce(&note, &c)
+				at.session.doubts(&note, &c, false)
 				if n == len(tc.pauses) {
 					r := &request{memory: Memory{MemorySettings: MemorySettings{Ingest: true}}.orNothing()}
 					r.route.match.Use = dialect.UseTurn
 					got := s.fate(r, &parsed{conv: &c, ingest: true}, &caller{}, &at)
-					if got != tc.want || at.session.doubt != tc.doubt {
-						t.Errorf("%s: got %+v and doubt %v, want %+v and %v", name, got, at.session.doubt, tc.want, tc.doubt)
+					if doubt := at.session.why.Reason == graphiti.HeldDoubt; got != tc.want || doubt != tc.doubt {
+						t.Errorf("%s: got %+v and doubt %v, want %+v and %v", name, got, doubt, tc.want, tc.doubt)
 					}
 				}
 				s.noteTurn(of, &at, &c)

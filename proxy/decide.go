@@ -121,7 +121,7 @@ func (s *decider) steps(r *request, d *decision) (no *refusal) {
 		return no
 	}
 	if c := d.parsed.conv; d.session.kind == dialect.KindTurn && c.Last >= 0 && !c.Answered() {
-		r.memory.Doubts.Release(ctx, twinOf(c, &d.placed))
+		r.memory.Doubts.Release(ctx, &d.session.why.Twin)
 	}
 	d.planned = s.plan(ctx, r, d.moment, &d.parsed, &d.caller, &d.placed)
 	d.earlier = s.earlierMessages(r.memory, d)
@@ -150,7 +150,7 @@ func (s *decider) note(r *request, d *decision) {
 			break
 		}
 		if c := d.parsed.conv; c.Last >= 0 && !c.Answered() {
-			r.memory.Doubts.Twin(twinOf(c, &d.placed), false)
+			r.memory.Doubts.Twin(&d.session.why.Twin, false)
 		}
 		s.countBeginning(d)
 	case d.session.kind == dialect.KindProbe && d.parsed.conv.Kind == dialect.KindTurn && d.parsed.conv.Last >= 0: // its program may ask again

@@ -28,26 +28,13 @@ func sentKey(session string, before dialect.Fingerprint) memo.Key {
 
 // sent notes a stored turn by the history before it.
 func (p *pendingTurn) sent() {
-	p.s.memo.Update(sentKey(p.turn.Session, p.opening), func(was any) (any, int) {
+	p.s.memo.Update(sentKey(p.turn.Session, p.why.Before), func(was any) (any, int) {
 		turns, _ := was.([]sentTurn)
-		if !slices.ContainsFunc(turns, func(t sentTurn) bool { return t.with == p.last }) {
-			turns = append(slices.Clone(turns[max(0, len(turns)-maxSent+1):]), sentTurn{p.last, p.turn.ID, p.turn.Targets, p.turn.User[:min(len(p.turn.User), maxTitled)], p.turn.Answered})
+		if !slices.ContainsFunc(turns, func(t sentTurn) bool { return t.with == p.why.With }) {
+			turns = append(slices.Clone(turns[max(0, len(turns)-maxSent+1):]), sentTurn{p.why.With, p.turn.ID, p.turn.Targets, p.turn.User[:min(len(p.turn.User), maxTitled)], p.turn.Answered})
 		}
 		return turns, (128 + maxTitled) * len(turns)
 	})
-}
-
-// saidOf identifies a message in its session. Answers before it do not count: a client may
-// send it to several models, or after another answer.
-func saidOf(c *dialect.Conversation, session string) (f dialect.Fingerprint) {
-	f = f.Link(dialect.RoleOther, []byte(session))
-	newest := c.Last
-	for i := c.Last; i >= 0; i-- {
-		if m := &c.Messages[i]; m.Person {
-			newest, f = i, f.Link(dialect.RoleUser, nil)
-		}
-	}
-	return f.Link(dialect.RoleUser, c.Text(newest)).Link(dialect.RoleUser, c.Text(c.Last))
 }
 
 // noteSaid notes that the turn stores its message, unless another one has.
@@ -72,9 +59,9 @@ func (p *pendingTurn) versions() (old []sentTurn) {
 	if p.answers == 0 {
 		return nil
 	}
-	turns, _ := p.s.memo.Get(sentKey(p.turn.Session, p.opening)).([]sentTurn)
+	turns, _ := p.s.memo.Get(sentKey(p.turn.Session, p.why.Before)).([]sentTurn)
 	for _, t := range turns {
-		if t.with != p.last && t.at.Before(p.turn.Said) && isEdit(t.said, p.turn.User) {
+		if t.with != p.why.With && t.at.Before(p.turn.Said) && isEdit(t.said, p.turn.User) {
 			old = append(old, t)
 		}
 	}

@@ -43,7 +43,7 @@ func (s *decider) fate(r *request, p *parsed, c *caller, at *placed) graphiti.Fa
 		}
 		return graphiti.Fate{Name: graphiti.FateClient, Reason: why}
 	case at.pending != nil:
-	case f.atOnce && !f.doubt:
+	case f.atOnce && f.why.Reason != graphiti.HeldDoubt:
 		return graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientAtOnce}
 	default:
 		if _, repeats := p.conv.Repeats(p.conv.Last); repeats {

@@ -30,7 +30,6 @@ type pendingTurn struct {
 	who     graphiti.Who
 	at      where
 	turn    ledger.Turn
-	last    [16]byte            // the conversation up to the person's message
 	end     dialect.Fingerprint // the conversation in the request
 	own     string              // the session of the conversation itself; a subagent's turn has its parent's
 	held    dialect.Fingerprint // of the conversation object at the provider, if there is one
@@ -40,33 +39,17 @@ type pendingTurn struct {
 	round   []byte // the request's tool round, from dialect.Conversation.Round; nil if it has none
 	read    dialect.Dialect
 	calls   []dialect.Call // of the answer before, if the request may hold only their results
-	guessed bool           // the request was only inferred to ask for a summary
 	child   bool           // a subagent's turn, for its parent's notes
 	recall  bool           // a recall for the next turn may be prepared
 	block   string         // the memory block before the person's message
 	repeats string         // the previous answer, if a program repeats the message; empty otherwise
 	awaited bool           // the answer was fetched by another request
 
-	// For requests about turns; see chore.go.
-	doubt   bool                  // the request may be about another turn
-	about   string                // the end of the turn before, which a title is about; may be empty
-	opens   bool                  // the request opens its conversation
-	twin    *capture.Twin         // its message, for others with the same
-	opening dialect.Fingerprint   // the conversation before the person's message
-	history []dialect.Fingerprint // of the newest messages up to there
-
-	sequel  *lastAnswer         // see sequel.go
-	said    dialect.Fingerprint // its message without the answers before; zero without any; see edited.go
-	stopped bool                // the message before it has no answer
-	answers int                 // number of the model's messages before the person's, or the client's
-
-	instructed bool // a client's text in a tool round may be a request of the client
-
+	turnOwner
 	edited []sentTurn // turns that the person has replaced; see edited.go
 
-	first firstMessage  // of the conversation; zero for a subagent's
-	fate  graphiti.Fate // of the person's message
-	seen  observe.Answered
+	fate graphiti.Fate // of the person's message
+	seen observe.Answered
 
 	late *project       // the project to find before the turn is stored; nil if it has been found
 	repo workspace.Repo // of the project
@@ -248,7 +231,7 @@ func (p *pendingTurn) began() {
 
 // isSummary reports whether an answer has a summary to store. Only the provider can read some.
 func (p *pendingTurn) isSummary(answer string) bool {
-	return (!p.guessed || dialect.ReadsLikeSummary(answer)) && dialect.SummaryIn(answer) != ""
+	return (!p.guess || dialect.ReadsLikeSummary(answer)) && dialect.SummaryIn(answer) != ""
 }
 
 // summarize makes the summary in the answer the text of the turn.
@@ -284,7 +267,7 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 // keepStatement stores a statement before its turn ends, if the person stopped the turn before:
 // they may stop this one as well.
 func (p *pendingTurn) keepStatement() {
-	if !p.stopped || p.fate.Name != graphiti.FateOpen || p.doubt || !words.States(p.turn.User) {
+	if !p.stopped || p.fate.Name != graphiti.FateOpen || p.why.Reason == graphiti.HeldDoubt || !words.States(p.turn.User) {
 		return
 	}
 	t := p.turn
@@ -301,24 +284,22 @@ func (p *pendingTurn) add(answer string) error {
 	if p.turn.Kind != "" {
 		return p.memory.Turns.Add(context.Background(), p.turn)
 	}
-	why := capture.Doubt{Before: p.opening, With: p.last}
-	switch {
-	case p.doubt:
-		why.Reason = graphiti.HeldDoubt
-	case isTitle(p.about, p.turn.User, answer):
+	why := p.why
+	if why.Reason != graphiti.HeldDoubt && isTitle(p.about, p.turn.User, answer) {
 		why.Reason = graphiti.HeldTitle
-	case len(p.twin.Whole) > 0:
-		why.Reason, why.Twin = graphiti.HeldTwin, *p.twin
+	}
+	if why.Reason != graphiti.HeldTwin {
+		why.Twin = capture.Twin{}
 	}
 	isTurn := why.Reason == "" || why.Reason == graphiti.HeldTwin
-	p.memory.Doubts.GoesOn(p.who.Session, p.history, isTurn && !p.opens)
+	p.memory.Doubts.GoesOn(p.who.Session, p.history, isTurn)
 	if isTurn {
 		p.quotable()
 		p.sent()
 		p.endTurns(append(p.edited, p.versions()...), graphiti.AboutReplaced)
 	}
 	if why.Reason == "" {
-		p.memory.Doubts.Twin(p.twin, true)
+		p.memory.Doubts.Twin(&p.why.Twin, true)
 		return p.memory.Turns.Add(context.Background(), p.turn)
 	}
 	fate, err := p.memory.Doubts.Hold(context.Background(), p.turn, &why)
@@ -356,7 +337,7 @@ func (p *pendingTurn) remember(a dialect.Answer) {
 	if err := p.memory.Sessions.Put(context.Background(), p.own, p.chain(a, by)...); err != nil {
 		p.s.log.Warn("store session failed", "error", err)
 	}
-	p.memory.Sessions.EndPending(p.last)
+	p.memory.Sessions.EndPending(p.why.With)
 }
 
 // chain adds the fingerprints that the beginning of the next request may have.
@@ -370,7 +351,7 @@ func (p *pendingTurn) chain(a dialect.Answer, by [][16]byte) [][16]byte {
 			by = append(by, p.at.base.Reference(id))
 		}
 	}
-	by = append(by, askedIn(p.last))
+	by = append(by, askedIn(p.why.With))
 	if a.Text == "" {
 		return append(by, p.end)
 	}

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"unicode/utf8"
@@ -106,38 +105,6 @@ func (p *pendingTurn) reopened(said string) *pendingTurn {
 	sum := graphiti.Digest("reopened", p.turn.ID)
 	open.turn.ID, open.turn.User, open.turn.Assistant, open.said = hex.EncodeToString(sum[:16]), said, "", dialect.Fingerprint{}
 	return &open
-}
-
-// sequelOf returns the session's last answer if this request shows that it is a summary, and
-// whether the newest message has it: then that is not a person's. If nothing else shows a
-// summary, only a message of the user counts: clients that send a window of the history begin
-// with an answer too. If no person has spoken since, the request continues the open turn.
-func (s *decider) sequelOf(c *dialect.Conversation, at *placed) (of *lastAnswer, newest bool, open *pendingTurn) {
-	f := &at.session
-	la, _ := s.memo.Get(lastAnswerKey(&at.where, f.own)).(*lastAnswer)
-	if isTurn := f.kind == dialect.KindTurn || f.kind == dialect.KindMachine && c.Resumes(); la == nil || f.agent || !isTurn || answersBefore(c, c.Last) > la.answers {
-		return nil, false, nil
-	}
-	for i := range c.Messages {
-		m := &c.Messages[i]
-		isAnswer := m.Role == dialect.RoleAssistant
-		if m.Role == dialect.RoleUser || isAnswer && la.turn.turn.Kind != "" {
-			holds := func(text []byte) bool {
-				return len(la.begin) > 0 && bytes.Contains(normalized(text[:min(len(text), maxQuoting)], maxQuoting), la.begin)
-			}
-			if holds(c.Raw(i)) {
-				newest = i == c.Last && holds(c.Text(i)) // a rule may have removed it
-				return la, newest, la.goesOn(newest || c.Last < i)
-			}
-		}
-		if m.Role == dialect.RoleCompacted && la.turn.turn.Kind != "" && len(la.begin) == 0 {
-			return nil, false, la.goesOn(c.Last < i)
-		}
-		if isAnswer {
-			break
-		}
-	}
-	return nil, false, nil
 }
 
 // goesOn returns a copy of the open turn if the request continues it.

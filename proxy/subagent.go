@@ -35,12 +35,6 @@ type parent struct {
 	place   dialect.Place
 }
 
-// firstMessage identifies the first message of a conversation.
-type firstMessage struct {
-	texts []memo.Key          // of callTexts; empty after the first answer
-	at    dialect.Fingerprint // of the conversation up to this message
-}
-
 // The names of entries whose owner is a fingerprint.
 const (
 	callTextName uint64 = iota + 1
@@ -178,19 +172,6 @@ func (s *decider) changeText(key memo.Key, change func(*callText)) {
 	})
 }
 
-// firstOf returns the first message of a conversation.
-func firstOf(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (m firstMessage) {
-	first := 0
-	for first < c.Last && !c.Messages[first].Person {
-		first++
-	}
-	m.at = chain[first]
-	if c.Last >= 0 && c.Opens() && len(c.Field(dialect.FieldPreviousResponseID)) == 0 {
-		m.texts = textsOf(c, at)
-	}
-	return m
-}
-
 // textsOf returns the keys of the texts in the newest message.
 func textsOf(c *dialect.Conversation, at *where) (keys []memo.Key) {
 	for text := range c.Texts(c.Last) {
@@ -199,43 +180,6 @@ func textsOf(c *dialect.Conversation, at *where) (keys []memo.Key) {
 		}
 	}
 	return keys
-}
-
-// subagent sets whether a request is from a subagent, and gives it the session of its parent.
-func (s *decider) subagent(ctx context.Context, r *request, p *parsed, at *placed) {
-	c, f, known := p.conv, &at.session, r.memory.Sessions
-	s.closeCalls(p.dialect, c, f.chain, &at.where)
-	m := firstOf(c, f.chain, &at.where)
-	of, is := s.isTask(m.texts, m.at, at.place, time.Now())
-	thread := m.thread(f.own)
-	switch child := p.claims.Child(); {
-	case child != "": // its parent may have one too
-		f.own = child
-		if key := childKey(&at.where, child); s.parentOf(ctx, known, key, false).session != f.id {
-			s.setParent(known, key, parent{session: f.id})
-		}
-	case c.Spawned(): // the client states who speaks
-		f.agent = false
-	case is:
-		s.adopt(known, &at.where, f, thread, of)
-	case len(m.texts) == 0: // it goes on
-		f.inherit(&at.where, s.parentOf(ctx, known, thread, !f.byID))
-		if f.agent && c.Last >= 0 && !c.Answered() { // its parent may have resumed it
-			s.isTask(textsOf(c, &at.where), f.chain[c.Last], at.place, time.Now())
-		}
-	case f.agent && !f.byID: // a person says the same
-		f.id, f.agent = f.own, false
-		s.setParent(known, childKey(&at.where, f.own), parent{})
-	case s.parentOf(ctx, known, thread, true).session != "":
-		s.setParent(known, thread, parent{})
-	}
-	f.agent = f.agent || p.subagent
-}
-
-// thread identifies a conversation within a session. Some clients give a subagent the session
-// of its parent.
-func (m *firstMessage) thread(session string) dialect.Fingerprint {
-	return m.at.Link(dialect.RoleOther, []byte(session))
 }
 
 // adopt makes a conversation a subagent's.
@@ -290,15 +234,15 @@ func (s *decider) setParent(known Sessions, of dialect.Fingerprint, p parent) {
 // before the proxy has read the answer with the call, even if its client states that a model
 // speaks.
 func (p *pendingTurn) recheck() {
-	if len(p.first.texts) == 0 {
+	if len(p.task.texts) == 0 {
 		return
 	}
-	of, is := p.s.isTask(p.first.texts, p.first.at, p.at.place, p.turn.Said)
+	of, is := p.s.isTask(p.task.texts, p.task.at, p.at.place, p.turn.Said)
 	if !is {
 		return
 	}
 	f := foundSession{own: p.own}
-	p.s.adopt(p.memory.Sessions, &p.at, &f, p.first.thread(p.own), of)
+	p.s.adopt(p.memory.Sessions, &p.at, &f, p.task.thread(p.own), of)
 	p.who.Session, p.child = f.id, p.child || p.recall && p.kept()
 	p.settle(graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientSubagent})
 	p.turn.Targets, p.recall, p.late = nil, false, nil

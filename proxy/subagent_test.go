@@ -35,7 +35,7 @@ func TestTaskBeforeItsCallIsRead(t *testing.T) {
 			e := ends(t, s, &bytes.Buffer{})
 			defer s.pending.Close()
 			e.s.decider = idle()
-			asker := pendingTurn{s: e.s, twin: &capture.Twin{}, at: where{person: person, place: dialect.Place{Directory: "/a"}}, end: person}
+			asker := pendingTurn{s: e.s, at: where{person: person, place: dialect.Place{Directory: "/a"}}, end: person}
 			asker.turn.Said = now.Add(-tc.asked)
 			calls := &dialect.Calls{}
 			calls.Add(0, `{"task":"`+task+`"}`)
@@ -56,7 +56,7 @@ func TestTaskBeforeItsCallIsRead(t *testing.T) {
 			if tc.place != "" {
 				e.at.place.Directory = tc.place
 			}
-			e.first, e.turn.Said = firstMessage{texts: []memo.Key{textKey(caller, []byte(task))}, at: caller}, now.Add(-tc.came)
+			e.task, e.turn.Said = firstMessage{texts: []memo.Key{textKey(caller, []byte(task))}, at: caller}, now.Add(-tc.came)
 			e.answered(dialect.Answer{Text: "It is done.", End: dialect.EndStop}, true)
 			if kept := len(s.kept) > 0; kept != tc.kept {
 				t.Errorf("kept: %v, want %v", kept, tc.kept)
@@ -92,7 +92,7 @@ func TestUsesOfATask(t *testing.T) {
 		e := ends(t, s, &bytes.Buffer{})
 		defer s.pending.Close()
 		e.s.decider = idle()
-		asker := pendingTurn{s: e.s, twin: &capture.Twin{}, at: where{person: person}, end: person, who: graphiti.Who{Session: "session:root"}}
+		asker := pendingTurn{s: e.s, at: where{person: person}, end: person, who: graphiti.Who{Session: "session:root"}}
 		asker.turn.Said = time.Now().Add(-time.Second)
 		calls := &dialect.Calls{}
 		calls.Add(0, `{"task":"`+task+`"}`)

@@ -123,7 +123,6 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		memory:  c.memory,
 		who:     d.who,
 		at:      d.where,
-		last:    d.root,
 		end:     chain[len(chain)-1],
 		own:     d.session.own,
 		turn:    s.turn(c, d, d.plan.Turn, d.plan.Generation),
@@ -133,26 +132,9 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		late:    d.late,
 		repo:    d.project.Repo,
 		fate:    d.fate,
-		doubt:   d.session.doubt,
-		about:   lastTurn(conv),
-		twin:    twinOf(conv, &d.placed),
-		opens:   conv.Opens(),
-		opening: d.root,
-		sequel:  d.session.sequel,
-
-		instructed: conv.Instructed(),
 	}
-	if conv.Last >= 0 {
-		p.last = chain[conv.Last]
-	}
-	if conv.Last > 0 {
-		p.opening = chain[conv.Last-1]
-	}
-	p.answers = answersBefore(conv, p.asksAt(conv, d.session.kind))
-	p.history = slices.Clone(chain[max(0, conv.Last-maxHistory):max(0, conv.Last)])
-	if !d.session.agent || d.session.id == d.session.own { // its parent may not be known yet
-		p.first = firstOf(conv, chain, &p.at)
-	}
+	d.session.witness(conv)
+	p.turnOwner = d.session.turnOwner
 	p.edited = s.editedAway(conv, chain, d.who.Session, d.root)
 	if p.prefill = strings.TrimSpace(conv.Prefill()); p.prefill != "" {
 		p.before = chain[len(chain)-2]
@@ -161,13 +143,10 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		p.held = d.person.Link(dialect.RoleOther, id)
 	}
 	if d.session.kind == dialect.KindSummary {
-		p.turn.Kind, p.chained, p.guessed = graphiti.KindSessionSummary, false, conv.Guessed || d.session.guess
+		p.turn.Kind, p.chained, p.guess = graphiti.KindSessionSummary, false, conv.Guessed || p.guess
 		return p, 0
 	}
 	p.turn.User = string(conv.Text(conv.Last))
-	if p.stopped = conv.Last > 0 && conv.Messages[conv.Last-1].Person; p.answers > 0 {
-		p.said = saidOf(conv, d.session.own)
-	}
 	p.turn.Asked = p.held != (dialect.Fingerprint{}) || asked(conv, conv.Last)
 	if d.session.summary {
 		p.turn.User = ""
@@ -182,18 +161,6 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		p.turn.Tools = conv.ToolsUsed(d.parsed.dialect)
 	}
 	return p, held
-}
-
-// asksAt returns an index: only answers before it are earlier than the request's question, which
-// may be a client's in a tool round.
-func (p *pendingTurn) asksAt(conv *dialect.Conversation, kind dialect.Kind) int {
-	switch {
-	case p.instructed:
-		return len(conv.Messages)
-	case kind == dialect.KindSummary:
-		return max(conv.Last, conv.Newest)
-	}
-	return conv.Last
 }
 
 // asked reports whether the model's messages directly before a message contain a question.

@@ -114,7 +114,7 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 		t.Fatal(err)
 	}
 	return &pendingTurn{
-		s: &Server{observer: observer, decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0)}}, memory: m, twin: &capture.Twin{}, chained: true, recall: true, fate: graphiti.Fate{Name: graphiti.FateOpen},
+		s: &Server{observer: observer, decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0)}}, memory: m, chained: true, recall: true, fate: graphiti.Fate{Name: graphiti.FateOpen},
 		turn: ledger.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
 	}
 }

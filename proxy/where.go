@@ -57,16 +57,8 @@ type foundSession struct {
 	anywhere bool   // found without its place: not by its messages, whose fingerprints include it
 	first    bool   // no earlier request of the conversation was found
 	held     *heldEnd
-	kind     dialect.Kind // the request's kind, compared with its session; for a transcript, of the question about it
-	guess    bool         // the kind was inferred from the session's other turns
-	chore    bool         // the request differs from the session's turns
-	doubt    bool         // the request may be about another turn
-	unseen   bool         // a program continues a turn whose earlier requests were not seen
-	atOnce   bool         // a program may have written the newest message, right after an answer
-	agent    bool         // the request is from a subagent
-	sequel   *lastAnswer  // the summary that replaces the history in the request; nil if none is known
-	summary  bool         // the newest message has that summary, so it is not a person's
 	chain    []dialect.Fingerprint
+	turnOwner
 }
 
 // where finds the place, the session and the project of a request, and the root of its
@@ -95,32 +87,9 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 		f.id = f.own
 		f.inherit(&at.where, s.parentOf(ctx, known, childKey(&at.where, f.own), f.first))
 	}
-	s.subagent(ctx, r, p, &at)
-	asked := f.kind // before its comparison with the session
-	note := s.sessionNote(sessionOf{at.base, f.id})
-	if f.unseen = f.kind == dialect.KindMachine && p.conv.Last >= 0 && note == (sessionNote{}) && (f.first || f.anywhere); f.unseen {
-		f.kind, asked = dialect.KindTurn, dialect.KindTurn
-	}
-	switch {
-	case f.kind != dialect.KindTurn || f.agent || p.conv.Last < 0:
-	case note.isChore(p.conv, f.chain):
-		f.kind, f.guess, f.chore = p.conv.Beside(), true, true
-	default:
-		f.kind, f.doubt = s.aboutTurn(&note, p.conv, &at, identity.Client(r.head.UserAgent()))
-	}
-	f.doubtAtOnce(&note, p.conv)
-	if f.sequel, f.summary, at.pending = s.sequelOf(p.conv, &at); at.pending != nil {
-		f.kind, asked = dialect.KindTurn, dialect.KindTurn
-	}
+	asked := s.owner(ctx, r, p, &at)
 	at.project = s.project(r.memory, p, &at, asked)
 	return at, nil
-}
-
-// doubtAtOnce sets whether a program may have written the newest message right after an answer. A line
-// may be a person's, typed during the answer.
-func (f *foundSession) doubtAtOnce(note *sessionNote, c *dialect.Conversation) {
-	f.atOnce = f.kind == dialect.KindTurn && !f.agent && note.isAtOnce(c, f.chain, time.Now())
-	f.doubt = f.doubt || f.atOnce && c.IsLine(c.Last)
 }
 
 // awaitAnswer waits until the answer that a request refers to is processed: clients refer to
