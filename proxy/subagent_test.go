@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"

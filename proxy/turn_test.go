@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
