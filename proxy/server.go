@@ -186,7 +186,7 @@ func (s *Server) Outcomes() map[string]int64 { return s.observer.Outcomes() }
 
 // Passed returns up to limit of the newest requests after the one with number after,
 // oldest first. If owner is not empty, it returns only the owner's requests.
-func (s *Server) Passed(after, limit int, owner string) []observe.Passed {
+func (s *Server) Passed(after, limit int, owner string) []graphiti.LoggedRequest {
 	return s.observer.Passed(after, limit, owner)
 }
 

@@ -259,7 +259,7 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 // host returns the host of the operations.
 func (a *app) host() *service.Host {
 	h := a.memory.host()
-	h.Status, h.Passed = a.status, a.passed
+	h.Status, h.Passed = a.status, a.proxy.Passed
 	return h
 }
 

@@ -73,7 +73,7 @@ func (v *visit) passing(after int) (*live, error) {
 }
 
 // resultOf returns the result of a search in words.
-func resultOf(s *service.Looking) string {
+func resultOf(s *service.LoggedSearch) string {
 	if s.Failed != "" {
 		return "failed: " + sentence(s.Failed)
 	}

@@ -19,41 +19,6 @@ const (
 	maxPath   = 256 // bytes of a path
 )
 
-// Passed is the record of one request. It contains no messages.
-type Passed struct {
-	Number int // in the order of the requests' ends, from 1
-	ID     string
-	Began  time.Time
-
-	Client, Version, Model string
-	API                    string // the dialect's name; empty if unknown
-	Path                   string
-	Status                 int // 0 if there was no answer
-	Stream                 bool
-
-	Outcome  inject.Outcome // without a status if no model answers
-	Fate     graphiti.Fate  // of the newest message
-	Blocks   int            // in the outgoing request
-	Upstream time.Duration  // from the plan to the answer's head
-	Total    time.Duration
-	Searches []Search
-
-	Input, Cached int // tokens, as the provider reported them
-
-	Session string // key; empty if unknown
-	Turn    string
-	Person  string // key of a proven person, if several persons have memories; else empty
-}
-
-// Search is one search for a request.
-type Search struct {
-	Scope  graphiti.Scope
-	Source inject.Source
-	Found  int
-	Took   time.Duration
-	Failed string // timeout or error
-}
-
 // passed records the newest requests. It is safe for concurrent use.
 type passed struct {
 	mu   sync.Mutex // guards ring, its elements, and last
@@ -61,26 +26,15 @@ type passed struct {
 	last int // the number of the newest
 }
 
-// passing is the record of a request. Until it is added to the ring, it belongs to the
-// goroutine that serves the request.
+// passing is the record of a request, without messages. Until it is added to the ring, it belongs to
+// the goroutine that serves the request.
 type passing struct {
-	id uint64 // of the request
+	graphiti.LoggedRequest               // its tokens are guarded by passed.mu; shown completes it
+	fate                   graphiti.Fate // the same
 
-	began           time.Time
-	client, api     string
-	version         string
-	model, path     string
-	status, blocks  int
-	stream          bool
-	outcome         inject.Outcome
-	ready           time.Time // the time of the plan
-	upstream, total time.Duration
-	searches        []Search
-	who             graphiti.Who
-	turn            string
-
-	input, cached int           // guarded by passed.mu
-	fate          graphiti.Fate // the same
+	id           uint64    // of the request
+	began, ready time.Time // ready is the time of the plan
+	who          graphiti.Who
 }
 
 // NotePassed turns on the record of the newest requests, for Passed. It must be called
@@ -112,7 +66,7 @@ func (l *passed) used(p *passing, u dialect.Usage) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.input, p.cached = u.Input, u.Cached
+	p.InputTokens, p.CachedTokens = u.Input, u.Cached
 }
 
 // settled records the new fate of a request's message.
@@ -145,19 +99,20 @@ func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
 	r.o.passed.settled(p, d.Fate)
 	p.ready = time.Now()
 	p.named(d.Program, h)
-	p.outcome = plan.Outcome
-	if p.api = d.API; p.api == "" {
+	o := &plan.Outcome
+	p.Memory, p.Reason, p.Source, p.Facts, p.Chars, p.MemoryMs = string(o.Status), string(o.Reason), string(o.Source), o.Facts, o.Chars, milliseconds(o.Took)
+	if p.API = d.API; p.API == "" {
 		return
 	}
-	p.model = modelName(d.Model)
-	p.blocks, p.turn, p.who = d.Blocks, plan.Turn, d.Who
+	p.Model = modelName(d.Model)
+	p.Blocks, p.Turn, p.who = d.Blocks, plan.Turn, d.Who
 	for i := range plan.Searched {
 		l := &plan.Searched[i]
-		s := Search{Scope: l.Scope, Source: l.Source, Found: l.Found, Took: l.Took}
+		s := graphiti.LoggedSearch{Scope: string(l.Scope), Source: string(l.Source), Found: l.Found, Ms: milliseconds(l.Took)}
 		if l.Err != nil {
 			s.Failed = faultOf(l.Err)
 		}
-		p.searches = append(p.searches, s)
+		p.Searches = append(p.Searches, s)
 	}
 }
 
@@ -169,7 +124,7 @@ func (p *passing) named(of dialect.Program, h *fasthttp.RequestHeader) {
 		of.Name = dialect.Named(string(product))
 	}
 	client := named(of, agent)
-	p.client, p.version = client.shown, client.version
+	p.Client, p.Version = client.shown, client.version
 }
 
 // modelName returns a model's name, or hidden if the name must not be displayed.
@@ -184,8 +139,8 @@ func modelName(raw []byte) string {
 
 // Headed notes that the head of the answer has arrived.
 func (r *Request) Headed() {
-	if p := r.passing; p != nil && p.upstream == 0 && !p.ready.IsZero() {
-		p.upstream = time.Since(p.ready)
+	if p := r.passing; p != nil && p.UpstreamMs == 0 && !p.ready.IsZero() {
+		p.UpstreamMs = milliseconds(time.Since(p.ready))
 	}
 }
 
@@ -196,7 +151,7 @@ func (r *Request) pass(now time.Time, status int, stream bool) {
 		return
 	}
 	r.passing = nil
-	p.status, p.stream, p.total = status, stream, now.Sub(r.began)
+	p.Status, p.Stream, p.TotalMs = status, stream, milliseconds(now.Sub(r.began))
 	r.o.passed.add(p)
 }
 
@@ -209,7 +164,7 @@ func (r *Request) headOf(h *fasthttp.RequestHeader) (path string) {
 	}
 	if p != nil {
 		p.at(path)
-		if p.client == "" {
+		if p.Client == "" {
 			p.named(dialect.Program{}, h)
 		}
 	}
@@ -220,13 +175,13 @@ func (p *passing) at(path string) {
 	if len(path) > maxPath {
 		path = path[:maxPath-len("…")] + "…"
 	}
-	p.path = path
+	p.Path = path
 }
 
 // Passed returns up to limit of the newest requests after the one with number after,
 // oldest first. If owner is not empty, it returns only the owner's requests. A number
 // that is too high is from an earlier process, and counts as 0.
-func (o *Observer) Passed(after, limit int, owner string) (list []Passed) {
+func (o *Observer) Passed(after, limit int, owner string) (list []graphiti.LoggedRequest) {
 	l := o.passed
 	if l == nil {
 		return nil
@@ -245,15 +200,16 @@ func (o *Observer) Passed(after, limit int, owner string) (list []Passed) {
 	return list
 }
 
-func (p *passing) shown(o *Observer, number int) Passed {
-	r := Request{o: o, id: p.id}
-	return Passed{
-		Number: number, ID: string(r.AppendID(nil)), Began: p.began,
-		Client: p.client, Version: p.version, Model: p.model, API: p.api, Path: p.path, Status: p.status, Stream: p.stream,
-		Outcome: p.outcome, Fate: p.fate, Blocks: p.blocks, Upstream: p.upstream, Total: p.total, Searches: slices.Clone(p.searches),
-		Input: p.input, Cached: p.cached, Session: p.who.Session, Turn: p.turn, Person: personOf(&p.who),
-	}
+func (p *passing) shown(o *Observer, number int) graphiti.LoggedRequest {
+	r := p.LoggedRequest
+	r.Number, r.ID, r.Time = number, string((&Request{o: o, id: p.id}).AppendID(nil)), p.began.UTC().Format(time.RFC3339Nano)
+	r.Fate, r.Cause, r.Earlier = string(p.fate.Name), p.fate.Reason, p.fate.Earlier
+	r.Conversation, r.Person = graphiti.SessionHash(p.who.Session), personOf(&p.who)
+	return r
 }
+
+// milliseconds returns a time in milliseconds, to the microsecond.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // personOf returns the proven person, if several persons have memories; else empty.
 func personOf(w *graphiti.Who) string {

@@ -70,10 +70,10 @@ func TestPassedRequest(t *testing.T) {
 	}
 	p := list[0]
 	if p.Number != 1 || p.ID == "" || p.Client != dialect.Codex || p.Version != "0.98.0" || p.Model != "gpt-5" || p.API != "chat" || p.Path != "/v1/chat/completions" || p.Status != 200 || p.Stream ||
-		p.Outcome != plan.Outcome || p.Blocks != 3 || p.Session != "session:1" || p.Turn != "turn" || p.Total <= 0 || p.Upstream <= 0 || p.Total < p.Upstream {
+		p.Memory != "recalled" || p.Source != "live" || p.Facts != 2 || p.Chars != 90 || p.MemoryMs != 3 || p.Blocks != 3 || p.Conversation != graphiti.SessionHash("session:1") || p.Turn != "turn" || p.TotalMs <= 0 || p.UpstreamMs < 0 || p.TotalMs < p.UpstreamMs {
 		t.Errorf("%+v", p)
 	}
-	if len(p.Searches) != 2 || p.Searches[0] != (Search{graphiti.ScopeUser, inject.SourceLive, 4, time.Millisecond, ""}) || p.Searches[1].Failed != "error" || strings.Contains(fmt.Sprint(list), "secret") {
+	if len(p.Searches) != 2 || p.Searches[0] != (graphiti.LoggedSearch{Scope: "user", Source: "live", Found: 4, Ms: 1}) || p.Searches[1].Failed != "error" || strings.Contains(fmt.Sprint(list), "secret") {
 		t.Errorf("%+v", p.Searches)
 	}
 }
@@ -150,7 +150,7 @@ func TestTokensOfAPassedRequest(t *testing.T) {
 	after := seen.Read()
 	after.Report(&usage)
 	list := o.Passed(0, 10, "")
-	if len(list) != 2 || list[0].Input != 100 || list[0].Cached != 60 || !list[0].Stream || list[1].Input != 100 {
+	if len(list) != 2 || list[0].InputTokens != 100 || list[0].CachedTokens != 60 || !list[0].Stream || list[1].InputTokens != 100 {
 		t.Errorf("%+v", list)
 	}
 	for range 2 * maxPassed { // later requests displace them
@@ -158,7 +158,7 @@ func TestTokensOfAPassedRequest(t *testing.T) {
 	}
 	after.Report(&usage)
 	for _, p := range o.Passed(0, maxPassed, "") {
-		if p.Input != 0 {
+		if p.InputTokens != 0 {
 			t.Errorf("request %d has another's tokens", p.Number)
 		}
 	}
@@ -174,7 +174,7 @@ func TestPassedMessagesOfAWebSocket(t *testing.T) {
 	message := r.OfMessage(&plan.Outcome)
 	message.Headed()
 	message.EndMessage(200)
-	if list := o.Passed(0, 10, ""); len(list) != 1 || list[0].Path != "response.create" || list[0].Upstream <= 0 {
+	if list := o.Passed(0, 10, ""); len(list) != 1 || list[0].Path != "response.create" || list[0].UpstreamMs < 0 {
 		t.Errorf("%+v", list)
 	}
 }
