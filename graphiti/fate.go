@@ -27,12 +27,10 @@ var Fates = []FateName{FateStored, FateHeld, FateOpen, FateClient, FateAbout, Fa
 
 // Fate is what happens to a message of the role user. A message has one fate at a time.
 type Fate struct {
-	Name   FateName
-	Reason string    // "" only for FateNone, FateStored and FateOpen
-	Until  time.Time // end of a hold, or zero
-
-	// Earlier has the number of the request's other new messages for each of their fates, or "".
-	Earlier string
+	Name    FateName
+	Reason  string    // "" only for FateNone, FateStored and FateOpen
+	Until   time.Time // end of a hold, or zero
+	Earlier string    // number of the request's other new messages for each of their fates, or ""
 }
 
 // Next returns the fate after f. Either may be of the newest message or of the earlier ones only.
