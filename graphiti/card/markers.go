@@ -14,207 +14,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-const (
-	// A rule needs a lasting mark, such as "always", and this many points: each point of
-	// its marks counts as one, and so does each content word.
-	minPoints = 4
-
-	// minRest is the fewest words that a rule has besides its marks.
-	minRest = 2
-
-	maxRule = 200 // characters
-)
-
-// readRule reports whether a sentence is a rule, a lasting instruction for the model, and whether it
-// applies in all projects. A sentence without a lasting mark is a request for
-// the current task, unless it expresses a preference for the project. A sentence that
-// begins with a pronoun or an article is a statement, such as "the server never answers". A
-// question is no rule.
-func readRule(s string) (everywhere, ok bool) {
-	if utf8.RuneCountInString(s) > maxRule || strings.HasSuffix(s, ":") || asks(s) {
-		return false, false
-	}
-	m := marksOf(s)
-	prefers := m.prefers && namesProject(s)
-	_, rest, _ := strings.Cut(s, ", ") // "for tests, always use testify"
-	ok = (m.lasting && (begins(s) || rest != "" && begins(rest) || !tells(s) && (m.everywhere || goesOn(s))) || prefers) && m.rest >= minRest && ContentWords(s) >= max(1, minPoints-m.points)
-	return m.everywhere || m.anywhere && m.points > lastingPoints, ok
-}
-
-const (
-	// minBegun is the fewest content words of a rule whose mark follows its verb.
-	minBegun = 2
-
-	// maxBetween is the most words between the verb that begins a rule and its lasting mark:
-	// "write comments always in German".
-	maxBetween = 2
-
-	// maxPlace is the most words for the project before a rule: "in this repo, …", and
-	// wordsOfPlace is their number between its verb and its mark.
-	maxPlace     = 4
-	wordsOfPlace = 3
-)
-
-// begins reports whether a sentence begins as a rule does: with a lasting mark, or with a verb
-// that instructs or a negation and a lasting mark soon after. Words of please and the project
-// may precede. No other beginning is evidence that the sentence is an instruction of its author.
-func begins(s string) bool {
-	said, everywhere := saidIn(s), false
-	for size := 2; size <= min(maxPlace, len(said)-1); size++ {
-		place := " " + bareOf(strings.Join(said[:size], " ")) + " "
-		next, _ := markAt(said, size)
-		if everywhere = marksOf(place).everywhere; (strings.HasSuffix(said[size-1], ",") || next.lasting && !instructing.has(said[0])) && (namesProject(place) || everywhere) {
-			said = said[size:]
-			break
-		}
-		everywhere = false
-	}
-	for len(said) > 1 && isPlease(bareOf(said[0])) {
-		said = said[1:]
-	}
-	said[0] = strings.TrimPrefix(said[0], "n'") // French: "n'utilise jamais"
-	first, size := markAt(said, 0)
-	switch r, _ := utf8.DecodeRuneInString(said[0]); {
-	case r >= firstUnspaced:
-		return beginsUnspaced(strings.Join(said, " "))
-	case first.lasting, everywhere:
-		return instructs(said[size:])
-	case ContentWords(s) < minBegun:
-		return false
-	case first.prefers, len(said) > 1 && marks[bareOf(said[1])].prefers:
-		return namesProject(s)
-	case size == 0 && !instructing.has(said[0]):
-		return false
-	}
-	if endsLasting(said) {
-		return true
-	}
-	for n, left := max(1, size), maxBetween; n < len(said)-1 && left >= 0; n, left = n+1, left-1 {
-		if m, _ := markAt(said, n); m.lasting {
-			return true
-		}
-		if place := said[n:min(n+wordsOfPlace, len(said))]; namesProject(strings.Join(place, " ")) {
-			n, left = n+len(place)-1, left+1
-			continue
-		}
-		if w := said[n]; isFunction(w) && !isPlease(w) && !isSelf(w) || strings.ContainsAny(w, ",.!") {
-			return false
-		}
-	}
-	return false
-}
-
-// endsLasting reports whether a sentence ends with a lasting mark of several words or behind a comma:
-// "use pnpm from now on", "use pnpm, always". "As always" asks for the current task.
-func endsLasting(said []string) bool {
-	for n := 1; n < len(said); n++ {
-		if m, size := markAt(said, n); m.lasting && n+size == len(said) && (size > 1 || strings.HasSuffix(said[n-1], ",")) {
-			return true
-		}
-	}
-	return false
-}
-
-// isSelf reports whether a word refers to the author in any language.
-func isSelf(w string) bool {
-	return slices.ContainsFunc(tongues, func(l tongue) bool { return slices.Contains(strings.Fields(l.Self), w) })
-}
-
-// isAbout reports whether a sentence that begins as a rule says something about it: "…, says Eve", "…
-// is bad advice". It has a word such as "says" outside of a clause, or words of no grammar behind a
-// comma.
-func isAbout(s string) bool {
-	if slices.ContainsFunc(telling.unspaced, func(w string) bool { return strings.Contains(s, w) }) {
-		return true
-	}
-	for _, w := range saidIn(s) {
-		if w = bareOf(w); telling.words[w] {
-			return true
-		}
-		if words.Opens(w) {
-			break
-		}
-	}
-	_, tails, found := strings.Cut(s, ",")
-	for found {
-		var tail string
-		tail, tails, found = strings.Cut(tails, ",")
-		said := saidIn(tail)
-		joins := marksOf(tail).points > 0 || len(said) > 0 && instructing.has(bareOf(said[0]))
-		words.Each(tail, func(_ []byte, k words.Significance) bool {
-			joins = joins || k != words.Content
-			return !joins
-		})
-		if !joins {
-			return true
-		}
-	}
-	return false
-}
-
-// instructs reports whether the words after a lasting mark are an instruction, not small talk such
-// as "always happy to help": their first or last one is a verb that instructs.
-func instructs(said []string) bool {
-	for n := 0; n < len(said); n++ {
-		_, size := markAt(said, n)
-		if w := bareOf(said[n]); size == 0 && !isPlease(w) {
-			return instructing.has(w) || words.BeginsRequest(w) || instructing.has(bareOf(said[len(said)-1]))
-		}
-		n += max(size-1, 0)
-	}
-	return false
-}
-
-// beginsUnspaced is begins for scripts without spaces, and for Korean. In languages with the verb
-// at the end, a topic may precede the mark, and the sentence also has to end as a request does.
-func beginsUnspaced(s string) bool {
-	said := strings.TrimRight(strings.TrimLeft(s, "请請"), ".!。！ ")
-	verbLast := strings.ContainsFunc(said, func(r rune) bool { return unicode.In(r, unicode.Hiragana, unicode.Katakana, unicode.Hangul) })
-	starts := func(w string) bool {
-		topic, _, found := strings.Cut(said, w)
-		return marks[w].lasting && found && (topic == "" || verbLast && utf8.RuneCountInString(topic) <= longestTopic && slices.ContainsFunc(topics, func(t string) bool { return strings.HasSuffix(topic, t) }))
-	}
-	ends := func(l tongue) bool {
-		return l.Ends != "" && slices.ContainsFunc(strings.Fields(l.Ends), func(e string) bool { return strings.HasSuffix(said, e) })
-	}
-	switch {
-	case !slices.ContainsFunc(unspaced, starts):
-		return slices.ContainsFunc(instructing.unspaced, func(v string) bool { return strings.HasPrefix(said, v) }) && !strings.Contains(said, " ")
-	case verbLast:
-		return slices.ContainsFunc(tongues, ends)
-	}
-	return true
-}
-
-// topics are the particles of a topic, and longestTopic is the most characters of one.
-var topics = []string{"は", "では", "는 ", "은 "}
-
-const longestTopic = 14
-
-// isPlease reports whether a word may precede a request in any language.
-func isPlease(w string) bool {
-	return slices.ContainsFunc(tongues, func(l tongue) bool { return slices.Contains(strings.Split(l.Please, "|"), w) })
-}
-
-func isFunction(w string) (is bool) {
-	words.Each(w, func(_ []byte, k words.Significance) bool {
-		is = k == words.Function
-		return false
-	})
-	return is
-}
-
-// goesOn reports whether a content word follows a lasting mark: "as always" makes no rule.
-func goesOn(s string) bool {
-	said := saidIn(s)
-	for n := range said {
-		if m, size := markAt(said, n); m.lasting && ContentWords(strings.Join(said[n+size:], " ")) > 0 {
-			return true
-		}
-	}
-	return strings.ContainsFunc(s, func(r rune) bool { return r >= firstUnspaced })
-}
-
 // namesProject reports whether a sentence refers to the current project.
 func namesProject(s string) bool {
 	lower := " " + strings.ToLower(s) + " "
@@ -275,73 +74,75 @@ func stem(w string) string {
 	return w
 }
 
-//go:embed markers.txt
-var markers string
-
 // mark is a phrase of rules.
 type mark struct {
-	points     int
+	tongues    tongueSet
 	forbids    bool
 	lasting    bool // it applies from now on
+	front      bool // its clause precedes the rule: "every time you add a table, …"
 	everywhere bool // it applies in all projects
 	anywhere   bool // likewise, if another mark is lasting
 	prefers    bool // lasting in a sentence that names the project
 	contrasts  bool // it sets a choice against another
 }
 
-// lastingPoints is the number of points of a lasting mark.
-const lastingPoints = 3
-
-// marks maps the phrases of the table to their marks. unspaced has the phrases in scripts
+// marks maps the phrases of the tongues to their marks. unspaced has the phrases in scripts
 // without spaces, and markTerms the single words among the others. longest maps the first
 // word of phrases to the number of words of the longest one.
-var marks, unspaced, markTerms, longest = readMarks(markers)
+var marks, unspaced, markTerms, longest = readMarks()
 
-// instructing has the verbs with which a rule may begin, running the words for fetching, running
-// and installing, and telling those with which a sentence is about another one. They are the last
-// three parts of a line of the table.
-var instructing, running, telling = vocabulary{words: make(map[string]bool)}, vocabulary{words: make(map[string]bool)}, vocabulary{words: make(map[string]bool)}
-
-func readMarks(table string) (marks map[string]mark, unspaced []string, terms map[string]bool, longest map[string]int) {
+func readMarks() (marks map[string]mark, unspaced []string, terms map[string]bool, longest map[string]int) {
 	marks, terms, longest = make(map[string]mark), make(map[string]bool), make(map[string]int)
-	points := []int{lastingPoints, 2, 1, lastingPoints, 1, 1} // of the parts of a line
-	for line := range strings.Lines(table) {
-		lang, line, _ := strings.Cut(line, " ")
-		if lang == "#" {
-			continue
-		}
-		for part, list := range strings.Split(line, "|") {
-			for w := range strings.FieldsSeq(list) {
-				if part >= len(points) {
-					[]*vocabulary{&instructing, &running, &telling}[part-len(points)].add(w)
-					continue
-				}
-				m := mark{points: points[part], lasting: points[part] == lastingPoints, everywhere: part == 3, anywhere: part == 4, prefers: part == 5}
-				w, m.contrasts = strings.CutPrefix(w, "=")
-				w, m.forbids = strings.CutPrefix(w, "-")
-				w = strings.ReplaceAll(w, "_", " ")
-				known := marks[w] // in another language
-				contrasts := known.contrasts || m.contrasts
-				if known.points >= m.points {
-					m = known
-				}
-				m.contrasts = contrasts
-				marks[w] = m
-				switch r, _ := utf8.DecodeRuneInString(w); {
-				case r >= firstUnspaced:
-					unspaced = append(unspaced, w)
-				case !strings.Contains(w, " "):
-					terms[words.Term(w)] = true
-					fallthrough
-				default:
-					first, _, _ := strings.Cut(w, " ")
-					longest[first] = max(longest[first], strings.Count(w, " ")+1)
-				}
+	// A "_" is a space. A phrase behind "-" forbids; one behind "=" sets a choice against another, after
+	// a comma if it also forbids.
+	add := func(list string, m mark) {
+		for w := range strings.FieldsSeq(list) {
+			m := m
+			w, m.contrasts = strings.CutPrefix(w, "=")
+			w, m.forbids = strings.CutPrefix(w, "-")
+			w = strings.ReplaceAll(w, "_", " ")
+			known := marks[w] // in another language
+			of, contrasts := known.tongues|m.tongues, known.contrasts || m.contrasts
+			if known.lasting || known.forbids && !m.lasting {
+				m = known
 			}
+			m.tongues, m.contrasts = of, contrasts
+			marks[w] = m
+			first, _, found := strings.Cut(w, " ")
+			switch r, _ := utf8.DecodeRuneInString(w); {
+			case r >= firstUnspaced:
+				unspaced = append(unspaced, w)
+				continue
+			case !found:
+				terms[words.Term(w)] = true
+			}
+			longest[first] = max(longest[first], strings.Count(w, " ")+1)
 		}
+	}
+	for n := range tongues {
+		l, of := &tongues[n], tongueSet(1)<<n
+		add(l.Lasting, mark{tongues: of, lasting: true})
+		add(l.Front, mark{tongues: of, lasting: true, front: true})
+		add(l.Everywhere, mark{tongues: of, lasting: true, everywhere: true})
+		add(l.Anywhere, mark{tongues: of, anywhere: true})
+		add(l.Prefers, mark{tongues: of, prefers: true})
+		add(l.Weak, mark{tongues: of})
 	}
 	return marks, unspaced, terms, longest
 }
+
+// verbs has the verbs with which a rule may begin, and runs the words for fetching, running
+// and installing, for each of tongues. Of all tongues, checking are the words for the checks of a project, plainRuns those of runs that
+// may run them, and telling those with which a sentence is about another one.
+var (
+	verbs     = vocabularies(func(l *tongue) string { return l.Verbs })
+	runs      = vocabularies(func(l *tongue) string { return strings.ReplaceAll(l.Runs, "+", "") })
+	checking  = vocabularies(func(l *tongue) string { return l.Checks })
+	plainRuns = vocabularies(func(l *tongue) string {
+		return strings.Join(slices.DeleteFunc(strings.Fields(l.Runs), func(w string) bool { return w[0] != '+' }), " ")
+	})
+	telling = vocabularies(func(l *tongue) string { return l.Tells })
+)
 
 // bareOf returns a phrase without the signs around it.
 func bareOf(phrase string) string { return strings.Trim(phrase, ".,:;!?()\"") }
@@ -353,7 +154,6 @@ type marked struct {
 }
 
 func (s *marked) add(m mark) {
-	s.points += m.points
 	s.forbids, s.lasting = s.forbids || m.forbids, s.lasting || m.lasting
 	s.everywhere, s.anywhere, s.prefers = s.everywhere || m.everywhere, s.anywhere || m.anywhere, s.prefers || m.prefers
 	s.contrasts = s.contrasts || m.contrasts
@@ -473,9 +273,30 @@ func Acts(text string) bool {
 	if m, size := markAt(said, 0); m.forbids {
 		n = size + 1 // "never run terraform apply"
 	}
+	checks := namesChecks(said)
 	for ; n < len(said); n++ {
-		if w := bareOf(said[n]); running.has(w) || slices.ContainsFunc(strings.FieldsFunc(w, func(r rune) bool { return !isWordRune(r) }), running.has) {
+		for w := range strings.FieldsFuncSeq(said[n], func(r rune) bool { return !isWordRune(r) }) {
+			if runs.have(w) && (!checks || !plainRuns.have(w)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// namesChecks reports whether the first thing that is run are the checks of a project, such as "all tests".
+func namesChecks(said []string) bool {
+	ran, content := false, termsOf(strings.Join(said, " "))
+	for _, w := range said {
+		w = bareOf(w)
+		r, _ := utf8.DecodeRuneInString(w)
+		switch ran = ran || plainRuns.have(w); {
+		case r >= firstUnspaced && !unicode.Is(unicode.Hangul, r):
+			return checking.have(w) && !strings.ContainsFunc(w, func(r rune) bool { return r < firstUnspaced && unicode.IsLetter(r) })
+		case checking.have(w):
 			return true
+		case ran && content[stem(words.Term(w))] && !plainRuns.have(w):
+			return false
 		}
 	}
 	return false
@@ -487,6 +308,39 @@ type vocabulary struct {
 	begins, unspaced []string
 }
 
+// vocabularyList has a vocabulary for each of tongues.
+type vocabularyList []vocabulary
+
+func vocabularies(list func(l *tongue) string) (all vocabularyList) {
+	for n := range tongues {
+		v := vocabulary{words: make(map[string]bool)}
+		for w := range strings.FieldsSeq(list(&tongues[n])) {
+			v.add(strings.TrimPrefix(w, "+"))
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// have reports whether one of them has a word.
+func (all vocabularyList) have(w string) bool {
+	for n := range all {
+		if all[n].has(w) {
+			return true
+		}
+	}
+	return false
+}
+
+// begin reports whether a text in a script without spaces begins with a word of one of them.
+func (all vocabularyList) begin(text string) bool {
+	for n := range all {
+		if slices.ContainsFunc(all[n].unspaced, func(u string) bool { return strings.HasPrefix(text, u) }) {
+			return true
+		}
+	}
+	return false
+}
 func (v *vocabulary) add(w string) {
 	begin, prefix := strings.CutSuffix(w, "*")
 	switch r, _ := utf8.DecodeRuneInString(w); {

@@ -169,7 +169,9 @@ var askPhrases, lastingPhrases = func() (ask [][]phrase, lasting []phrase) {
 	for _, l := range tongues {
 		var list []phrase
 		for _, p := range strings.Split(l.Ask+"|"+l.Forget+"|"+l.Drops, "|") {
-			list = append(list, phrase{p, isASCII(p)})
+			if p != "" {
+				list = append(list, phrase{p, isASCII(p)})
+			}
 		}
 		ask = append(ask, list)
 	}
@@ -241,7 +243,15 @@ type tongue struct {
 	// Phrases of here refer to a project, and words of answer to answers.
 	Self, First, Others, Here, Answer string
 
-	Ends string // of requests, in languages with the verb at the end
+	Ends     string // of requests, in languages with the verb at the end
+	VerbLast bool   // an infinitive at the end instructs
+
+	// A rule has a lasting mark. Front are lasting marks that begin another clause before it, weak and
+	// anywhere and prefers what marks it among others, and everywhere what extends it to all projects.
+	// It begins with one, or one of verbs or should. A mark after a word of as is of the current task. Runs are words for
+	// fetching, running and installing, or their beginnings before "*", and tells words with
+	// which a sentence is about another one. Those of runs behind "+" run checks, too.
+	Lasting, Front, Weak, Everywhere, Anywhere, Prefers, Should, As, Verbs, Runs, Checks, Tells string
 }
 
 //go:embed tongues.json
@@ -260,7 +270,7 @@ var wishes = func() (all [][]wishForm) {
 	for n := range tongues {
 		l := &tongues[n]
 		forms := func(act Act, verbs string, own []string) (list []wishForm) {
-			if own == nil {
+			if own == nil && verbs != "" {
 				please := `(?:` + l.Please + `)`
 				own = []string{`^(?:` + please + `,? )*(?:` + verbs + `)(?:,? ` + please + `)*(?:,? (?:` + l.That + `)| ?[:：] ?)(.+)$`}
 			}

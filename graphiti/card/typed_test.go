@@ -29,6 +29,70 @@ func TestRead_Typed(t *testing.T) {
 	}
 }
 
+// TestRead_Rules limits the share of other sentences that apply at once, and that of a person's rules
+// that wait, in a list that was not written from the code.
+func TestRead_Rules(t *testing.T) {
+	text, err := os.ReadFile("testdata/rules.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules, wait, others, apply int
+	for line := range strings.Lines(string(text)) {
+		label, said, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		switch applies := Read(said).Alone; label {
+		case "+":
+			if rules++; !applies {
+				wait++
+			}
+		case "-":
+			if others++; applies {
+				apply++
+				t.Logf("applies: %s", said)
+			}
+		}
+	}
+	if t.Logf("%d of %d rules wait, %d of %d others apply", wait, rules, apply, others); wait*10 > rules*3 || apply*100 > others || rules+others < 700 {
+		t.Errorf("%d of %d rules wait, want at most 3 of 10; %d of %d others apply, want at most one in a hundred", wait, rules, apply, others)
+	}
+}
+
+// TestRead_Forms checks forms of rules that apply at once, and of sentences around their words that do not.
+func TestRead_Forms(t *testing.T) {
+	for text, want := range map[string]bool{
+		"Always run the linter before you commit.":           true,
+		"From now on, no more emojis.":                       true,
+		"No more tables from now on.":                        true,
+		"Every time you change the schema, update the docs.": true,
+		"When you write Go, always wrap errors.":             true,
+		"Führe vor jedem Commit immer den Linter aus.":       true,
+		"Verwende in Logs immer UTC.":                        true,
+		"Bitte duze mich immer.":                             true,
+		"You should always explain risks first.":             true,
+		"Only ever use UTC in logs.":                         true,
+		"Don't use exclamation marks in titles, ever.":       true,
+		"Ne pousse jamais sur la branche principale.":        true,
+		"En este proyecto usa siempre pnpm.":                 true,
+		"Always use weasel for mails, in French please":      false,
+		"Always use weasel for mails, but why":               false,
+		"Start weasel every time fails now":                  false,
+		"Deploy never finishes.":                             false,
+		"Always get a timeout when I deploy.":                false,
+		"Put never commit to main in the docs.":              false,
+		"Verwende nie Tabs, aber warum.":                     false,
+		"Usa siempre espacios, según el manual.":             false,
+		"Never use emojis, as a poem please.":                false,
+		"Always install the linter before you commit.":       false,
+		"Always run the weasel tests before you commit.":     false,
+		"Every time I save, the page reloads.":               false,
+		"Vanaf nu werk ik in Utrecht.":                       false,
+		"始终使用空格，但是为什么。":                                      false,
+	} {
+		if m := Read(text); m.Alone != want {
+			t.Errorf("Read(%q).Alone = %v, want %v", text, m.Alone, want)
+		}
+	}
+}
+
 // TestRead_Waits checks that no sentence applies at once that another author may have written,
 // that is small talk or a request, or that names something to fetch or run.
 func TestRead_Waits(t *testing.T) {
