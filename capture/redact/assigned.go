@@ -6,9 +6,10 @@ import (
 )
 
 const (
-	leastValue = 10 // characters of a value that is a secret whatever its name
-	leastHash  = 20 // hexadecimal digits of such a value: fewer are an ID
-	longestGap = 14 // signs, quotation marks and blanks between a name and its value
+	leastValue   = 10 // characters of a value that is a secret whatever its name
+	leastHash    = 20 // hexadecimal digits of such a value: fewer are an ID
+	leastLetters = 15 // letters of a value without digits
+	longestGap   = 14 // signs, quotation marks and blanks between a name and its value
 )
 
 // assigned finds random values of settings without a name for a secret, such as the name of
@@ -113,5 +114,5 @@ func isMixed(v string) bool {
 		}
 	}
 	joined := digits == 1 && len(v) >= 3*len(parts(v)) && len(parts(v)) > 2 // getUserById2
-	return letters > 1 && digits > 0 && !joined && !wordy(v) && entropy(v) >= 2.8
+	return letters > 1 && (digits > 0 || letters >= leastLetters && mixes(v, 40)) && !joined && !wordy(v) && entropy(v) >= 2.8
 }

@@ -1,9 +1,9 @@
 package redact
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // secretKind is the kind of secret that a name announces.
@@ -18,62 +18,26 @@ const (
 	phrase   secretKind = "seed-phrase"
 )
 
-// ending ends the names of secrets.
-type ending struct {
-	word  string
-	kind  secretKind
-	apart bool // it is a word of its own, and not the end of another one
-}
-
-// endings are the endings of the names of secrets, by their stems. The first that matches
-// counts.
-var endings = []struct {
-	stem string
-	list []ending
+// names are the endings of the names of secrets. One behind "=" is a word of its own, and not the end
+// of another one.
+var names = []struct {
+	kind secretKind
+	list string
 }{
-	{"pass", []ending{{"passphrase", password, false}, {"password", password, false}, {"passwort", password, false}, {"passwd", password, false}, {"pass", password, true}}},
-	{"pw", []ending{{"pwd", password, true}, {"pw", password, true}}},
-	{"kennwort", []ending{{"kennwort", password, false}}},
-	{"wachtwoord", []ending{{"wachtwoord", password, false}}},
-	{"senha", []ending{{"senha", password, true}}},
-	{"contrase", []ending{{"contrasena", password, false}, {"contraseña", password, false}}},
-	{"mot de passe", []ending{{"mot de passe", password, true}}},
-	{"ароль", []ending{{"ароль", password, false}}}, // Russian
-	{"has\u0142o", []ending{{"has\u0142o", password, false}}},
-	{"haslo", []ending{{"haslo", password, true}}},
-	{"clave", []ending{{"clave", password, true}}},
-	{"losenord", []ending{{"losenord", password, false}}},
-	{"l\u00f6senord", []ending{{"l\u00f6senord", password, false}}},
-	{"parola", []ending{{"parola", password, true}}},
-	{"\u015fifre", []ending{{"\u015fifre", password, false}}},
-	{"パスワード", []ending{{"パスワード", password, false}}},
-	{"暗証番号", []ending{{"暗証番号", pin, false}}},
-	{"密碼", []ending{{"密碼", password, false}}},
-	{"비밀번호", []ending{{"비밀번호", password, false}}},
-	{"암호", []ending{{"암호", password, false}}},
-	{"รหัสผ่าน", []ending{{"รหัสผ่าน", password, false}}},
-	{"पासवर्ड", []ending{{"पासवर्ड", password, false}}},
-	{"كلمة المرور", []ending{{"كلمة المرور", password, false}}},
-	{"كلمة السر", []ending{{"كلمة السر", password, false}}},
-	{"\u5bc6\u7801", []ending{{"\u5bc6\u7801", password, false}}}, // Chinese
-	{"mnemonic", []ending{{"mnemonic phrase", phrase, true}, {"mnemonic", phrase, true}}},
-	{"seed", []ending{{"seed_phrase", phrase, true}, {"seedphrase", phrase, true}, {"seed phrase", phrase, true}}},
-	{"recovery phrase", []ending{{"recovery phrase", phrase, true}}},
-	{"otp seed", []ending{{"otp seed", otpSeed, false}}},
-	{"fa seed", []ending{{"fa seed", otpSeed, false}}},
-	{"pin", []ending{{"pin", pin, true}}},
-	{"secret", []ending{{"secret_key", secret, false}, {"secret", secret, false}}},
-	{"token", []ending{{"token", token, false}}},
-	{"api", []ending{{"api_key", token, false}, {"api-key", token, false}, {"api key", token, false}}},
+	{password, "passphrase,password,passwort,passwd,=pass,=pwd,=pw,kennwort,wachtwoord,=senha,contrasena,contraseña,=mot de passe,ароль,hasło,=haslo,=clave," +
+		"losenord,lösenord,=parola,şifre,パスワード,密碼,密码,비밀번호,암호,รหัสผ่าน,पासवर्ड,كلمة المرور,كلمة السر"},
+	{pin, "=pin,暗証番号"},
+	{phrase, "=mnemonic phrase,=mnemonic,=seed_phrase,=seedphrase,=seed phrase,=recovery phrase"},
+	{otpSeed, "otp seed,fa seed"},
+	{secret, "secret_key,secret"},
+	{token, "token,api_key,api-key,api key"},
 }
-
-// suffixes may follow the ending of a name.
-var suffixes = []string{"_value", "_prod", "_production", "_dev", "_test", "_staging", "_live", "_old", "_new", "_base"}
 
 const (
 	maxName   = 80      // bytes of a name that are read
 	maxSpaces = 40      // before and after a sign of assignment
 	maxValue  = 2 << 10 // bytes of a value that decide; all of it is redacted
+	leastSaid = 6       // bytes of a value in a sentence
 )
 
 // named is a name in the text whose value may be a secret.
@@ -89,100 +53,51 @@ type named struct {
 // settings finds the secrets that are values of names: in shells, files of many kinds,
 // code, addresses and sentences.
 func (s *scan) settings(list []found) []found {
-	for _, e := range endings {
+	for _, of := range names {
 		done := 0
-		for at := range s.places(e.stem) {
-			if at < done {
-				continue
+		for word := range strings.SplitSeq(of.list, ",") {
+			word, apart := strings.CutPrefix(word, "=")
+			for at := range s.places(word) {
+				n, ok := s.nameAt(at, word, apart)
+				if n.kind = of.kind; !ok || at < done {
+					continue
+				}
+				if v, ok := s.valueOf(&n); ok && v.to > v.from && n.holds(s.text[v.from:v.to], &v) {
+					list = append(list, found{v.from, s.rest(v.from, v.to), string(n.kind)})
+					done = v.to
+				}
 			}
-			n, ok := s.nameAt(at, e.stem, e.list)
-			if !ok {
-				continue
-			}
-			if v, ok := s.valueOf(&n); ok && v.to > v.from && n.holds(s.text[v.from:v.to], &v) {
-				list = append(list, found{v.from, s.rest(v.from, v.to), string(n.kind)})
-				done = v.to
-			}
+			done = 0
 		}
 	}
 	return list
 }
 
-// nameAt reads the whole name around the stem of an ending at a place.
-func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
-	var e *ending
-	for i := range list {
-		if strings.HasPrefix(s.lower[at:], list[i].word) {
-			e = &list[i]
-			break
-		}
-	}
-	if e == nil {
-		return n, false
-	}
-	n.kind, n.word, n.to = e.kind, e.word, s.suffix(at+len(e.word))
+var (
+	nameEnd   = regexp.MustCompile(`^(?:_(?:value|prod|production|dev|test|staging|live|old|new|base))?(?:_?\d{1,3})?`)
+	lineStart = regexp.MustCompile(`(?:^|\n)[ \t\r+>#$-]*(?:(?:export|set|env|setx|declare|declare -x|env:|arg)[ \t\r+>#$-]*)?$`)
+)
+
+// nameAt reads the whole name around an ending at a place.
+func (s *scan) nameAt(at int, word string, apart bool) (n named, ok bool) {
+	n.word, n.to = word, at+len(word)
+	n.to += len(nameEnd.FindString(s.lower[n.to:min(len(s.text), n.to+16)]))
 	if n.to < len(s.text) && (isName(s.text[n.to]) || s.text[n.to] == '.' && n.to+1 < len(s.text) && isName(s.text[n.to+1])) {
 		return n, false
 	}
-	for n.from = at; n.from > 0 && at-n.from < maxName && (isName(s.text[n.from-1]) || s.text[n.from-1] == '.'); n.from-- {
-	}
-	for n.from < at && (s.text[n.from] == '-' || s.text[n.from] == '.') {
-		n.from++
-	}
-	if strings.HasSuffix(s.text[:n.from], "[redacted:") {
-		return n, false
-	}
-	before := s.lower[n.from:at]
-	if e.apart && before != "" && isAlnum(s.text[at-1]) && (!isUpper(s.text[at]) || !isLower(s.text[at-1])) {
+	before := s.lower[max(0, at-maxName):at]
+	before = before[strings.LastIndexFunc(before, func(r rune) bool { return !strings.ContainsRune(nameChars+"-.", r) })+1:]
+	before = strings.TrimLeft(strings.ToValidUTF8(before, ""), "-.")
+	n.from = at - len(before)
+	if strings.HasSuffix(s.text[:n.from], "[redacted:") || apart && before != "" && isAlnum(s.text[at-1]) && (!isUpper(s.text[at]) || !isLower(s.text[at-1])) {
 		return n, false
 	}
 	name := s.text[n.from:n.to]
-	if i := strings.LastIndexByte(name, '.'); i >= 0 {
-		name = name[i+1:]
-	}
+	name = name[strings.LastIndexByte(name, '.')+1:]
 	n.upper, n.bare = strings.IndexFunc(name, unicode.IsLower) < 0 && !strings.Contains(name, " "), before == ""
-	if e.word == "pwd" && n.upper && (n.bare || before == "old") { // a directory
-		return n, false
-	}
-	n.first = s.firstOnLine(n.from)
-	return n, true
-}
-
-func (s *scan) suffix(at int) int {
-	if at == len(s.text) || s.text[at] != '_' && !isDigit(s.text[at]) {
-		return at
-	}
-	for _, x := range suffixes {
-		if strings.HasPrefix(s.lower[at:], x) {
-			at += len(x)
-			break
-		}
-	}
-	end := at
-	if end < len(s.text) && s.text[end] == '_' {
-		end++
-	}
-	for n := 0; n < 3 && end < len(s.text) && isDigit(s.text[end]); n++ {
-		end++
-		at = end
-	}
-	return at
-}
-
-// firstOnLine reports whether only blanks, a prompt or a word such as export precede a
-// place on its line.
-func (s *scan) firstOnLine(at int) bool {
-	from := max(0, at-maxSpaces)
-	line := s.lower[from:at]
-	i := strings.LastIndexByte(line, '\n')
-	if i < 0 && from > 0 {
-		return false
-	}
-	switch strings.Trim(line[i+1:], " \t\r-+>#$") {
-	case "", "export", "set", "env", "setx", "declare", "declare -x", "env:", "arg":
-		return true
-	}
-	return false
+	line := s.lower[max(0, n.from-maxSpaces):n.from]
+	n.first = (n.from <= maxSpaces || strings.Contains(line, "\n")) && lineStart.MatchString(line)
+	return n, word != "pwd" || !n.upper || !n.bare && before != "old" // else a directory
 }
 
 // holds reports whether a value is a secret of the kind that its name announces.
@@ -238,71 +153,87 @@ type value struct {
 	words    bool // the words of a wallet's phrase
 }
 
+// gap matches what is between a name and its value. Its groups are: 1 the default of a variable in a shell; 2 a
+// closing quote; 3 the end of a tag; 4 the border of a cell; 5 "value", as in JSON, XML and YAML; 6 a comma; 7
+// the end of the line, and perhaps a sign; 8 a sign of assignment; 9 a copula of a language without blanks; 10 a
+// copula, after up to four words; 11 blanks.
+var gap = regexp.MustCompile("^(?:(:-)|(\\\\*[\"'`])?\\]?(?:\\*\\*)?(?:[ \\t]{0,40}(?:" +
+	"(>)|(\\|[ \\t]+)|(,[ \\t]*\\\\*[\"']value\\\\*[\"'][ \\t]*:|value=|\\r?\\n[ \\t-]*value:)|(,)|" +
+	"((?:={1,3}>?|:=|:|\\?=|\\+=)?[ \\t*]{0,40}(?:[|>][+0-9-]*)?[ \\t]*[\\r\\n]+)|" +
+	"(={2,3}|=>|=|:=|:|\\?=|\\+=)(?:\\*\\*)?|(是|为|：|は|는|은)|" +
+	"((?:[\\w'\\x{80}-\\x{10ffff}-]+[ \\t]+){0,4}?(?:is now|is|ist jetzt|ist|lautet|est|es|é|è|to|jest|är|теперь|это|—|-):?(?:[ \\t]|[ \\t]*[\\r\\n]+)))|([ \\t]+)))\\s{0,40}")
+
+var (
+	typed    = regexp.MustCompile("^[\\w.<>\\[\\]|?&]{1,80}[ \\t]*=[ \\t]*[\"'`]")
+	commands = regexp.MustCompile("(?:^|[\\s\"'`($>])(setx|setenv|env|arg|set|config)((?:[ \\t]+-+[a-z-]+)*)[ \\t]+[\"']?$")
+	body     = regexp.MustCompile(`^--?[\w-]+[ \t]+`)
+	nameKey  = regexp.MustCompile(`name:[ \t]*["']?$`)
+	sayWords = regexp.MustCompile(`^(?:\pL{3,12} ){3,9}\pL{3,12}(?:[.,!\r\n"]|$)`)
+	wallets  = func() (all []*regexp.Regexp) {
+		for _, n := range []string{"24", "21", "18", "15", "12"} {
+			all = append(all, regexp.MustCompile(`^(?:[\s"',]{0,3}\b[a-z]{3,8}\b){`+n+`}`))
+		}
+		return all
+	}()
+)
+
 // valueOf reads the value of a name: in a shell, a file of settings, YAML, JSON (also
 // within a string), XML, a table of Markdown, a command's option, an address, code or a
 // sentence.
 func (s *scan) valueOf(n *named) (v value, ok bool) {
-	at, closed := s.quoteEnd(n.to)
-	if at < len(s.text) && s.text[at] == ']' {
-		at++
-	}
-	at = s.bold(at)
-	sign := s.blanks(at)
-	if sign >= len(s.text) {
+	m := gap.FindStringSubmatchIndex(s.text[n.to:min(len(s.text), n.to+3*maxName)])
+	if m == nil {
 		return v, false
 	}
-	rest := s.lower[sign:]
+	has := func(group int) bool { return m[2*group] >= 0 }
 	before := s.lower[max(0, n.from-maxSpaces):n.from]
+	at, closed := n.to+m[1], has(2)
+	quoted := at < len(s.text) && strings.IndexByte("\"'`\\", s.text[at]) >= 0
 	switch {
-	case strings.HasPrefix(rest, ":-") && strings.HasSuffix(before, "${"):
-		return s.until(sign+2, '}'), true
-	case strings.HasPrefix(rest, "| ") && sign > at && strings.Contains(before, "| "): // a table's cells
-		return s.given(n, s.blanks(sign+1), false), true
-	case rest[0] == '>' && (closed || strings.HasSuffix(before, "<")):
-		v = s.until(sign+1, '<')
-		return v, strings.HasPrefix(s.text[v.to:], "</")
-	case rest[0] == ',' && closed:
-		if next := s.blanks(sign + 1); strings.HasPrefix(s.lower[next:], `"value"`) || strings.HasPrefix(s.lower[next:], `\"value\"`) {
-			next, _ = s.quoteEnd(next + strings.IndexByte(s.lower[next:], 'e') + 1)
-			if next = s.blanks(next); next < len(s.text) && s.text[next] == ':' {
-				return s.given(n, s.blanks(next+1), true), true
-			}
-		} else if n.upper && strings.HasSuffix(strings.TrimRight(before, "\"'"), "(") { // setenv
-			v = s.given(n, next, false)
-			return v, v.quote != 0
-		}
-		return v, false
-	case (rest[0] == '\n' || rest[0] == '\r') && strings.HasSuffix(strings.TrimRight(before, " \"'"), "name:"):
-		next := strings.TrimLeft(rest, " \t\r\n")
-		if !strings.HasPrefix(next, "value:") {
-			return v, false
-		}
-		return s.given(n, s.blanks(len(s.text)-len(next)+len("value:")), true), true
-	case closed && strings.HasPrefix(rest, "value="):
-		return s.given(n, sign+len("value="), true), true
-	}
-	end, colon, compared := assigns(rest)
-	end += sign
-	if at := s.nextLine(end); n.kind == password && !closed && at > 0 {
+	case has(1):
+		return s.until(at, '}'), strings.HasSuffix(before, "${")
+	case has(3):
+		v = s.until(at, '<')
+		return v, (closed || strings.HasSuffix(before, "<")) && strings.HasPrefix(s.text[v.to:], "</")
+	case has(4):
+		return s.given(n, at, false), strings.Contains(before, "| ")
+	case has(5):
+		return s.given(n, at, true), closed || nameKey.MatchString(before)
+	case has(6): // setenv
+		return s.given(n, at, false), closed && quoted && n.upper && strings.HasSuffix(strings.TrimRight(before, "\"'"), "(")
+	case has(7):
 		v = s.given(n, at, false)
 		v.said = true
-		return v, s.endsLine(v.to)
+		return v, n.kind == password && !closed && s.endsLine(v.to)
+	case has(9), has(10):
+		return s.saidAt(n, at, leastSaid)
+	case has(8):
+		return s.assignedTo(n, at, s.text[n.to+m[16]:n.to+m[17]], m[1] == m[17]-m[16], closed, quoted)
+	case strings.HasSuffix(before, "-"): // an option of a command
+		return s.given(n, at, false), true
 	}
-	if end == sign {
-		return s.behindBlank(n, before, at, sign)
+	if c := commands.FindStringSubmatch(before); c != nil {
+		at += len(body.FindString(s.text[at:min(len(s.text), at+maxName)]))                                      // gh secret set NAME --body value
+		sure := map[string]bool{"setx": true, "setenv": true, "env": n.first, "arg": n.first, "set": c[2] != ""} // "set" is a common word
+		return s.given(n, at, n.upper && sure[c[1]]), true
 	}
-	next := s.blanks(s.bold(end))
-	if colon {
-		next = s.behindType(next)
-	}
-	if v, ok := s.wallet(n, next); ok {
+	return s.saidAt(n, at, tokenLen)
+}
+
+// assignedTo reads the value at a place behind a sign of assignment.
+func (s *scan) assignedTo(n *named, at int, sign string, near, closed, quoted bool) (v value, ok bool) {
+	colon := sign == ":"
+	if v, ok := s.words(n, at); ok {
 		return v, true
 	}
-	if !closed && s.closes(n, next) {
+	if m := typed.FindStringIndex(s.text[at:min(len(s.text), at+2*maxName)]); colon && m != nil {
+		at += m[1] - 1 // name: Type = "value"
+	}
+	if !closed && quoted && s.closes(n, at) {
 		return v, false
 	}
-	v = s.given(n, next, !colon && sign == at && next == end || colon && n.first && !n.bare)
-	v.colon, v.compared = colon, compared
+	v = s.given(n, at, !colon && near || colon && n.first && !n.bare)
+	v.colon, v.compared = colon, len(sign) > 1 && sign[:2] == "=="
 	v.ownLine = n.from == 0 || s.text[n.from-1] == '\n'
 	v.ownLine = v.ownLine && (v.to == len(s.text) || s.text[v.to] == '\n' || s.text[v.to] == '\r')
 	if colon && v.quote == 0 && !s.endsLine(v.to) {
@@ -311,212 +242,41 @@ func (s *scan) valueOf(n *named) (v value, ok bool) {
 	return v, true
 }
 
-// assigns reads the sign of assignment at the beginning of a text, and returns its length.
-func assigns(rest string) (length int, colon, compared bool) {
-	for _, op := range []string{"===", "==", "=>", "=", ":=", ":", "?=", "+="} {
-		if strings.HasPrefix(rest, op) {
-			return len(op), op == ":", op[0] == '=' && len(op) > 1 && op[1] == '='
-		}
-	}
-	return 0, false, false
-}
-
-// nextLine returns the place of the text on the next line that is not empty, if a line ends at a
-// place; else 0.
-func (s *scan) nextLine(at int) int {
-	rest := strings.TrimLeft(s.text[at:min(at+maxSpaces, len(s.text))], " \t*")
-	if rest != "" && (rest[0] == '|' || rest[0] == '>') { // a text in YAML
-		rest = strings.TrimLeft(rest[1:], "+-0123456789 \t")
-	}
-	if next := strings.TrimLeft(rest, "\r\n \t"); rest != "" && (rest[0] == '\n' || rest[0] == '\r') && next != "" {
-		return at + strings.Index(s.text[at:], next)
-	}
-	return 0
-}
-
-// wallet reads the words of a wallet's phrase at a place, or of a person's passphrase.
-func (s *scan) wallet(n *named, at int) (v value, ok bool) {
-	end := at
+// words reads the words of a wallet's phrase at a place, or of a person's passphrase.
+func (s *scan) words(n *named, at int) (v value, ok bool) {
+	rest := s.text[at:min(len(s.text), at+3*maxName)]
+	v = value{from: at, to: at, words: true}
 	switch n.kind {
-	case phrase:
-		end = s.phraseEnd(at)
 	case password:
-		end = s.wordsEnd(at)
+		said := strings.TrimRight(sayWords.FindString(rest), ".,!\r\n\"")
+		for w := range strings.FieldsSeq(strings.ToLower(said)) {
+			if describing[w] {
+				return v, false
+			}
+		}
+		v.to += len(said)
+	case phrase:
+		for _, form := range wallets {
+			if v.to = at + len(form.FindString(rest)); v.to > at {
+				break
+			}
+		}
 	case secret, token, pin, otpSeed:
 	}
-	return value{from: at, to: end, words: true}, end > at
+	return v, v.to > at
 }
 
-// wordsEnd returns the end of the passphrase at a place: 4 to 10 words of three to twelve letters up
-// to the end of the sentence, none of which describes a password. Else it returns the place itself.
-func (s *scan) wordsEnd(at int) int {
-	const fewest, most, shortest, longest = 4, 10, 3, 12
-	end := at
-	for words := 1; words <= most; words++ {
-		begin := end
-		for end < len(s.text) && (isLetter(s.text[end]) || s.text[end] >= utf8.RuneSelf) {
-			end++
-		}
-		if end-begin < shortest || end-begin > longest || describing[s.lower[begin:end]] {
-			return at
-		}
-		if end == len(s.text) || strings.IndexByte(".,!\r\n\"", s.text[end]) >= 0 {
-			if words < fewest {
-				return at
-			}
-			return end
-		}
-		if s.text[end] != ' ' {
-			return at
-		}
-		end++
+// saidAt reads the value at a place in a sentence, of at least some bytes.
+func (s *scan) saidAt(n *named, at, least int) (v value, ok bool) {
+	if v, ok := s.words(n, at); ok {
+		return v, true
 	}
-	return at
-}
-
-// phraseEnd returns the end of the wallet's phrase at a place: 12, 15, 18, 21 or 24 words
-// of three to eight lower-case letters. It returns the place itself if there are fewer:
-// sentences have shorter and longer words.
-func (s *scan) phraseEnd(at int) int {
-	const fewest, most, step, shortest, longest = 12, 24, 3, 3, 8
-	end, words := at, 0
-	for words < most {
-		for n := 0; n < 3 && at < len(s.text) && (isSpace(s.text[at]) || strings.IndexByte(`"',`, s.text[at]) >= 0); n++ {
-			at++
-		}
-		begin := at
-		for at < len(s.text) && at-begin <= longest && isLower(s.text[at]) {
-			at++
-		}
-		if at-begin < shortest || at-begin > longest || at < len(s.text) && isName(s.text[at]) {
-			break
-		}
-		if words++; words >= fewest && words%step == 0 {
-			end = at
-		}
+	if n.kind == pin {
+		least = min(least, 4)
 	}
-	return end
-}
-
-// behindBlank reads a value that no sign of assignment separates from its name.
-func (s *scan) behindBlank(n *named, before string, at, next int) (v value, ok bool) {
-	if copula := s.copulaAt(at); copula > at { // a language without blanks
-		v = s.given(n, s.blanks(copula), false)
-		v.said = true
-		return v, v.to-v.from >= leastSaid
-	}
-	if next == at {
-		return v, false
-	}
-	sets, tight := setBy(before, n)
-	switch {
-	case strings.HasSuffix(before, "-"): // an option of a command
-		v = s.given(n, next, false)
-	case sets:
-		if strings.HasPrefix(s.text[next:], "-") { // gh secret set NAME --body value
-			next = s.blanks(s.tokenRest(next))
-		}
-		v = s.given(n, next, tight)
-	default:
-		at, least := s.saidAt(next)
-		if v, ok := s.wallet(n, at); ok {
-			return v, true
-		}
-		if n.kind == pin {
-			least = min(least, 4)
-		}
-		if strings.ContainsAny(s.text[at:min(at+least, len(s.text))], " \n") {
-			return v, false
-		}
-		v = s.given(n, at, false)
-		v.said = true
-		return v, v.to-v.from >= least
-	}
-	return v, true
-}
-
-// setBy reports whether the command before a name sets it to the text that follows, and
-// whether that is certain: "set" is also a common word, and counts only with an option, as
-// in fish.
-func setBy(before string, n *named) (sets, tight bool) {
-	options := false
-	before = strings.TrimRight(before, `"'`)
-	rest := strings.TrimRight(before, " \t")
-	if len(rest) == len(before) {
-		return false, false
-	}
-	word := lastWord(rest)
-	for isOption(word) {
-		options = true
-		rest = strings.TrimRight(strings.TrimSuffix(rest, word), " \t")
-		word = lastWord(rest)
-	}
-	switch strings.TrimLeft(word, "\"'`($>") {
-	case "setx", "setenv":
-		return true, n.upper
-	case "env", "arg":
-		return true, n.upper && n.first
-	case "set":
-		return true, n.upper && options
-	case "config":
-		return true, false
-	}
-	return false, false
-}
-
-func lastWord(s string) string {
-	at := len(s)
-	for at > 0 && !isSpace(s[at-1]) {
-		at--
-	}
-	return s[at:]
-}
-
-func isOption(word string) bool {
-	name := strings.TrimLeft(word, "-")
-	return len(name) < len(word) && strings.IndexFunc(name, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') }) < 0
-}
-
-// leastSaid is the least length of a value in a sentence.
-const leastSaid = 6
-
-// copulas are the words between a name and its value in a sentence.
-var copulas = []string{"is now ", "is: ", "is ", "ist jetzt ", "ist: ", "ist ", "lautet: ", "lautet ", "est: ", "est ", "es: ", "es ", "\u00e9 ", "\u00e8 ", "to ", "jest ", "to: ", "\u00e4r ", "теперь ", "это ", "— ", "- "}
-
-// copulaAt returns the place after a copula of a language without blanks; else the place
-// itself.
-func (s *scan) copulaAt(at int) int {
-	for _, c := range []string{"\u662f", "\u4e3a", "\uff1a", "\u306f", "는", "은", "："} {
-		if strings.HasPrefix(s.text[at:], c) {
-			return at + len(c)
-		}
-	}
-	return at
-}
-
-// saidAt returns the start of the value in "the password of the database is value", and
-// its least length. A value directly after its name must be longer.
-func (s *scan) saidAt(next int) (at, least int) {
-	for at, end := next, min(len(s.text), next+maxSpaces); at < end; {
-		for _, c := range copulas {
-			end := at + len(c) - 1
-			if !strings.HasPrefix(s.lower[at:], c[:len(c)-1]) || end == len(s.text) || !isSpace(s.text[end]) {
-				continue
-			}
-			if below := s.nextLine(end); below > 0 {
-				return below, leastSaid
-			}
-			return s.blanks(end), leastSaid
-		}
-		from := at
-		for at < end && (isName(s.text[at]) || s.text[at] == '\'' || s.text[at] >= utf8.RuneSelf) {
-			at++
-		}
-		if at = s.blanks(at); at == from {
-			break
-		}
-	}
-	return next, tokenLen
+	v = s.given(n, at, false)
+	v.said = true
+	return v, v.to-v.from >= least && !strings.ContainsAny(s.text[at:at+least], " \n")
 }
 
 // closes reports whether a quote after a name closes one from before it, as in
@@ -533,24 +293,6 @@ func (s *scan) closes(n *named, at int) bool {
 		}
 	}
 	return open
-}
-
-// behindType returns the place of the value in name: Type = "value"; else the place
-// itself.
-func (s *scan) behindType(at int) int {
-	end := at
-	for end < len(s.text) && end-at < maxName && (isName(s.text[end]) || strings.IndexByte(".<>[]|?&", s.text[end]) >= 0) {
-		end++
-	}
-	if end == at {
-		return at
-	}
-	if end = s.blanks(end); end+1 < len(s.text) && s.text[end] == '=' {
-		if next := s.blanks(end + 1); next < len(s.text) && strings.IndexByte("\"'`", s.text[next]) >= 0 {
-			return next
-		}
-	}
-	return at
 }
 
 // given reads the value at a place.
@@ -669,15 +411,6 @@ func (s *scan) until(at int, stop byte) value {
 func (s *scan) blanks(at int) int {
 	for n := 0; n < maxSpaces && at < len(s.text) && (s.text[at] == ' ' || s.text[at] == '\t'); n++ {
 		at++
-	}
-	return at
-}
-
-// bold returns the place after the ** that ends bold text in Markdown; else the place
-// itself.
-func (s *scan) bold(at int) int {
-	if strings.HasPrefix(s.text[at:], "**") {
-		at += 2
 	}
 	return at
 }

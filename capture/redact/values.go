@@ -3,6 +3,7 @@ package redact
 import (
 	_ "embed"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -163,20 +164,10 @@ func isCode(v string, setting bool) bool {
 	return strings.IndexByte("([{", rest[0]) >= 0 || identifier(v) && (wordy(v) || strings.ContainsAny(v, "(["))
 }
 
-// identifier reports whether an expression begins with an identifier, which may have dots.
-func identifier(v string) bool {
-	if v == "" || !isLetter(v[0]) && v[0] != '_' {
-		return false
-	}
-	for i := 0; i < len(v); i++ {
-		if c := v[i]; c == '(' || c == '[' {
-			return true
-		} else if !isAlnum(c) && c != '_' && c != '.' {
-			return false
-		}
-	}
-	return true
-}
+// expression matches an identifier, which may have dots, or the beginning of a call.
+var expression = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*(?:[(\[]|$)`)
+
+func identifier(v string) bool { return expression.MatchString(v) }
 
 // wordy reports whether a token consists of words, like a name, and is not random.
 func wordy(v string) bool {
@@ -232,42 +223,17 @@ func wordLike(w string) bool {
 	return humps > 1 && length >= 4*humps && len(w)-length <= 5 && strings.ToLower(w) != w && strings.ToUpper(w) != w
 }
 
+var consonants = regexp.MustCompile(`[^aeiouy]{6}`)
+
 // pronounceable reports whether a lower-case word has vowels as often as real words.
 func pronounceable(w string) bool {
-	run, vowels := 0, 0
-	for i := 0; i < len(w); i++ {
-		if strings.IndexByte("aeiouy", w[i]) >= 0 {
-			run = 0
-			vowels++
-			continue
-		}
-		if run++; run > 5 {
-			return false
-		}
-	}
-	return len(w) <= 4 || vowels > 0
+	return !consonants.MatchString(w) && (len(w) <= 4 || strings.ContainsAny(w, "aeiouy"))
 }
 
+var identity = regexp.MustCompile(`(?i)^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
+
 // identifies reports whether a value is a UUID, or a hash such as git's.
-func identifies(v string) bool {
-	hex := 0
-	for i := 0; i < len(v); i++ {
-		c := v[i] | 0x20
-		switch {
-		case isDigit(v[i]) || c >= 'a' && c <= 'f':
-			hex++
-		case v[i] != '-':
-			return false
-		}
-	}
-	switch {
-	case len(v) == 36:
-		return hex == 32 && v[8] == '-' && v[13] == '-' && v[18] == '-' && v[23] == '-'
-	case hex == len(v):
-		return hex == 32 || hex == 40 || hex == 64 || hex == 128
-	}
-	return false
-}
+func identifies(v string) bool { return len(v) >= 32 && len(v)%4 == 0 && identity.MatchString(v) }
 
 // telling reports whether a value is like a password among words and code: it has letters
 // with digits or signs, or digits alone.
@@ -302,14 +268,7 @@ func telling(v string) bool {
 }
 
 // isToken reports whether a value has only the characters of random tokens.
-func isToken(v string) bool {
-	for i := 0; i < len(v); i++ {
-		if !isValue(v[i]) && strings.IndexByte("~:@%|", v[i]) < 0 {
-			return false
-		}
-	}
-	return true
-}
+func isToken(v string) bool { return strings.Trim(v, nameChars+"-.+/=~:@%|") == "" }
 
 // mixes reports whether the kind of character (small letters, capitals, digits, signs)
 // changes at no less than this percentage of a value's characters.
