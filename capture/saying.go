@@ -18,6 +18,10 @@ type Saying struct {
 	// there.
 	Amid bool
 
+	// Template reports whether a program begins its conversations with the message. Its rules wait, even
+	// those that applied after the first conversation.
+	Template bool
+
 	// FromFile reports whether the message is the content of one of the project's command
 	// or skill files. It may read the disk.
 	FromFile func() bool

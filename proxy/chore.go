@@ -333,3 +333,18 @@ func (s *decider) sharesBeginning(d *decision) bool {
 	o, _ := s.memo.Get(key).(opening)
 	return ok && o.next(session, d.parsed.conv).sessions > 1
 }
+
+// opensAgain counts a session that a message begins, and reports whether it began another one, too: a
+// program without a prompt and tools begins each of its conversations with the same words.
+func (s *decider) opensAgain(c *dialect.Conversation, f *foundSession) (again bool) {
+	if c.Tools || answeredBefore(c) {
+		return false
+	}
+	s.memo.Update(keyOf(f.chain[c.Last], openingName), func(was any) (any, int) {
+		o, _ := was.(opening)
+		o = o.next(f.id, c)
+		again = o.sessions > 1
+		return o, len(o.last)
+	})
+	return again
+}

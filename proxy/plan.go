@@ -73,11 +73,12 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 		isFirst := s.awaitAccepted(&d, f.chain[p.conv.Last])
 		if text := string(p.conv.Text(p.conv.Last)); isFirst != nil && !repeats && len(text) <= capture.MaxSaying {
 			project, inChat := *w, !f.atOnce && p.conv.InChat(p.claims.InChat()) && !s.byModel(p.conv.Text(p.conv.Last), &at.where)
+			template := inChat && p.claims.IsLibrary() && s.opensAgain(p.conv, f)
 			d.promises.left, d.promises.isFirst = time.Until(now.until), func() bool {
 				return isFirst() && s.commands.Words(&project.Repo, text, commandWait) == ""
 			}
 			d.promises.said = capture.Saying{
-				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: inChat && p.conv.Typed(p.conv.Last), Amid: inChat && p.conv.IsAmid(p.conv.Last),
+				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: inChat && !template && p.conv.Typed(p.conv.Last), Amid: inChat && p.conv.IsAmid(p.conv.Last), Template: template,
 				FromFile: func() bool { return s.commands.Hold(&project.Repo, text, commandWait) },
 			}
 		}

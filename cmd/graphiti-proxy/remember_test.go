@@ -82,3 +82,18 @@ func TestRepeatedRule(t *testing.T) {
 		}
 	}
 }
+
+// TestTemplate checks that a rule waits once a program's library has begun two conversations with it.
+func TestTemplate(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), nil)
+	for i, applies := range []bool{true, false, false} {
+		_, h := w.exchange("/v1/chat/completions", chat(user("Always answer with a citation.")), "X-Graphiti-Session", strings.Repeat("s", i+1), "User-Agent", "OpenAI/Python 1.109.1")
+		if got := h.Get("X-Graphiti-Memory"); strings.Contains(got, "; promoted=1") != applies || !strings.HasSuffix(got, "; pending=1") {
+			t.Errorf("conversation %d: header %q, want pending=1, and promoted=1: %v", i, got, applies)
+		}
+	}
+	if _, h := w.exchange("/v1/chat/completions", chat(user("What is the capital of France?")), "X-Graphiti-Session", "other"); strings.Contains(h.Get("X-Graphiti-Memory"), "facts=1") {
+		t.Errorf("header %q, want no rule", h.Get("X-Graphiti-Memory"))
+	}
+}

@@ -63,8 +63,13 @@ var programs = []program{
 
 // Chats reports whether the client is a known one that people talk with, not the library of an
 // unknown program.
-func (p Program) Chats() bool {
-	return slices.ContainsFunc(programs, func(known program) bool { return known.Program == p && !known.library })
+func (p Program) Chats() bool { return p.isKnown(false) }
+
+// IsLibrary reports whether the client is the library of an unknown program.
+func (p Program) IsLibrary() bool { return p.isKnown(true) && !p.isKnown(false) }
+
+func (p Program) isKnown(library bool) bool {
+	return slices.ContainsFunc(programs, func(known program) bool { return known.Program == p && known.library == library })
 }
 
 // byAgent holds the programs by the product in their User-Agent.

@@ -131,7 +131,7 @@ func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard)
 	l.SetID()
 	at := slices.IndexFunc(known, func(k card.Line) bool { return k.ID == l.ID && k.Group == l.Group })
 	// A fact without a state is found by a match of its turn.
-	keeps := l.State != "" && (at < 0 || known[at].State != card.Confirmed && (l.Applies || known[at].State == card.Pending || known[at].State == card.Superseded))
+	keeps := l.State != "" && (at < 0 || known[at].State != card.Confirmed && (l.Applies || s.Template || known[at].State == card.Pending || known[at].State == card.Superseded))
 	if keeps && s.reportFull(known, &l, h) {
 		return nil
 	}
