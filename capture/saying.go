@@ -19,7 +19,7 @@ type Saying struct {
 	Amid bool
 
 	// Template reports whether a program begins its conversations with the message. Its rules wait, even
-	// those that applied after the first conversation.
+	// if they applied after the first conversation.
 	Template bool
 
 	// FromFile reports whether the message is the content of one of the project's command

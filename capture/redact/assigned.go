@@ -72,7 +72,7 @@ func (s *scan) nameBefore(end int) string {
 	return s.text[from:end]
 }
 
-// isAssigned reports whether a name has a random value. A name that identifies something has one that
+// isAssigned reports whether a name has a random value. The value of an identifier
 // is no secret.
 func isAssigned(name, v string) bool {
 	v = strings.TrimRight(v, ".=")

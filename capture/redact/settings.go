@@ -153,7 +153,7 @@ type value struct {
 	words    bool // the words of a wallet's phrase
 }
 
-// gap matches what is between a name and its value. Its groups are: 1 the default of a variable in a shell; 2 a
+// gap matches the text between a name and its value. Its groups are: 1 the default of a variable in a shell; 2 a
 // closing quote; 3 the end of a tag; 4 the border of a cell; 5 "value", as in JSON, XML and YAML; 6 a comma; 7
 // the end of the line, and perhaps a sign; 8 a sign of assignment; 9 a copula of a language without blanks; 10 a
 // copula, after up to four words; 11 blanks.

@@ -184,7 +184,7 @@ func continues(said []string, begun mark) bool {
 }
 
 // hasMarkAfter reports whether a verb that instructs begins a clause, and a lasting mark of its
-// language follows in a place where it belongs to the verb.
+// language follows and belongs to the verb.
 func hasMarkAfter(said []string) bool {
 	if last := said[len(said)-1]; isVerb(last, verbLast) && !isFunction(last) && len(said) > 1 { // it may be about another rule
 		return false

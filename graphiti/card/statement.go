@@ -246,11 +246,12 @@ type tongue struct {
 	Ends     string // of requests, in languages with the verb at the end
 	VerbLast bool   // an infinitive at the end instructs
 
-	// A rule has a lasting mark. Front are lasting marks that begin another clause before it, weak and
-	// anywhere and prefers what marks it among others, and everywhere what extends it to all projects.
-	// It begins with one, or one of verbs or should. A mark after a word of as is of the current task. Runs are words for
-	// fetching, running and installing, or their beginnings before "*", and tells words with
-	// which a sentence is about another one. Those of runs behind "+" run checks, too.
+	// The marks of rules. Front begins another clause before a rule, everywhere extends it to all
+	// projects, anywhere does so beside a lasting mark, prefers is lasting in a sentence that names the
+	// project, and weak marks no rule. A rule begins with a mark, or with should or a verb; a word of
+	// as before a mark refers to the current task. Runs are words for fetching, running ("+") and
+	// installing, or their beginnings before "*", checks are the project's own programs, and tells introduces
+	// the sentence of another author.
 	Lasting, Front, Weak, Everywhere, Anywhere, Prefers, Should, As, Verbs, Runs, Checks, Tells string
 }
 
