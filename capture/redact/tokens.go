@@ -5,7 +5,7 @@ import "strings"
 const (
 	leastRandom = 16 // characters of a token's random part
 	maxPrefix   = 12 // characters of its prefix
-	maxSure     = 6      // characters of a prefix that names of other things rarely have
+	maxSure     = 6  // characters of a prefix that names of other things rarely have
 	maxHead     = 36 // characters before the random part
 )
 

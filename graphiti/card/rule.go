@@ -192,7 +192,7 @@ func hasMarkAfter(said []string) bool {
 	for n := 1; n < len(said); n++ {
 		m, size := markAt(said, n)
 		before := said[n-1]
-		if m.lasting && !m.front && isVerb(said[0], m.tongues) && !isAs(before, m.tongues) {
+		if m.lasting && !m.front && isVerb(said[0], m.tongues) && !m.tongues.has(before, func(l *tongue) []string { return strings.Fields(l.As) }) {
 			next := ""
 			if n+size < len(said) {
 				next = said[n+size]
@@ -288,10 +288,6 @@ func isVerb(w string, of tongueSet) bool {
 		}
 	}
 	return of != 0 && words.BeginsRequest(bare)
-}
-
-func isAs(w string, of tongueSet) bool {
-	return of.has(w, func(l *tongue) []string { return strings.Fields(l.As) })
 }
 
 // isSelf reports whether a word refers to the author in any language.
