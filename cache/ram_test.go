@@ -93,34 +93,6 @@ func TestSearchResultsInRAMAreBounded(t *testing.T) {
 	}
 }
 
-// TestRestEmptiesCaches: their entries are read from the store again.
-func TestRestEmptiesCaches(t *testing.T) {
-	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
-	defer s.Close()
-	if _, err := s.Decisions.Keep(t.Context(), numbered(1), s.made("text", 1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Sessions.Put(t.Context(), "session", numbered(1)); err != nil {
-		t.Fatal(err)
-	}
-	save(t, s, "notes", "text", 1, "g")
-	s.Sessions.SetPending(t.Context(), numbered(2), "waits")
-	s.Rest()
-	if s.Decisions.recent.lru.Len()+s.Sessions.recent.lru.Len() != 0 {
-		t.Errorf("%d decisions, %d sessions in RAM, want none", s.Decisions.recent.lru.Len(), s.Sessions.recent.lru.Len())
-	}
-	list, err := s.Decisions.Lookup(t.Context(), s.Generations.Now(), [][16]byte{numbered(1)})
-	if err != nil || list[0] == nil || list[0].Block != "text" {
-		t.Errorf("decision: %v, error %v; want its block", list[0], err)
-	}
-	if got, _, err := s.Sessions.Find(t.Context(), [][16]byte{numbered(1)}); got != "session" || err != nil {
-		t.Errorf("session: got %q, error %v", got, err)
-	}
-	if got, _ := s.Sessions.Pending(t.Context(), numbered(2)); got != "waits" {
-		t.Errorf("conversation without an answer: got %q, want its session", got)
-	}
-}
-
 // TestCachesFit: the caches of a process are bounded together.
 func TestCachesFit(t *testing.T) {
 	s := openState(t, filepath.Join(t.TempDir(), "state.db"))

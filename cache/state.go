@@ -75,12 +75,6 @@ func (s *State) Check() *sqlite.Fault {
 	return s.file.db.Check()
 }
 
-// Rest empties the caches whose entries the store has.
-func (s *State) Rest() {
-	s.Decisions.recent.Clear()
-	s.Sessions.recent.Clear()
-}
-
 // Close ends the state's goroutines and closes its file.
 func (s *State) Close() error {
 	if s.file == nil {

@@ -24,9 +24,6 @@ type Memory struct {
 	// work, such as "run the tests", and to the nearest complaint about it, such as "always the
 	// same with this". It is nil without a model of meaning.
 	Routine func(ctx context.Context, text string) (request, complaint float64)
-
-	// Rest releases RAM while the process is idle. It is nil if the backend holds none.
-	Rest func()
 }
 
 // Earlier separates a query's question from the earlier questions after it. Those add context

@@ -36,9 +36,6 @@ func (m *Planner) change(id TurnKey, change func(*sessionMemo)) {
 	})
 }
 
-// Rest releases the cached states of the oldest sessions.
-func (m *Planner) Rest() { m.opts().Memo.Rest() }
-
 // sessionID returns the snapshotID of the turn's session.
 func (t *turn) sessionID(who graphiti.Who) TurnKey {
 	if t.session == (TurnKey{}) {

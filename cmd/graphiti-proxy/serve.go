@@ -68,9 +68,8 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 		}
 	}
 	served := make(chan error, 1)
-	// They end with Shutdown below, and with ctx.
+	// It ends with Shutdown below.
 	go func() { served <- a.Serve() }()
-	go budget.Rest(ctx, a.rest)
 	a.memory.warm(ctx)
 	for {
 		select {
@@ -103,13 +102,6 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 		err = lost // the other errors have the same cause on the disk
 	}
 	return errors.Join(err, <-served)
-}
-
-// rest empties caches of an idle process.
-func (a *app) rest() {
-	if memory := a.memory.host().Memory; memory != nil {
-		memory.Rest()
-	}
 }
 
 // beginApp makes the app, unless a signal arrives first: a directory or a service that

@@ -9,7 +9,6 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 )
 
 // readGroup reads the messages of a group after a place, in the order of their places, and
@@ -128,8 +127,6 @@ func (g *indexes) Warm(names []string, first func(context.Context)) {
 }
 
 func (g *indexes) warm(names []string) {
-	// The builds have used several times the RAM that is needed from now on.
-	defer budget.GiveBack()
 	for _, name := range names {
 		_, err := g.Get(g.ctx, name)
 		g.mu.Lock()
@@ -176,21 +173,6 @@ func (g *indexes) Deleted(name string) {
 	delete(g.absent, name)
 	if g.lru.Remove(name) {
 		g.startLocked(name)
-	}
-}
-
-// Rest compacts the indexes.
-func (g *indexes) Rest() {
-	g.mu.Lock()
-	var whole []*groupIndex
-	for _, e := range g.lru.Values() {
-		if e.whole {
-			whole = append(whole, e.group)
-		}
-	}
-	g.mu.Unlock()
-	for _, group := range whole {
-		group.compact()
 	}
 }
 

@@ -86,12 +86,6 @@ func (o *outlines) deleted(group string) {
 }
 
 // rest drops all outlines.
-func (o *outlines) rest() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.lru.Purge()
-}
-
 // newer selects the messages of a group after a place, without their texts.
 const newer = "SELECT id & 4294967295, name, role, source, said FROM messages WHERE id > ? AND id <= ? ORDER BY id"
 

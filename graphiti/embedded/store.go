@@ -77,14 +77,7 @@ func open(path string, s sqlite.Sync) (*Store, error) {
 
 // Memory returns the store in all its roles.
 func (e *Store) Memory() *graphiti.Memory {
-	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e, Weighing: true, Routine: e.routineLikeness, Rest: e.rest}
-}
-
-// rest drops the caches of the file, and compacts the indexes.
-func (e *Store) rest() {
-	e.recent.drop()
-	e.outlines.rest()
-	e.index.Rest()
+	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e, Weighing: true, Routine: e.routineLikeness}
 }
 
 // Embed makes statements searchable by meaning, too. It embeds existing and new ones in the

@@ -193,22 +193,3 @@ func BenchmarkEmbeddedWrite(b *testing.B) {
 		})
 	}
 }
-
-// TestRest checks that a memory finds its turns after a rest, and stores new ones.
-func TestRest(t *testing.T) {
-	e := openEmbedded(t)
-	tell(t, e, "g", "1", "My cat is called Miso.", "Noted.")
-	for _, step := range []struct{ tell, ask, want string }{
-		{"", "What is my cat called?", "My cat is called Miso."},
-		{"My dog is called Rex.", "What is my dog called?", "My dog is called Rex."},
-		{"", "What is my cat called?", "My cat is called Miso."},
-	} {
-		e.Memory().Rest()
-		if step.tell != "" {
-			tell(t, e, "g", "2", step.tell, "Noted.")
-		}
-		if got := strings.Join(search(t, e, "g", step.ask), "\n"); !strings.Contains(got, step.want) {
-			t.Errorf("%s found %q, want %q", step.ask, got, step.want)
-		}
-	}
-}

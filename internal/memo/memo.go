@@ -131,17 +131,6 @@ func (m *Memo) put(k Key, value any, bytes int) {
 	}
 }
 
-// Rest evicts the oldest entries of each kind that exceeds its share.
-func (m *Memo) Rest() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for k := range kinds {
-		for m.bytes[k] > m.share(k) {
-			m.entries[k].RemoveOldest()
-		}
-	}
-}
-
 // share returns a kind's share, in bytes.
 func (m *Memo) share(k Space) int { return m.max * shares[k] / allShares }
 

@@ -100,15 +100,6 @@ func (sv *Service) Close() {
 	sv.hearings.Wait()
 }
 
-// Rest releases RAM while the process is idle.
-func (sv *Service) Rest() {
-	sv.o.State.Rest()
-	sv.o.Planner.Rest()
-	if sv.o.Memory.Rest != nil {
-		sv.o.Memory.Rest()
-	}
-}
-
 // Set changes the settings of later calls.
 func (sv *Service) Set(s Settings) { sv.set.Store(&s) }
 
