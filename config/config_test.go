@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // load reads a configuration without the environment and the files of this machine.
@@ -381,6 +383,27 @@ func TestOnePersonBeyondTheLoopback(t *testing.T) {
 	c, err := load(t, "listen:\n  allow: [172.16.0.0/12]\n", []string{"GRAPHITI_PROXY_LISTEN=0.0.0.0:8787"}, nil)
 	if err != nil || len(c.Allow) != 1 {
 		t.Errorf("networks below listen: %+v, %v", c, err)
+	}
+}
+
+// TestMarkedFiles checks files with a mark, as PowerShell writes them.
+func TestMarkedFiles(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	for _, e := range []encoding.Encoding{unicode.UTF8BOM, unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), unicode.UTF16(unicode.BigEndian, unicode.UseBOM)} {
+		in := func(text string) string {
+			file, err := e.NewEncoder().String(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return file
+		}
+		if err := os.WriteFile(token, []byte(in("s3cret\r\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := load(t, in("listen: 127.0.0.1:7\r\n"), []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=" + token}, nil)
+		if err != nil || c.Listen != "127.0.0.1:7" || c.Admin.Token != "s3cret" {
+			t.Errorf("%v: got %+v, %v; want the settings of the files", e, c, err)
+		}
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
@@ -52,7 +54,10 @@ func (f *explainFlags) explain(c *cobra.Command) error {
 	}
 	var body []byte
 	if f.body != "" {
-		if body, err = os.ReadFile(f.body); err != nil {
+		if body, err = os.ReadFile(f.body); err == nil {
+			body, _, err = transform.Bytes(unicode.BOMOverride(transform.Nop), body)
+		}
+		if err != nil {
 			return fmt.Errorf("--body: %w", err)
 		}
 	}

@@ -188,7 +188,7 @@ func codexKeys(dir string, tree any) []key {
 	if err != nil {
 		return []key{own}
 	}
-	login, err := decodeJSON(text)
+	login, err := strictJSON.decode(text)
 	if _, tokens := at(login, []string{"tokens", "access_token"}); err == nil && tokens == 2 && textAt(login, "OPENAI_API_KEY") == "" {
 		own.api, own.suffix = ChatGPT, ""
 	}

@@ -110,7 +110,7 @@ func (m *Machine) Examine(c *Client) (through bool, problems []string) {
 	}
 	for _, l := range c.login {
 		text, err := readFile(filepath.Join(m.directory(c), l.file))
-		if settings, bad := decodeJSONC(text); err == nil && bad == nil && textAt(settings, strings.Split(l.path, ".")...) == l.value {
+		if settings, bad := jsonC.decode(text); err == nil && bad == nil && textAt(settings, strings.Split(l.path, ".")...) == l.value {
 			problems = append(problems, "it is signed in with "+l.says+", which uses another API: sign in with an API key")
 		}
 	}

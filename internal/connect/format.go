@@ -14,6 +14,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // format edits settings files. set and remove change one text value and leave every other
@@ -26,19 +28,48 @@ type format struct {
 
 // The formats of clients. Strict JSON rejects comments and trailing commas.
 var (
-	strictJSON = &format{decodeJSON, setJSON, removeJSON}
-	jsonC      = &format{decodeJSONC, setJSON, removeJSON}
-	tomlFile   = &format{decodeTOML, setTOML, removeTOML}
-	yamlFile   = &format{decodeYAML, setYAML, removeYAML}
-	dotenv     = &format{decodeDotenv, setDotenv, removeDotenv}
+	strictJSON = inFile(format{decodeJSON, setJSON, removeJSON})
+	jsonC      = inFile(format{decodeJSONC, setJSON, removeJSON})
+	tomlFile   = inFile(format{decodeTOML, setTOML, removeTOML})
+	yamlFile   = inFile(format{decodeYAML, setYAML, removeYAML})
+	dotenv     = inFile(format{decodeDotenv, setDotenv, removeDotenv})
 )
+
+// inFile returns a format for files, from one for UTF-8: a mark states the encoding of a file.
+func inFile(f format) *format {
+	edit := func(file []byte, edit func(text []byte) ([]byte, error)) ([]byte, error) {
+		e := encoding.Nop
+		for mark, of := range map[string]encoding.Encoding{"\xef\xbb\xbf": unicode.UTF8BOM, "\xff\xfe": unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), "\xfe\xff": unicode.UTF16(unicode.BigEndian, unicode.UseBOM)} {
+			if bytes.HasPrefix(file, []byte(mark)) {
+				e = of
+			}
+		}
+		text, err := e.NewDecoder().Bytes(file)
+		if err == nil {
+			text, err = edit(text)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return e.NewEncoder().Bytes(text)
+	}
+	return &format{
+		decode: func(file []byte) (tree map[string]any, err error) {
+			_, err = edit(file, func(text []byte) ([]byte, error) { tree, err = f.decode(text); return text, err })
+			return tree, err
+		},
+		set: func(file []byte, path []string, value string) ([]byte, error) {
+			return edit(file, func(text []byte) ([]byte, error) { return f.set(text, path, value) })
+		},
+		remove: func(file []byte, path []string) ([]byte, error) {
+			return edit(file, func(text []byte) ([]byte, error) { return f.remove(text, path) })
+		},
+	}
+}
 
 var errNoObject = errors.New("the file is not an object; correct it, or move it away")
 
-var bom = []byte("\ufeff")
-
 func decodeJSON(text []byte) (tree map[string]any, err error) {
-	text = bytes.TrimPrefix(text, bom)
 	if len(bytes.TrimSpace(text)) == 0 {
 		return map[string]any{}, nil
 	}
@@ -55,7 +86,6 @@ func decodeJSON(text []byte) (tree map[string]any, err error) {
 }
 
 func decodeJSONC(text []byte) (map[string]any, error) {
-	text = bytes.TrimPrefix(text, bom)
 	if len(bytes.TrimSpace(text)) == 0 {
 		return map[string]any{}, nil
 	}

@@ -39,7 +39,6 @@ func jsonAt(root *hujson.Value, path []string) (v *hujson.Value, parent *hujson.
 }
 
 func setJSON(text []byte, path []string, value string) ([]byte, error) {
-	text, isMarked := bytes.CutPrefix(text, bom)
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("{}\n")
 	}
@@ -57,9 +56,6 @@ func setJSON(text []byte, path []string, value string) ([]byte, error) {
 		text = insertMember(text, &root, v, obj, path[depth:], value)
 	} else {
 		return nil, fmt.Errorf("%s is not an object", strings.Join(path[:depth], "."))
-	}
-	if isMarked {
-		text = append(bytes.Clone(bom), text...)
 	}
 	return text, nil
 }
@@ -118,7 +114,6 @@ func insertMember(text []byte, root, v *hujson.Value, obj *hujson.Object, path [
 }
 
 func removeJSON(text []byte, path []string) ([]byte, error) {
-	text, isMarked := bytes.CutPrefix(text, bom)
 	root, err := hujson.Parse(text)
 	if err != nil {
 		return nil, err
@@ -144,9 +139,6 @@ func removeJSON(text []byte, path []string) ([]byte, error) {
 		before := &parent.Members[i-1].Value // its comma is the last one now
 		comma := before.EndOffset + len(before.AfterExtra)
 		text = splice(text, comma, comma+1, "")
-	}
-	if isMarked {
-		text = append(bytes.Clone(bom), text...)
 	}
 	return text, nil
 }

@@ -3,6 +3,9 @@ package connect
 import (
 	"strings"
 	"testing"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
 )
 
 func TestFormat(t *testing.T) {
@@ -20,7 +23,6 @@ func TestFormat(t *testing.T) {
 		{"json: last member", strictJSON, "env.U", "{\n\t\"a\": 1,\n\t\"env\": {\n\t\t\"B\": \"<x>\"\n\t}\n}", "{\n\t\"a\": 1,\n\t\"env\": {\n\t\t\"B\": \"<x>\",\n\t\t\"U\": \"URL\"\n\t}\n}", ""},
 		{"json: one line", strictJSON, "env.U", `{"a": 1}`, `{"a": 1, "env": {` + "\n    \"U\": \"URL\"\n  }}", ""},
 		{"json: CRLF", strictJSON, "U", "{\r\n  \"a\": 1\r\n}\r\n", "{\r\n  \"a\": 1,\r\n  \"U\": \"URL\"\r\n}\r\n", ""},
-		{"json: BOM", strictJSON, "U", "\ufeff{\n  \"a\": 1\n}\n", "\ufeff{\n  \"a\": 1,\n  \"U\": \"URL\"\n}\n", ""},
 		{"json: replaced", strictJSON, "U", `{"U": "https://other", "b": [ ]}`, `{"U": "URL", "b": [ ]}`, ""},
 		{"jsonc: comments", jsonC, "p.o.U", "{\n  // first\n  \"p\": {\n    \"o\": {\n      \"k\": 1 // last\n    }\n  },\n  /* end */\n}\n",
 			"{\n  // first\n  \"p\": {\n    \"o\": {\n      \"k\": 1, // last\n      \"U\": \"URL\"\n    }\n  },\n  /* end */\n}\n", ""},
@@ -46,18 +48,33 @@ func TestFormat(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			change := Change{Path: strings.Split(c.path, "."), Value: url}
-			got, err := c.format.apply([]byte(c.text), &change)
-			if want := strings.ReplaceAll(c.want, "URL", url); err != nil || string(got) != want {
-				t.Fatalf("apply = %q, %v; want %q", got, err, want)
-			}
-			back, err := c.format.undo(got, &change)
-			want := c.undone
-			if want == "" {
-				want = c.text
-			}
-			if err != nil || string(back) != want {
-				t.Errorf("undo = %q, %v; want %q", back, err, want)
+			for name, e := range map[string]encoding.Encoding{
+				"no mark": encoding.Nop, "UTF-8": unicode.UTF8BOM,
+				"UTF-16": unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), "UTF-16, big-endian": unicode.UTF16(unicode.BigEndian, unicode.UseBOM),
+			} {
+				in := func(text string) string {
+					file, err := e.NewEncoder().String(text)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return file
+				}
+				if c.text == "" && e != encoding.Nop {
+					continue
+				}
+				change := Change{Path: strings.Split(c.path, "."), Value: url}
+				got, err := c.format.apply([]byte(in(c.text)), &change)
+				if want := in(strings.ReplaceAll(c.want, "URL", url)); err != nil || string(got) != want {
+					t.Fatalf("%s: apply = %q, %v; want %q", name, got, err, want)
+				}
+				back, err := c.format.undo(got, &change)
+				want := c.undone
+				if want == "" {
+					want = c.text
+				}
+				if err != nil || string(back) != in(want) {
+					t.Errorf("%s: undo = %q, %v; want %q", name, back, err, in(want))
+				}
 			}
 		})
 	}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
 const (
@@ -102,7 +104,7 @@ func (a *archived) add(in fs.FS, depth int) error {
 		if nested {
 			return errors.Join(a.unpack(f, depth+1), f.Close())
 		}
-		a.readers, a.closers = append(a.readers, f), append(a.closers, f)
+		a.readers, a.closers = append(a.readers, transform.NewReader(f, unicode.BOMOverride(transform.Nop))), append(a.closers, f)
 		if info, err := f.Stat(); err == nil {
 			a.size += info.Size()
 		}

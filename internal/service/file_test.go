@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/text/encoding/unicode"
+
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
@@ -68,8 +70,12 @@ func TestFilesAreImportedOnce(t *testing.T) {
 		"lists one after the other":            {`[{"uuid":"x","chat_messages":[{"uuid":"m","sender":"human","text":"I breed hens."}]}][]` + "\n" + `[{"uuid":"y","chat_messages":[{"uuid":"m","sender":"human","text":"I breed geese."}]}]`, 2},
 		"what an editor puts before an export": {"\ufeff\n\n [{\"uuid\":\"u\",\"chat_messages\":[{\"uuid\":\"m\",\"sender\":\"human\",\"text\":\"I breed goats.\"}]},{\"uuid\":\"v\",\"chat_messages\":[]}]", 1},
 	} {
-		for _, want := range []service.Imported{{Kept: tc.kept}, {Known: tc.kept}} {
-			if done, _, err := importText(t, m, tc.text); err != nil || done.Kept != want.Kept || done.Known != want.Known {
+		utf16, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(strings.TrimPrefix(tc.text, "\ufeff")) // as PowerShell writes it
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []service.Imported{{Kept: tc.kept}, {Known: tc.kept}, {Known: tc.kept}} {
+			if done, _, err := importText(t, m, []string{tc.text, "\ufeff" + strings.TrimPrefix(tc.text, "\ufeff"), utf16}[i]); err != nil || done.Kept != want.Kept || done.Known != want.Known {
 				t.Errorf("%s: %+v, want %+v, %v", name, done, want, err)
 			}
 		}

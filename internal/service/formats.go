@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
-
-// byteOrderMark begins texts of some editors.
-const byteOrderMark = "\ufeff"
 
 // importPeek is the number of bytes that tell a conversation from a line.
 const importPeek = 64 << 10
@@ -25,11 +24,8 @@ const importPeek = 64 << 10
 // line number, or in an export with the number of the message. It holds no more than one
 // item at a time. It returns the number of messages of an export that it left out.
 func ReadLines(r io.Reader, f func(int, Line) error) (left int, err error) {
-	whole := &bounded{r: r, end: maxExport, most: maxExport}
+	whole := &bounded{r: transform.NewReader(r, unicode.BOMOverride(transform.Nop)), end: maxExport, most: maxExport}
 	in := bufio.NewReaderSize(whole, 1<<20)
-	if b, err := in.Peek(len(byteOrderMark)); err == nil && string(b) == byteOrderMark {
-		_, _ = in.Discard(len(byteOrderMark)) // it was peeked
-	}
 	n := 1
 	for b, err := in.ReadByte(); err == nil; b, err = in.ReadByte() {
 		if b == '\n' {

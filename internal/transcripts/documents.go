@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -220,7 +222,7 @@ func readAider(s *source, t *turns) error {
 		}
 		words, answer = nil, nil
 	}
-	in := bufio.NewReaderSize(f, 64<<10)
+	in := bufio.NewReaderSize(transform.NewReader(f, unicode.BOMOverride(transform.Nop)), 64<<10)
 	for {
 		raw, isLong, err := readLine(in)
 		line := strings.TrimSuffix(strings.TrimRight(string(raw), "\r\n"), "  ")

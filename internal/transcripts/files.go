@@ -14,6 +14,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/tidwall/gjson"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
 const (
@@ -188,14 +190,19 @@ type source struct {
 	found    *Found
 }
 
-// whole returns the content of a file with one JSON document.
-func (s *source) whole() (doc gjson.Result, err error) {
+// text returns the content of a file.
+func (s *source) text() ([]byte, error) {
 	f, err := os.Open(s.path)
 	if err != nil {
-		return doc, err
+		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 64<<20))
+	return io.ReadAll(io.LimitReader(transform.NewReader(f, unicode.BOMOverride(transform.Nop)), 64<<20))
+}
+
+// whole returns the content of a file with one JSON document.
+func (s *source) whole() (doc gjson.Result, err error) {
+	text, err := s.text()
 	if err == nil && !gjson.ValidBytes(text) {
 		err = errors.New("it is not JSON, or too long")
 	}
@@ -219,7 +226,7 @@ func (s *source) lines(has func(line []byte) bool, each func(record gjson.Result
 		defer d.Close()
 		r = d
 	}
-	in := bufio.NewReaderSize(io.LimitReader(r, maxFile), 1<<20)
+	in := bufio.NewReaderSize(io.LimitReader(transform.NewReader(r, unicode.BOMOverride(transform.Nop)), maxFile), 1<<20)
 	for {
 		line, isLong, err := readLine(in)
 		switch {

@@ -3,7 +3,6 @@ package transcripts
 import (
 	"bytes"
 	"cmp"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -232,7 +231,7 @@ func readGemini(s *source, t *turns) error {
 // geminiDirectory returns the directory of a project folder, from a file in it or from
 // Gemini's list of projects.
 func geminiDirectory(folder string) (dir string) {
-	if root, err := os.ReadFile(filepath.Join(folder, ".project_root")); err == nil { // #nosec G304 -- a client's own
+	if root, err := (&source{path: filepath.Join(folder, ".project_root")}).text(); err == nil {
 		return strings.TrimSpace(string(root))
 	}
 	list, err := (&source{path: filepath.Join(folder, "..", "..", "projects.json")}).whole()

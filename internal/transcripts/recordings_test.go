@@ -6,12 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
 // unpack extracts an archive of recordings.
@@ -302,6 +307,43 @@ func TestTurns_ShortIDs(t *testing.T) {
 		got, _ := list.finished()
 		if len(got) != 1 || len(got[0].Keys) > 0 {
 			t.Errorf("%q: got %+v, want a turn without keys", id, got)
+		}
+	}
+}
+
+// TestRead_Encodings checks transcripts with a mark, which an editor may add.
+func TestRead_Encodings(t *testing.T) {
+	t.Parallel()
+	all := recordings(t)
+	for _, p := range places {
+		if strings.HasSuffix(p.from, ".db") {
+			continue
+		}
+		home := homeWith(t, all, p.recording, p.from, p.to)
+		turns := func() (n int) {
+			for _, f := range home.Read(func(int) {}) {
+				n += len(f.Turns)
+			}
+			return n
+		}
+		want := turns()
+		for _, e := range []encoding.Encoding{unicode.UTF8BOM, unicode.UTF16(unicode.BigEndian, unicode.UseBOM)} {
+			err := filepath.WalkDir(home.Dir, func(path string, d fs.DirEntry, err error) error {
+				if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, ".zst") {
+					return err
+				}
+				text, err := os.ReadFile(path)
+				if err == nil {
+					text, _, err = transform.Bytes(unicode.BOMOverride(transform.Nop), text)
+				}
+				if err == nil {
+					text, err = e.NewEncoder().Bytes(text)
+				}
+				return errors.Join(err, os.WriteFile(path, text, 0o600))
+			})
+			if got := turns(); err != nil || got != want {
+				t.Errorf("%s: got %d turns in %v, %v; want %d", p.recording, got, e, err, want)
+			}
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -31,7 +33,7 @@ func LoadPeople(path string) ([]Person, error) {
 		return nil, fmt.Errorf("identity.users_file: %w", err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxPeople+1))
+	b, err := io.ReadAll(io.LimitReader(transform.NewReader(f, unicode.BOMOverride(transform.Nop)), maxPeople+1))
 	if err != nil {
 		return nil, fmt.Errorf("identity.users_file: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/encoding/unicode"
 )
 
 func readPeople(t *testing.T, text string) ([]Person, error) {
@@ -35,6 +36,15 @@ func TestPeople(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("LoadPeople: %v (-want +got):\n%s", err, diff)
+	}
+	for _, order := range []unicode.Endianness{unicode.LittleEndian, unicode.BigEndian} {
+		file, err := unicode.UTF16(order, unicode.UseBOM).NewEncoder().String("users:\r\n- id: josh\r\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readPeople(t, file); err != nil || len(got) != 1 || got[0].ID != "josh" {
+			t.Errorf("LoadPeople of UTF-16: %+v, %v; want josh", got, err)
+		}
 	}
 	if got, err := readPeople(t, ""); err != nil || len(got) != 0 {
 		t.Errorf("LoadPeople of an empty file: %+v, %v; want nobody", got, err)

@@ -13,6 +13,8 @@ import (
 	"unicode"
 
 	"github.com/clipperhouse/uax29/v2/sentences"
+	utf "golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
 const (
@@ -170,7 +172,7 @@ func (t *commandTexts) readFile(path string, names []string) {
 		return
 	}
 	defer f.Close()
-	b, _ := io.ReadAll(io.LimitReader(f, maxCommandFile+1))
+	b, _ := io.ReadAll(io.LimitReader(transform.NewReader(f, utf.BOMOverride(transform.Nop)), maxCommandFile+1))
 	t.files, t.left = t.files+1, t.left-len(b)
 	if t.more = len(b) > maxCommandFile || t.left < 0 || t.files > maxCommandFiles; t.more {
 		return

@@ -96,7 +96,7 @@ func (c *gitConfig) read(file string) {
 	if c.files++; c.files > maxIncludes {
 		return
 	}
-	p := gitParser{rest: bytes.TrimPrefix(readFile(file), []byte("\xef\xbb\xbf"))}
+	p := gitParser{rest: readFile(file)}
 	for p.next() {
 		if c.entries++; c.entries > maxEntries {
 			return

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/hex"
 	"errors"
@@ -11,6 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
 // IgnoreFile is the name of a file that turns memory off in its directory, and below.
@@ -166,7 +168,7 @@ func readFile(path string) []byte {
 		return nil
 	}
 	defer f.Close()
-	b, err := io.ReadAll(bufio.NewReader(io.LimitReader(f, maxGitFile)))
+	b, err := io.ReadAll(transform.NewReader(io.LimitReader(f, maxGitFile), unicode.BOMOverride(transform.Nop)))
 	if err != nil {
 		return nil
 	}
