@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -235,6 +237,39 @@ func TestArguments(t *testing.T) {
 		if schema := tool.InputSchema.(map[string]any); schema["properties"] == nil {
 			t.Errorf("%s: the schema %v has no properties", tool.Name, schema)
 		}
+	}
+}
+
+// TestLongEpisodes: answers have a bound, the newest episodes come first, and the time of the
+// earlier ones leads to all others.
+func TestLongEpisodes(t *testing.T) {
+	t.Parallel()
+	c := connect(t, "", here)
+	const stored = 24
+	for i := range stored {
+		c.add(fmt.Sprintf("Note %d. %s", i, strings.Repeat("Bergen has much rain. ", 320)))
+	}
+	var seen []string
+	for before, calls := "", 0; ; calls++ {
+		said, failed := c.call("get_episodes", map[string]any{"last_n": 100, "before": before})
+		var page struct {
+			Episodes []struct{ Content string }
+			Earlier  string
+		}
+		if err := json.Unmarshal([]byte(said), &page); err != nil || failed || len(said) > 60_000 || calls > stored {
+			t.Fatalf("got %d characters, %v, %.200s; want at most 60,000", len(said), err, said)
+		}
+		for _, e := range page.Episodes {
+			if n := strings.Fields(e.Content)[1]; !slices.Contains(seen, n) { // a page may repeat the last one's moment
+				seen = append(seen, n)
+			}
+		}
+		if before = page.Earlier; before == "" {
+			break
+		}
+	}
+	if len(seen) != stored || seen[0] != fmt.Sprint(stored-1, ".") || seen[stored-1] != "0." {
+		t.Errorf("got the notes %q, want all %d, newest first", seen, stored)
 	}
 }
 

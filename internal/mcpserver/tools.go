@@ -33,7 +33,7 @@ func (s *server) addTools(srv *mcp.Server) {
 	deletes := &mcp.ToolAnnotations{OpenWorldHint: &no, IdempotentHint: true}
 	add(srv, mcp.Tool{Name: "search_memory_facts", Annotations: reads, Description: "Search what was said in earlier conversations of this project, and facts about the user."}, s.searchFacts)
 	add(srv, mcp.Tool{Name: "search_nodes", Annotations: reads, Description: "Find names, such as people, systems and files, that earlier conversations mention."}, s.searchNodes)
-	add(srv, mcp.Tool{Name: "get_episodes", Annotations: reads, Description: "Read the last messages of earlier conversations of this project, oldest first."}, s.episodes)
+	add(srv, mcp.Tool{Name: "get_episodes", Annotations: reads, Description: "Read the last messages of earlier conversations of this project, newest first. If the answer has a time earlier, call again with it as before."}, s.episodes)
 	add(srv, mcp.Tool{Name: "add_memory", Annotations: adds, Description: "Note a text for later conversations of this project. It counts as yours, not as the user's words, until the user confirms it. Conversations are stored without this tool."}, s.addMemory)
 	add(srv, mcp.Tool{Name: "confirm_memory", Annotations: adds, Description: "Ask the user to confirm pending texts, which then apply in all conversations. Without ids, list the pending texts."}, s.confirm)
 	add(srv, mcp.Tool{Name: "delete_episode", Annotations: deletes, Description: "Delete one message or fact permanently. Use it only if the user asks for it."}, s.deleteEpisode)
@@ -104,6 +104,8 @@ func (s *server) searchNodes(ctx context.Context, req *mcp.CallToolRequest, in *
 type episodesInput struct {
 	Max  int `json:"max_episodes,omitempty" jsonschema:"most episodes, default 10"`
 	Last int `json:"last_n,omitempty" jsonschema:"another name of max_episodes"`
+
+	Before string `json:"before,omitempty" jsonschema:"only episodes before a time such as 2026-11-21T09:00:00Z"`
 }
 
 type episode struct {
@@ -116,20 +118,36 @@ type episode struct {
 
 type episodeList struct {
 	Message  string    `json:"message"`
-	Episodes []episode `json:"episodes"`
+	Episodes []episode `json:"episodes"` // newest first
+	Earlier  string    `json:"earlier,omitempty"`
 }
+
+// mostText bounds the characters of an answer: clients cut longer ones, or refuse them.
+const mostText = 40_000
 
 func (s *server) episodes(ctx context.Context, req *mcp.CallToolRequest, in *episodesInput) (out episodeList, err error) {
 	memory, err := s.memory(req)
 	if err != nil {
 		return out, err
 	}
-	shown, err := call(ctx, s, service.Show, service.ShowRequest{Selector: memory, Last: limited(max(in.Max, in.Last))})
-	out = episodeList{"no episodes found", []episode{}}
-	for _, m := range shown.Messages {
-		out.Message, out.Episodes = "episodes found", append(out.Episodes, episode{m.ID, m.Text, m.Role, m.Group, m.Time})
+	for n := limited(max(in.Max, in.Last)); ; n = max(1, len(out.Episodes)) {
+		shown, err := call(ctx, s, service.Show, service.ShowRequest{Selector: memory, Last: n, Before: in.Before})
+		out = episodeList{"no episodes found", []episode{}, shown.Earlier}
+		left := mostText
+		for _, m := range slices.Backward(shown.Messages) {
+			text := []rune(m.Text)
+			if left -= len(text); left < 0 && len(out.Episodes) > 0 {
+				break
+			}
+			if m.Text = string(text[:min(len(text), mostText)]); left < 0 {
+				m.Text += " … (cut)"
+			}
+			out.Message, out.Episodes = "episodes found", append(out.Episodes, episode{m.ID, m.Text, m.Role, m.Group, m.Time})
+		}
+		if err != nil || len(out.Episodes) == len(shown.Messages) || len(out.Episodes) >= n {
+			return out, err
+		}
 	}
-	return out, err
 }
 
 type addInput struct {

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Runs the binary that npm installed for this machine.
 const { spawn } = require("child_process");
+const { isatty } = require("tty");
 
 const platform = `@graphiti-proxy/${process.platform}-${process.arch}`;
 let binary;
@@ -11,7 +12,10 @@ try {
   process.exit(1);
 }
 const child = spawn(binary, process.argv.slice(2), { stdio: "inherit" });
-process.on("SIGINT", () => {}); // a terminal sends it to the binary, too
+process.on("SIGINT", () => {
+  // A terminal sends it to the binary, too; a supervisor does not.
+  if (![0, 1, 2].some(isatty)) child.kill("SIGINT");
+});
 for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 child.on("error", (error) => {
   console.error(`graphiti-proxy: ${error.message}`);
