@@ -19,6 +19,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/connect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
@@ -68,17 +69,21 @@ func completeClients(*cobra.Command, []string, string) ([]string, cobra.ShellCom
 }
 
 func newConnectCommand() *cobra.Command {
-	var dry, untried bool
+	var dry, untried, line bool
 	c := described("connect")
 	c.Long += " Clients: " + strings.Join(connect.Names(), ", ") + "."
 	c.Args, c.ValidArgsFunction = cobra.ArbitraryArgs, completeClients
 	c.Flags().BoolVar(&dry, "print", false, "print the changes, and change nothing")
+	c.Flags().BoolVar(&line, "statusline", false, "show the memory in the status line of Claude Code")
 	c.Flags().BoolVar(&untried, "no-trial", false, "send no request")
 	cli.JSONFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		cfg, m, clients, err := machineFor(c, args)
 		if err != nil {
 			return err
+		}
+		if line {
+			clients = append(clients, connect.StatusLine)
 		}
 		if len(clients) == 0 {
 			all := m.List(c.Context())
@@ -96,6 +101,9 @@ func connectClients(c *cobra.Command, cfg *config.Config, m *connect.Machine, cl
 		p, err := m.Plan(client)
 		if err != nil {
 			return err
+		}
+		if len(p.Changes) == 0 {
+			return fmt.Errorf("%s has a status line of yours; add the command graphiti-proxy statusline to it", p.File)
 		}
 		plans = append(plans, p)
 	}
@@ -115,6 +123,8 @@ func connectClients(c *cobra.Command, cfg *config.Config, m *connect.Machine, cl
 		if p.File != "" {
 			if p.Unchanged() {
 				fmt.Fprintf(c.ErrOrStderr(), "%s goes through the proxy already\n", p.Client)
+			} else if p, err = m.Plan(clients[i]); err != nil { // an earlier plan may have changed the file
+				return err
 			} else if err := m.Apply(p); err != nil {
 				return err
 			}
@@ -122,10 +132,10 @@ func connectClients(c *cobra.Command, cfg *config.Config, m *connect.Machine, cl
 		if !cli.WantsJSON(c) {
 			printPlan(c.OutOrStdout(), p)
 		}
-		if p.File == "" || untried {
+		if p.File == "" || untried || clients[i] == connect.StatusLine {
 			continue
 		}
-		if err := try(c, m, clients[i], running); err != nil {
+		if err := try(c, m, p, clients[i], running); err != nil {
 			failed = errors.Join(failed, err)
 		}
 	}
@@ -176,6 +186,9 @@ func printPlan(w io.Writer, p *connect.Plan) {
 		return
 	}
 	fmt.Fprintf(w, "%s: %s\n", p.Client, terminal.Printable(p.File))
+	if p.Also != nil {
+		defer printPlan(w, p.Also)
+	}
 	for _, change := range p.Changes {
 		was := "not set"
 		if change.Old != nil {
@@ -186,7 +199,7 @@ func printPlan(w io.Writer, p *connect.Plan) {
 }
 
 // try sends a trial request and reports whether the proxy saw it.
-func try(c *cobra.Command, m *connect.Machine, client *connect.Client, running *cli.AdminClient) error {
+func try(c *cobra.Command, m *connect.Machine, p *connect.Plan, client *connect.Client, running *cli.AdminClient) error {
 	errOut := c.ErrOrStderr()
 	if !m.CanTry(client) {
 		fmt.Fprintf(errOut, "  %s cannot send a trial request by itself; send one message, and see graphiti-proxy doctor\n", client.Name)
@@ -199,6 +212,9 @@ func try(c *cobra.Command, m *connect.Machine, client *connect.Client, running *
 	fmt.Fprintf(errOut, "  sending a trial request with %s …\n", client.Name)
 	tried := m.Try(c.Context(), client)
 	seen, err := seenSince(c.Context(), running, client, before.Last)
+	if seen != nil {
+		err = datadir.WriteFile(m.TrialFile(client), []byte(seen.ID))
+	}
 	switch {
 	case err != nil:
 		return err
@@ -209,13 +225,27 @@ func try(c *cobra.Command, m *connect.Machine, client *connect.Client, running *
 		fmt.Fprintf(errOut, "  ✓ the proxy forwarded its request (status %d); restart the client if it is running\n", seen.Status)
 		return nil
 	case seen != nil:
-		return fmt.Errorf("%s goes through the proxy, but its request failed with status %d: %w", client.Name, seen.Status, tried)
+		return errors.Join(fmt.Errorf("%s goes through the proxy, but its request failed with status %d: %w", client.Name, seen.Status, tried), takeBack(c, m, p))
 	}
 	why := ""
 	if _, problems := m.Examine(client); len(problems) > 0 {
 		why = ": " + strings.Join(problems, "; ")
 	}
-	return errors.Join(fmt.Errorf("no request of %s reached the proxy%s; the setting stays, graphiti-proxy disconnect %s takes it back", client.Name, why, client.Name), tried)
+	failed := fmt.Errorf("no request of %s reached the proxy%s", client.Name, why)
+	if tried == nil {
+		return fmt.Errorf("%w; the setting stays, graphiti-proxy disconnect %s takes it back", failed, client.Name)
+	}
+	return errors.Join(failed, tried, takeBack(c, m, p))
+}
+
+// takeBack restores the settings of a client whose trial failed, and says so.
+func takeBack(c *cobra.Command, m *connect.Machine, p *connect.Plan) error {
+	if restored, err := m.TakeBack(c.Context(), p); err != nil {
+		return err
+	} else if restored {
+		return fmt.Errorf("%s works without the proxy, so its settings were restored", p.Client)
+	}
+	return fmt.Errorf("%s fails without the proxy, too; the setting stays, graphiti-proxy disconnect %s takes it back", p.Client, p.Client)
 }
 
 // connectedOnly describes a client whose last request named no known project.

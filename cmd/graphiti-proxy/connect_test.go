@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 func TestConnectCommands(t *testing.T) {
@@ -64,6 +67,25 @@ func TestDoctor_NoDirectory(t *testing.T) {
 		lacks := strings.Contains(out, "✗ pi: connected, but without memory: this client names no directory")
 		if lacks != (dir == "") || lacks && err == nil {
 			t.Errorf("a request in %q: got %v and\n%s", dir, err, out)
+		}
+	}
+}
+
+// TestStatusLine checks the line for a client's status line.
+func TestStatusLine(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 28, 10, 0, 12, 0, time.UTC)
+	requests := []service.LoggedRequest{
+		{API: "messages", Time: "2026-11-28T09:00:00.000Z", Facts: 9, Fate: "stored"},
+		{API: "messages", Time: "2026-11-28T10:00:00.000Z", Facts: 2, Fate: "stored"},
+		{API: "messages", Time: "2026-11-28T10:00:05.000Z"}, {Path: "/v1/models", Time: "2026-11-28T10:00:06.000Z"},
+	}
+	for want, got := range map[string]string{
+		"2 recalled, stored 12s ago":                                statusLine(requests, 0, now),
+		"no message yet, 1 waiting (graphiti-proxy memory pending)": statusLine(nil, 1, now),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -60,9 +61,10 @@ func diagnose(c *cobra.Command, args []string) error {
 	}
 	ill := d.Error != ""
 	for _, s := range states {
-		f := finding{State: s}
+		f, client := finding{State: s}, connect.Find(s.Client)
+		trial, _ := os.ReadFile(m.TrialFile(client)) // none is connected without a trial
 		for _, r := range slices.Backward(passed.Requests) {
-			if r.API != "" && connect.Find(s.Client).Sends(r.Client) {
+			if r.API != "" && client.Sends(r.Client) && r.ID != string(trial) {
 				if f.Last, f.Memory = r.Time, r.Memory; r.Reason != "" {
 					f.Reason = service.InWords(r.Reason)
 				}

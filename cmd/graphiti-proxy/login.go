@@ -19,6 +19,9 @@ func newServiceCommand() *cobra.Command {
 			return nil
 		}),
 		serviceCommand("status", func(c *cobra.Command, l *connect.Login) error {
+			if err := l.Managed(c.Context()); err != nil {
+				return err
+			}
 			out, err := connect.Run(c.Context(), l.Status)
 			fmt.Fprint(c.OutOrStdout(), out)
 			return err
@@ -41,6 +44,9 @@ func newServiceInstallCommand() *cobra.Command {
 			return err
 		}
 		fmt.Fprintln(c.OutOrStdout(), "started, and it starts at each login; variables of this shell do not reach it, so write settings into its file: graphiti-proxy init")
+		if l.EndsWithSession(c.Context()) {
+			fmt.Fprintln(c.OutOrStdout(), "it ends with your last SSH session, and clients then hang; to keep it running: loginctl enable-linger")
+		}
 		return nil
 	})
 	c.Flags().BoolVar(&dry, "print", false, "print the file and the commands, and change nothing")

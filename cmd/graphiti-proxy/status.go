@@ -49,6 +49,47 @@ func newStatusCommand() *cobra.Command {
 	return c
 }
 
+func newStatusLineCommand() *cobra.Command {
+	c := described("statusline")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, err := cli.LoadConfig(c)
+		if err != nil {
+			return err
+		}
+		proxy, err := cli.FindProxyToShow(c.Context(), target(cfg))
+		if err != nil {
+			fmt.Fprintln(c.OutOrStdout(), "memory: the proxy does not run")
+			return nil //nolint:nilerr // an answer, too
+		}
+		passed, failed := cli.Ask(c.Context(), proxy, service.Requests, service.RequestsRequest{Limit: 100})
+		pending, err := cli.Ask(c.Context(), proxy, service.Pending, service.PendingRequest{})
+		if err = errors.Join(failed, err); err == nil {
+			fmt.Fprintln(c.OutOrStdout(), "memory: "+statusLine(passed.Requests, len(pending.Lines), time.Now()))
+		}
+		return err
+	}
+	return c
+}
+
+// statusLine describes the newest message, and the number of waiting lines.
+func statusLine(requests []service.LoggedRequest, waiting int, now time.Time) string {
+	said := "no message yet"
+	for _, r := range slices.Backward(requests) {
+		if r.Fate == "" {
+			continue
+		}
+		said = fmt.Sprintf("%d recalled, %s", r.Facts, r.Fate)
+		if at, err := time.Parse(time.RFC3339, r.Time); err == nil {
+			said += fmt.Sprintf(" %s ago", now.Sub(at).Truncate(time.Second))
+		}
+		break
+	}
+	if waiting > 0 {
+		said += fmt.Sprintf(", %d waiting (graphiti-proxy memory pending)", waiting)
+	}
+	return said
+}
+
 func printStatus(w io.Writer, s *health.Status) {
 	fmt.Fprintf(w, "proxy     running for %s, version %s\n", time.Since(s.Started).Round(time.Second), s.Version)
 	clients := "http://"

@@ -19,10 +19,14 @@ type Client struct {
 	agent   string   // its name in the request log, or "" if requests do not tell
 	moves   string   // variable that moves the directory
 	dir     string   // below home; XDG paths are below .config
-	files   []string // candidates: the first existing one, or else the first
+	files   []string // candidates: the first existing one, or else the first; it overrides the others
 	format  *format  // nil if only variables set the base URL
 	keys    []key
 	choose  func(dir string, tree any) []key // replaces keys if not nil
+
+	also *Client // further settings, of which each is added where it has no value
+
+	env string // variable, or setting of the client, with which also is needed; "" if it is asked for
 
 	project  []string // project files that override the client's file
 	replaces bool     // any project file hides the whole file
@@ -41,6 +45,7 @@ type key struct {
 	env      string   // variable with the same meaning
 	by, is   string   // the sibling by has the value is
 	existing bool     // only if the parent exists
+	value    string   // instead of a base URL
 }
 
 func dots(path string) []string { return strings.Split(path, ".") }
@@ -53,12 +58,25 @@ var openCodeKeys = []key{
 	{path: dots("provider.anthropic.options.baseURL"), api: "anthropic", suffix: "/v1"},
 }
 
+// StatusLine is the status line of Claude Code.
+var StatusLine = &Client{
+	Name: "claude-code-statusline", moves: "CLAUDE_CONFIG_DIR", dir: ".claude", files: []string{"settings.json"}, format: strictJSON,
+	keys: []key{{path: dots("statusLine.command"), value: "graphiti-proxy statusline"}, {path: dots("statusLine.type"), value: "command"}},
+}
+
+// geminiKey selects the API key of Gemini CLI: with a base URL, it does not select it by itself.
+var geminiKey = &Client{
+	Name: "gemini-key", dir: ".gemini", files: []string{"settings.json"}, format: jsonC, env: "GEMINI_API_KEY",
+	keys: []key{{path: dots("security.auth.selectedType"), value: "gemini-api-key"}},
+}
+
 // Clients are the known clients.
 var Clients = []*Client{
 	{
 		Name: "claude-code", Program: "claude", agent: "Claude Code", moves: "CLAUDE_CONFIG_DIR", dir: ".claude", files: []string{"settings.json"}, format: strictJSON,
 		keys:    []key{{path: dots("env.ANTHROPIC_BASE_URL"), api: "anthropic", env: "ANTHROPIC_BASE_URL"}},
 		project: []string{".claude/settings.local.json", ".claude/settings.json"},
+		also:    StatusLine,
 		bypass:  []string{"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"},
 		trial:   []string{"-p", "--no-session-persistence", "--", "hi"},
 	},
@@ -68,18 +86,19 @@ var Clients = []*Client{
 		trial:  []string{"exec", "--ephemeral", "--skip-git-repo-check", "hi"},
 	},
 	{
-		Name: "opencode", Program: "opencode", agent: "opencode", dir: ".config/opencode", files: []string{"opencode.json", "opencode.jsonc"}, format: jsonC,
+		Name: "opencode", Program: "opencode", agent: "opencode", dir: ".config/opencode", files: []string{"opencode.jsonc", "opencode.json", "config.json"}, format: jsonC,
 		keys: openCodeKeys, project: []string{"opencode.json", "opencode.jsonc"},
 		trial: []string{"run", "hi"},
 	},
 	{
-		Name: "kilo", Program: "kilo", agent: "Kilo", dir: ".config/kilo", files: []string{"kilo.json", "kilo.jsonc"}, format: jsonC,
+		Name: "kilo", Program: "kilo", agent: "Kilo", dir: ".config/kilo", files: []string{"kilo.jsonc", "kilo.json", "config.json"}, format: jsonC,
 		keys: openCodeKeys, project: []string{"kilo.json", "kilo.jsonc"},
 		trial: []string{"run", "hi"},
 	},
 	{
 		Name: "gemini", Program: "gemini", agent: "Gemini CLI", dir: ".gemini", files: []string{".env"}, format: dotenv,
 		keys:    []key{{path: dots("GOOGLE_GEMINI_BASE_URL"), api: "gemini", env: "GOOGLE_GEMINI_BASE_URL"}},
+		also:    geminiKey,
 		project: []string{".gemini/.env", ".env"}, replaces: true, envWins: true,
 		bypass: []string{"GOOGLE_GENAI_USE_VERTEXAI"},
 		login:  []login{{"settings.json", "security.auth.selectedType", "oauth-personal", "a Google login"}},

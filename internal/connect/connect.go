@@ -2,6 +2,7 @@ package connect
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -62,6 +63,7 @@ type Plan struct {
 	Client  string   `json:"client"`
 	File    string   `json:"file,omitempty"`
 	Changes []Change `json:"changes"`
+	Also    *Plan    `json:"also,omitempty"` // of another file that the client needs
 
 	client *Client
 	now    []byte // the file's content, nil without a file
@@ -70,7 +72,9 @@ type Plan struct {
 }
 
 // Unchanged reports whether the client goes through the proxy already.
-func (p *Plan) Unchanged() bool { return p.File != "" && bytes.Equal(p.now, p.after) }
+func (p *Plan) Unchanged() bool {
+	return p.File != "" && bytes.Equal(p.now, p.after) && (p.Also == nil || p.Also.Unchanged())
+}
 
 // Plan returns the changes that connect a client.
 func (m *Machine) Plan(c *Client) (*Plan, error) {
@@ -105,7 +109,49 @@ func (m *Machine) Plan(c *Client) (*Plan, error) {
 			return nil, fmt.Errorf("%s: %w", p.File, err)
 		}
 	}
-	return p, p.make(m)
+	if err := p.make(m); err != nil || c.also == nil || c.also.env == "" {
+		return p, err
+	}
+	set, err := m.settings(c, "")
+	if err != nil || m.Env(c.also.env)+textAt(set, c.also.env) == "" {
+		return p, err
+	}
+	if p.Also, err = m.Plan(c.also); p.Also != nil && len(p.Also.Changes) == 0 {
+		p.Also = nil // the file has a value
+	}
+	return p, err
+}
+
+// settings returns the values in a client's files except one, as the client merges them.
+func (m *Machine) settings(c *Client, except string) (tree map[string]any, err error) {
+	tree = map[string]any{}
+	for _, name := range slices.Backward(c.files) {
+		file := filepath.Join(m.directory(c), name)
+		text, err := readFile(file)
+		if file == except || text == nil && err == nil {
+			continue
+		}
+		one := map[string]any{}
+		if err == nil {
+			one, err = c.format.decode(text)
+		}
+		if err != nil {
+			return tree, fmt.Errorf("%s: %w", file, err)
+		}
+		merge(tree, one)
+	}
+	return tree, nil
+}
+
+func merge(into, from map[string]any) {
+	for name, value := range from {
+		a, isTree := into[name].(map[string]any)
+		if b, both := value.(map[string]any); isTree && both {
+			merge(a, b)
+		} else {
+			into[name] = value
+		}
+	}
 }
 
 // make applies the changes to the text.
@@ -115,14 +161,24 @@ func (p *Plan) make(m *Machine) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.File, err)
 	}
+	others, err := m.settings(c, m.File(c))
+	if err != nil {
+		return err
+	}
 	p.after = p.before
 	for _, v := range c.values(m, tree) {
-		old := textAt(tree, v.path...)
+		old := cmp.Or(textAt(tree, v.path...), textAt(others, v.path...))
+		if v.value != "" && old != "" {
+			continue
+		}
 		if old == "" && v.env != "" {
 			old = m.Env(v.env)
 		}
-		change := Change{Path: v.path}
-		if change.Value, err = m.Proxy.through(&v.key, old); err != nil {
+		change := Change{Path: v.path, Value: v.value}
+		if v.value == "" {
+			change.Value, err = m.Proxy.through(&v.key, old)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %s: %w", p.File, strings.Join(v.path, "."), err)
 		}
 		if p.after, err = c.format.apply(p.after, &change); err != nil {
@@ -130,7 +186,7 @@ func (p *Plan) make(m *Machine) error {
 		}
 		p.Changes = append(p.Changes, change)
 	}
-	if len(p.Changes) == 0 {
+	if len(p.Changes) == 0 && c.Program != "" {
 		return fmt.Errorf("%s names no provider that can go through the proxy; set up %s first", p.File, c.Name)
 	}
 	return nil
@@ -183,6 +239,11 @@ func (m *Machine) resolve(file string) (string, error) {
 // Apply writes the planned file. First it stores a record with the original bytes; if the
 // file cannot be written, it restores the earlier record.
 func (m *Machine) Apply(p *Plan) error {
+	if p.Also != nil {
+		if err := m.Apply(p.Also); err != nil {
+			return err
+		}
+	}
 	r := record{File: p.File, Before: p.before, Existed: p.before != nil, After: hash(p.after), Changes: p.Changes}
 	text, err := json.Marshal(&r)
 	if err != nil {
@@ -308,6 +369,11 @@ func (m *Machine) Disconnect(c *Client) (done Restored, err error) {
 	r, err := m.record(c.Name)
 	if err != nil {
 		return done, err
+	}
+	if c.also != nil && exists(m.recordFile(c.also.Name)) {
+		if done, err = m.Disconnect(c.also); err != nil || r == nil {
+			return done, err
+		}
 	}
 	if r == nil {
 		return done, fmt.Errorf("%s %w", c.Name, ErrNotConnected)

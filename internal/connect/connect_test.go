@@ -389,6 +389,125 @@ func TestExamine(t *testing.T) {
 	}
 }
 
+// TestConnect_Also checks settings of another file that a client needs with a base URL.
+func TestConnect_Also(t *testing.T) {
+	t.Parallel()
+	for _, o := range []struct {
+		name, dotenv, settings string
+		env                    map[string]string
+		want                   string
+	}{
+		{"a key", "GEMINI_API_KEY=k\n", "", nil, "{\n  \"security\": {\n    \"auth\": {\n      \"selectedType\": \"gemini-api-key\"\n    }\n  }\n}\n"},
+		{"a key in a variable", "", "{\n  // mine\n}\n", map[string]string{"GEMINI_API_KEY": "k"}, "{\n  // mine\n  \"security\": {\n    \"auth\": {\n      \"selectedType\": \"gemini-api-key\"\n    }\n  }\n}\n"},
+		{"another choice", "GEMINI_API_KEY=k\n", `{"security": {"auth": {"selectedType": "vertex-ai"}}}`, nil, `{"security": {"auth": {"selectedType": "vertex-ai"}}}`},
+		{"no key", "A=1\n", "", nil, "(no file)"},
+	} {
+		t.Run(o.name, func(t *testing.T) {
+			t.Parallel()
+			m, c := machine(t, o.env), Find("gemini")
+			file := filepath.Join(m.Home, ".gemini", "settings.json")
+			before := "(no file)"
+			write(t, m.File(c), o.dotenv)
+			if o.settings != "" {
+				write(t, file, o.settings)
+				before = o.settings
+			}
+			for range 2 {
+				p, err := m.Plan(c)
+				if err == nil {
+					err = m.Apply(p)
+				}
+				if got := read(t, file); err != nil || got != o.want {
+					t.Fatalf("got %q, %v; want %q", got, err, o.want)
+				}
+			}
+			if p, err := m.Plan(c); err != nil || !p.Unchanged() {
+				t.Errorf("got %+v, %v; want no further change", p, err)
+			}
+			if _, err := m.Disconnect(c); err != nil || read(t, file) != before || read(t, m.File(c)) != o.dotenv {
+				t.Errorf("after disconnect (%v) got %q, want %q", err, read(t, file), before)
+			}
+		})
+	}
+}
+
+// TestConnect_MergedFiles checks that the file that overrides the others is changed, and that
+// the others' address is kept.
+func TestConnect_MergedFiles(t *testing.T) {
+	t.Parallel()
+	m, c := machine(t, nil), Find("opencode")
+	strong, weak := filepath.Join(m.Home, ".config/opencode/opencode.jsonc"), filepath.Join(m.Home, ".config/opencode/opencode.json")
+	write(t, strong, "{\n  // mine\n}\n")
+	write(t, weak, `{"provider": {"openai": {"options": {"baseURL": "https://api.groq.com/openai/v1"}}}}`)
+	p, err := m.Plan(c)
+	if err == nil {
+		err = m.Apply(p)
+	}
+	if got := read(t, strong); err != nil || !strings.Contains(got, base+"/u/groq/v1") {
+		t.Errorf("got %s, %v; want the address of the other file through the proxy", got, err)
+	}
+	if through, problems := m.Examine(c); !through {
+		t.Errorf("Examine = %v, %q; want true", through, problems)
+	}
+	write(t, strong, `{"provider": {"openai": {"options": {"baseURL": "https://x"}}, "anthropic": {"options": {"baseURL": "https://x"}}}}`)
+	write(t, weak, `{"provider": {"openai": {"options": {"baseURL": "`+base+`/v1"}}}}`)
+	if through, _ := m.Examine(c); through {
+		t.Error("an overridden address counts")
+	}
+}
+
+// TestConnect_StatusLine checks the status line of Claude Code.
+func TestConnect_StatusLine(t *testing.T) {
+	t.Parallel()
+	m, c := machine(t, nil), Find("claude-code")
+	const before = "{\n  \"model\": \"opus\"\n}\n"
+	write(t, m.File(c), before)
+	for _, client := range []*Client{c, StatusLine, c} {
+		p, err := m.Plan(client)
+		if err == nil {
+			err = m.Apply(p)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := read(t, m.File(c)); !strings.Contains(got, `"command": "graphiti-proxy statusline"`) || !strings.Contains(got, base) {
+		t.Errorf("got %s, want the status line and the base URL", got)
+	}
+	if _, err := m.Disconnect(c); err != nil || read(t, m.File(c)) != before {
+		t.Errorf("after disconnect (%v) got %q, want %q", err, read(t, m.File(c)), before)
+	}
+	write(t, m.File(c), `{"statusLine": {"type": "command", "command": "mine"}}`)
+	if p, err := m.Plan(StatusLine); err != nil || len(p.Changes) > 0 {
+		t.Errorf("got %+v, %v; want no change of a person's own status line", p, err)
+	}
+}
+
+// TestLogin_EndsWithSession checks that a service over SSH asks whether the person lingers.
+func TestLogin_EndsWithSession(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a shell script")
+	}
+	says := filepath.Join(t.TempDir(), "says")
+	for answer, want := range map[string]bool{"Linger=no": true, "Linger=yes": false} {
+		write(t, says, "#!/bin/sh\necho "+answer+"\n")
+		if err := os.Chmod(says, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		l, err := LoginOf("linux", machine(t, map[string]string{"SSH_CONNECTION": "a"}), 1, []string{"x"})
+		if err != nil || len(l.Lingers) == 0 {
+			t.Fatalf("got %+v, %v; want a question about lingering", l, err)
+		}
+		if l.Lingers = []string{says}; l.EndsWithSession(t.Context()) != want {
+			t.Errorf("%s: got %v, want %v", answer, !want, want)
+		}
+	}
+	if l, err := LoginOf("linux", machine(t, nil), 1, []string{"x"}); err != nil || l.EndsWithSession(t.Context()) {
+		t.Errorf("without SSH: got %+v, %v; want no question", l, err)
+	}
+}
+
 func TestLoginOf(t *testing.T) {
 	t.Parallel()
 	m := machine(t, nil)
@@ -451,6 +570,35 @@ func TestLogin_Leftover(t *testing.T) {
 		}
 		if got := read(t, l.File); got != "(no file)" {
 			t.Errorf("%s: got the file %q after stop, want no file", name, got)
+		}
+	}
+}
+
+// TestTakeBack checks that a client keeps the proxy only if it fails without it, too.
+func TestTakeBack(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a shell script")
+	}
+	for fails, want := range map[string]bool{"grep -q 8787 \"$HOME_DIR/.claude/settings.json\" && exit 41; exit 0": true, "exit 1": false} {
+		m, c := machine(t, nil), Find("claude-code")
+		program := filepath.Join(m.Home, "client")
+		write(t, program, "#!/bin/sh\nHOME_DIR='"+m.Home+"'\n"+fails+"\n")
+		write(t, m.File(c), "{}")
+		if err := os.Chmod(program, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		m.Look = func(string) (string, error) { return program, nil }
+		p, err := m.Plan(c)
+		if err == nil {
+			err = m.Apply(p)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		restored, err := m.TakeBack(t.Context(), p)
+		if connected := strings.Contains(read(t, m.File(c)), base); err != nil || restored != want || connected == want {
+			t.Errorf("%s: got %v, %v, connected %v; want %v", fails, restored, err, connected, want)
 		}
 	}
 }

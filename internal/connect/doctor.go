@@ -81,12 +81,9 @@ func (m *Machine) Examine(c *Client) (through bool, problems []string) {
 	isProxy := func(url string) bool { return url == m.Proxy.Base || strings.HasPrefix(url, m.Proxy.Base+"/") }
 	tree := map[string]any{}
 	if c.format != nil {
-		text, err := readFile(m.File(c))
-		if err == nil {
-			tree, err = c.format.decode(text)
-		}
-		if err != nil {
-			return false, []string{fmt.Sprintf("%s: %v", m.File(c), err)}
+		var err error
+		if tree, err = m.settings(c, ""); err != nil {
+			return false, []string{err.Error()}
 		}
 	}
 	for _, v := range c.values(m, tree) {
@@ -162,6 +159,9 @@ func (m *Machine) CanTry(c *Client) bool {
 // trial that was killed leaves one at most. memory import --agents skips its name.
 const trialDir = "graphiti-proxy-trial"
 
+// TrialFile returns the file with the ID of a client's last trial request.
+func (m *Machine) TrialFile(c *Client) string { return filepath.Join(m.Store, c.Name+".trial") }
+
 // Try sends one short request through a client's own configuration, from an empty
 // directory.
 func (m *Machine) Try(ctx context.Context, c *Client) error {
@@ -190,6 +190,25 @@ func (m *Machine) Try(ctx context.Context, c *Client) error {
 		return fmt.Errorf("%s: %w: %s", c.Program, err, reason(out))
 	}
 	return nil
+}
+
+// TakeBack restores the settings from before a plan if the client works with them, and reports
+// whether it did.
+func (m *Machine) TakeBack(ctx context.Context, p *Plan) (bool, error) {
+	if p.Unchanged() {
+		return false, nil
+	}
+	if _, err := m.Disconnect(p.client); err != nil {
+		return false, err
+	}
+	if m.Try(ctx, p.client) == nil {
+		return true, nil
+	}
+	again, err := m.Plan(p.client)
+	if err == nil {
+		err = m.Apply(again)
+	}
+	return false, err
 }
 
 // reason returns the first line about an error, or the last line, without control

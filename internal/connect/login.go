@@ -23,6 +23,7 @@ type Login struct {
 	Install   [][]string // commands after File was written
 	Uninstall [][]string // commands before File is removed
 	Status    []string
+	Lingers   []string // answers Linger=no if the service ends with the last session; nil if it does not
 }
 
 const (
@@ -39,7 +40,7 @@ func LoginOf(system string, m *Machine, uid int, command []string) (*Login, erro
 		if config == "" {
 			config = filepath.Join(m.Home, ".config")
 		}
-		return &Login{
+		l := &Login{
 			Program:   command[0],
 			Manager:   []string{"systemctl", "--user", "show-environment"},
 			File:      filepath.Join(config, "systemd", "user", unitName),
@@ -47,7 +48,11 @@ func LoginOf(system string, m *Machine, uid int, command []string) (*Login, erro
 			Install:   [][]string{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "--now", unitName}},
 			Uninstall: [][]string{{"systemctl", "--user", "disable", "--now", unitName}},
 			Status:    []string{"systemctl", "--user", "--no-pager", "status", unitName},
-		}, nil
+		}
+		if m.Env("SSH_CONNECTION") != "" {
+			l.Lingers = []string{"loginctl", "show-user", "--property=Linger", strconv.Itoa(uid)}
+		}
+		return l, nil
 	case "darwin":
 		domain := "gui/" + strconv.Itoa(uid)
 		file := filepath.Join(m.Home, "Library", "LaunchAgents", agentName+".plist")
@@ -110,8 +115,8 @@ func Run(ctx context.Context, command []string) (string, error) {
 
 // Ready returns an error unless the proxy can start at login from here.
 func (l *Login) Ready(ctx context.Context) error {
-	if err := l.managed(ctx); err != nil {
-		return fmt.Errorf("no user service manager answers here; run graphiti-proxy serve yourself: %w", err)
+	if err := l.Managed(ctx); err != nil {
+		return err
 	}
 	for dir := filepath.Dir(l.Program); dir != ""; dir = parent(dir) {
 		if name := filepath.Base(dir); name == "_npx" || name == ".cache" || exists(filepath.Join(dir, "CACHEDIR.TAG")) {
@@ -121,13 +126,24 @@ func (l *Login) Ready(ctx context.Context) error {
 	return nil
 }
 
-// managed returns an error if the service manager does not answer.
-func (l *Login) managed(ctx context.Context) error {
+// Managed returns an error if the service manager does not answer.
+func (l *Login) Managed(ctx context.Context) error {
 	if l.Manager == nil {
 		return nil
 	}
-	_, err := Run(ctx, l.Manager)
-	return err
+	if _, err := Run(ctx, l.Manager); err != nil {
+		return fmt.Errorf("no user service manager answers here; run graphiti-proxy serve yourself: %w", err)
+	}
+	return nil
+}
+
+// EndsWithSession reports whether the service ends with the person's last session.
+func (l *Login) EndsWithSession(ctx context.Context) bool {
+	if l.Lingers == nil {
+		return false
+	}
+	out, err := Run(ctx, l.Lingers)
+	return err == nil && strings.Contains(out, "Linger=no")
 }
 
 // Start installs the service and starts the proxy. If it fails, it removes a new file.
@@ -162,7 +178,7 @@ func (l *Login) Stop(ctx context.Context) error {
 		return errors.New("the service is not installed")
 	}
 	var failed error
-	if l.managed(ctx) == nil {
+	if l.Managed(ctx) == nil {
 		for _, command := range l.Uninstall {
 			_, err := Run(ctx, command)
 			failed = errors.Join(failed, err)

@@ -202,7 +202,7 @@ func (o *Observer) Passed(after, limit int, owner string) (list []graphiti.Logge
 
 func (p *passing) shown(o *Observer, number int) graphiti.LoggedRequest {
 	r := p.LoggedRequest
-	r.Number, r.ID, r.Time = number, string((&Request{o: o, id: p.id}).AppendID(nil)), p.began.UTC().Format(time.RFC3339Nano)
+	r.Number, r.ID, r.Time = number, string((&Request{o: o, id: p.id}).AppendID(nil)), p.began.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 	r.Fate, r.Cause, r.Earlier = string(p.fate.Name), p.fate.Reason, p.fate.Earlier
 	r.Conversation, r.Person = graphiti.SessionHash(p.who.Session), personOf(&p.who)
 	return r
