@@ -22,8 +22,11 @@ import (
 
 func readCline(s *source, t *turns) error {
 	doc, err := s.whole()
-	if err != nil || doc.Get("agent").Str != "lead" {
+	if err != nil {
 		return err
+	}
+	if doc.Get("agent").Str != "lead" {
+		return s.ofSubagent()
 	}
 	t.Session = doc.Get("sessionId").Str
 	if about, err := (&source{path: strings.TrimSuffix(s.path, ".messages.json") + ".json"}).whole(); err == nil {
@@ -49,9 +52,6 @@ func readCline(s *source, t *turns) error {
 
 // readContinue reads a session without times: its turns get the file's time.
 func readContinue(s *source, t *turns) error {
-	if filepath.Base(s.path) == "sessions.json" {
-		return nil // an index
-	}
 	doc, err := s.whole()
 	if err != nil {
 		return err
@@ -77,6 +77,15 @@ type openMessage struct {
 	id    string
 	data  gjson.Result
 	parts []gjson.Result
+
+	isBack bool // the person took it back
+}
+
+// isReverted reports whether a session's revert includes a message. Message IDs ascend. A revert
+// of a part leaves the words of its message.
+func isReverted(revert gjson.Result, id string) bool {
+	from := revert.Get("messageID").Str
+	return from != "" && (id > from || id == from && revert.Get("partID").Str == "")
 }
 
 // openCode opens a database of opencode.
@@ -110,7 +119,11 @@ func readOpenCode(s *source, t *turns) error {
 		return err
 	}
 	defer db.Close()
-	rows, err := db.Query(`SELECT s.id, s.directory, m.id, m.data, coalesce(p.data, '') FROM session s JOIN message m ON m.session_id = s.id
+	revert := "''"
+	if found := 0; db.QueryRow("SELECT 1 FROM pragma_table_info('session') WHERE name = 'revert'").Scan(&found) == nil {
+		revert = "coalesce(s.revert, '')"
+	}
+	rows, err := db.Query(`SELECT s.id, s.directory, `+revert+`, m.id, m.data, coalesce(p.data, '') FROM session s JOIN message m ON m.session_id = s.id
 		LEFT JOIN part p ON p.message_id = m.id WHERE coalesce(s.parent_id, '') = '' AND coalesce(length(p.data), 0) < ?
 		ORDER BY s.time_created, s.id, m.time_created, m.id, p.id`, maxLine)
 	if err != nil {
@@ -120,13 +133,13 @@ func readOpenCode(s *source, t *turns) error {
 	var last openMessage
 	var session, dir string
 	for rows.Next() {
-		var id, data, part, of, in string
-		if err := rows.Scan(&of, &in, &id, &data, &part); err != nil {
+		var id, data, part, of, in, revert string
+		if err := rows.Scan(&of, &in, &revert, &id, &data, &part); err != nil {
 			return err
 		}
 		if id != last.id {
 			t.openMessage(&last)
-			last = openMessage{id: id, data: gjson.Parse(data)}
+			last = openMessage{id: id, data: gjson.Parse(data), isBack: isReverted(gjson.Parse(revert), id)}
 		}
 		if session, dir = of, in; session != t.Session {
 			t.Session, t.Dir, t.last = session, dir, nil
@@ -139,8 +152,11 @@ func readOpenCode(s *source, t *turns) error {
 
 func readOpenCodeTree(s *source, t *turns) error {
 	about, err := s.whole()
-	if err != nil || about.Get("parentID").Str != "" {
+	if err != nil {
 		return err
+	}
+	if about.Get("parentID").Str != "" {
+		return s.ofSubagent()
 	}
 	t.Session, t.Dir = about.Get("id").Str, about.Get("directory").Str
 	storage := filepath.Dir(filepath.Dir(filepath.Dir(s.path)))
@@ -151,7 +167,7 @@ func readOpenCodeTree(s *source, t *turns) error {
 			s.found.Damaged++
 			continue
 		}
-		m := openMessage{id: doc.Get("id").Str, data: doc}
+		m := openMessage{id: doc.Get("id").Str, data: doc, isBack: isReverted(about.Get("revert"), doc.Get("id").Str)}
 		for _, path := range jsonFiles(filepath.Join(storage, "part", m.id)) {
 			if part, err := (&source{path: path}).whole(); err == nil {
 				m.parts = append(m.parts, part)
@@ -196,7 +212,9 @@ func (t *turns) openMessage(m *openMessage) {
 	case role == "user" && (compaction || len(words) == 0):
 		t.last = nil
 	case role == "user":
-		t.say(m.id, dialect.Unquoted(strings.Join(words, "\n")), at)
+		if t.say(m.id, dialect.Unquoted(strings.Join(words, "\n")), at); t.last != nil {
+			t.last.isBack = m.isBack
+		}
 	case role == "assistant" && !m.data.Get("summary").Bool() && m.data.Get("agent").Str != "compaction":
 		t.answer("", strings.Join(words, "\n"), at, calls...)
 	}

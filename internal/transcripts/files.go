@@ -71,6 +71,9 @@ type Found struct {
 	Files      int
 	Turns      []Turn
 	Unfinished int      // turns without an answer
+	TakenBack  int      // messages that the person took back
+	Subagents  int      // files of subagents
+	Unread     int      // files without a readable turn
 	Damaged    int      // lines that cannot be read
 	Skipped    int      // lines that are too long
 	Problems   []string // files that cannot be read
@@ -153,7 +156,7 @@ func (h Home) read(c *client, paths []string, note func()) Found {
 	var files [][]Turn
 	for _, path := range paths {
 		info, err := os.Lstat(path)
-		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || filepath.Base(path) == "sessions.json" { // an index
 			continue
 		}
 		s := &source{path: path, modified: info.ModTime(), found: &found}
@@ -161,11 +164,15 @@ func (h Home) read(c *client, paths []string, note func()) Found {
 		if c.inProject {
 			t.File = path
 		}
+		before := found.TakenBack + found.Subagents
 		if err := c.readFile(s, t); err != nil {
 			found.Problems = append(found.Problems, fmt.Sprintf("%s: %v", path, err))
 		}
-		list, unfinished := t.finished()
-		found.Files, found.Unfinished = found.Files+1, found.Unfinished+unfinished
+		list, unfinished, takenBack := t.finished()
+		found.Files, found.Unfinished, found.TakenBack = found.Files+1, found.Unfinished+unfinished, found.TakenBack+takenBack
+		if len(list)+unfinished == 0 && found.TakenBack+found.Subagents == before {
+			found.Unread++
+		}
 		files = append(files, list)
 		note()
 	}
@@ -188,6 +195,12 @@ type source struct {
 	path     string
 	modified time.Time
 	found    *Found
+}
+
+// ofSubagent counts a file of a subagent.
+func (s *source) ofSubagent() error {
+	s.found.Subagents++
+	return nil
 }
 
 // text returns the content of a file.

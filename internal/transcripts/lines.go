@@ -3,6 +3,7 @@ package transcripts
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,9 +51,11 @@ var claudeMarks = []string{"<command-", "<local-command-", "<bash-", "<task-noti
 
 func readClaude(s *source, t *turns) error {
 	if strings.HasPrefix(filepath.Base(s.path), "agent-") {
-		return nil // a subagent's
+		return s.ofSubagent()
 	}
-	return s.lines(holding(`"type":"user"`, `"type":"assistant"`, `"queued_command"`), func(r gjson.Result) {
+	tree := newTree()
+	return s.lines(holding(`"user"`, `"assistant"`, `"queued_command"`, `"uuid"`), func(r gjson.Result) {
+		tree.add(r, "uuid", "parentUuid")
 		if r.Get("isSidechain").Bool() || r.Get("isCompactSummary").Bool() {
 			return
 		}
@@ -71,11 +74,12 @@ func readClaude(s *source, t *turns) error {
 			t.answer(id, texts(m.Get("content")), at, ids(m.Get("content"), "tool_use")...)
 			return
 		}
-		if r.Get("isMeta").Bool() || len(ids(m.Get("content"), "tool_result")) > 0 || m.Get(`content.#(type=="tool_result")`).Exists() {
+		if r.Get("type").Str != "user" || r.Get("isMeta").Bool() || len(ids(m.Get("content"), "tool_result")) > 0 || m.Get(`content.#(type=="tool_result")`).Exists() {
 			return
 		}
 		switch r.Get("promptSource").Str {
 		case "", "typed", "sdk":
+			t.goBack(tree)
 		default:
 			return
 		}
@@ -93,12 +97,13 @@ func readClaude(s *source, t *turns) error {
 			return
 		}
 		t.say(r.Get("uuid").Str, words, at)
+		t.last.at(r.Get("uuid").Str)
 	})
 }
 
 func readCodex(s *source, t *turns) error {
 	subagent, plain := false, turns{}
-	err := s.lines(holding(`"session_meta"`, `"item_completed"`, `"user_message"`, `"agent_message"`, `"function_call"`, `"turn_context"`, `"message"`), func(r gjson.Result) {
+	err := s.lines(holding(`"session_meta"`, `"item_completed"`, `"user_message"`, `"agent_message"`, `"function_call"`, `"turn_context"`, `"message"`, `"thread_rolled_back"`), func(r gjson.Result) {
 		p, at := r.Get("payload"), timeOf(r.Get("timestamp"))
 		switch kind := r.Get("type").Str; {
 		case kind == "session_meta":
@@ -113,6 +118,9 @@ func readCodex(s *source, t *turns) error {
 			plain.Turn = t.Turn
 			readItem(p, at, t, &plain)
 		case kind != "event_msg":
+		case p.Get("type").Str == "thread_rolled_back":
+			t.takeBack(int(p.Get("num_turns").Int()))
+			plain.takeBack(int(p.Get("num_turns").Int()))
 		case p.Get("type").Str == "user_message":
 			t.say("", p.Get("message").Str, at)
 		case p.Get("type").Str == "agent_message":
@@ -125,6 +133,9 @@ func readCodex(s *source, t *turns) error {
 			t.answer(p.Get("item.id").Str, texts(p.Get("item.content")), at)
 		}
 	})
+	if subagent {
+		return errors.Join(err, s.ofSubagent())
+	}
 	if len(t.all) == 0 { // other programs write no events
 		t.all = plain.all
 	}
@@ -189,7 +200,16 @@ func readGemini(s *source, t *turns) error {
 		if r.Get("kind").Exists() || r.Get("messages").Exists() {
 			t.Session, main = r.Get("sessionId").Str, cmp.Or(r.Get("kind").Str, "main") == "main"
 		}
-		if list := cmp.Or(r.Get("$set.messages").Raw, r.Get("messages").Raw); list != "" {
+		if before := r.Get("$rewindTo"); before.Exists() { // an unknown message is before all
+			kept := order[:max(0, slices.Index(order, before.Str))]
+			for _, id := range order[len(kept):] {
+				if m, is := all[id]; is && m.Get("type").Str == "user" && !slices.Contains(kept, id) {
+					s.found.TakenBack++
+				}
+				delete(all, id)
+			}
+			order = kept
+		} else if list := cmp.Or(r.Get("$set.messages").Raw, r.Get("messages").Raw); list != "" {
 			order = order[:0]
 			gjson.Parse(list).ForEach(add)
 		} else if r.Get("id").Exists() {
@@ -202,9 +222,12 @@ func readGemini(s *source, t *turns) error {
 		doc, err = s.whole()
 		each(doc)
 	} else {
-		err = s.lines(holding(`"sessionId"`, `"type"`), each)
+		err = s.lines(holding(`"sessionId"`, `"type"`, `"$rewindTo"`), each)
 	}
-	if err != nil || !main {
+	if !main {
+		return errors.Join(err, s.ofSubagent())
+	}
+	if err != nil {
 		return err
 	}
 	t.Dir = geminiDirectory(filepath.Dir(filepath.Dir(s.path)))
@@ -248,8 +271,9 @@ func geminiDirectory(folder string) (dir string) {
 }
 
 func readQwen(s *source, t *turns) error {
-	response, command := "", ""
-	return s.lines(holding(`"provenance"`), func(r gjson.Result) {
+	response, command, tree := "", "", newTree()
+	return s.lines(holding(`"provenance"`, `"uuid"`), func(r gjson.Result) {
+		tree.add(r, "uuid", "parentUuid")
 		words, calls := partsOf(r.Get("message.parts"))
 		at := timeOf(r.Get("timestamp"))
 		switch {
@@ -264,7 +288,9 @@ func readQwen(s *source, t *turns) error {
 			if command != "" {
 				words, command = command, ""
 			}
+			t.goBack(tree)
 			t.say(r.Get("uuid").Str, words, at)
+			t.last.at(r.Get("uuid").Str)
 		case r.Get("provenance").Str == "assistant_output":
 			t.answer(response, words, at, calls...)
 		case r.Get("provenance").Str == "notification":
@@ -274,12 +300,20 @@ func readQwen(s *source, t *turns) error {
 }
 
 func readCopilot(s *source, t *turns) error {
-	return s.lines(holding(`"session.start"`, `"user.message"`, `"assistant.message"`), func(r gjson.Result) {
+	before := make(map[string]int) // turns before each event
+	return s.lines(holding(`"id"`), func(r gjson.Result) {
+		if id := r.Get("id").Str; id != "" {
+			before[id] = len(t.all)
+		}
 		d, at := r.Get("data"), timeOf(r.Get("timestamp"))
 		if r.Get("agentId").Exists() || d.Get("agentId").Exists() || strings.HasPrefix(d.Get("source").Str, "agent-") {
 			return
 		}
 		switch r.Get("type").Str {
+		case "session.snapshot_rewind":
+			if n, known := before[d.Get("upToEventId").Str]; known {
+				t.takeBack(len(t.all) - n)
+			}
 		case "session.start":
 			t.Session, t.Dir = d.Get("sessionId").Str, d.Get("context.cwd").Str
 		case "user.message":
@@ -297,9 +331,11 @@ func readKimi(s *source, t *turns) error {
 		return err
 	}
 	t.Session, t.Dir = state.Get("id").Str, state.Get("cwd").Str
-	return s.lines(holding(`"turn.prompt"`, `"agent.message.appended"`, `"context.undo"`, `"context.clear"`), func(r gjson.Result) {
+	return s.lines(holding(`"turn.prompt"`, `"agent.message.appended"`, `"context.undo"`), func(r gjson.Result) {
 		at := timeOf(r.Get("time"))
 		switch m := r.Get("message.message"); {
+		case r.Get("type").Str == "context.undo":
+			t.takeBack(int(r.Get("count").Int()))
 		case r.Get("type").Str == "turn.prompt":
 			if t.last = nil; r.Get("origin.kind").Str == "user" {
 				t.say(r.Get("promptId").Str, texts(r.Get("input")), at)
@@ -311,7 +347,9 @@ func readKimi(s *source, t *turns) error {
 }
 
 func readPi(s *source, t *turns) error {
-	return s.lines(holding(`"type":"session"`, `"type":"message"`), func(r gjson.Result) {
+	tree := newTree()
+	return s.lines(holding(`"id"`), func(r gjson.Result) {
+		tree.add(r, "id", "parentId")
 		if r.Get("type").Str == "session" {
 			t.Session, t.Dir = r.Get("id").Str, r.Get("cwd").Str
 			return
@@ -319,7 +357,9 @@ func readPi(s *source, t *turns) error {
 		m, at := r.Get("message"), timeOf(r.Get("timestamp"))
 		switch m.Get("role").Str {
 		case "user":
+			t.goBack(tree)
 			t.say(r.Get("id").Str+"@"+t.Session, texts(m.Get("content")), at)
+			t.last.at(r.Get("id").Str)
 		case "assistant":
 			t.answer(m.Get("responseId").Str, texts(m.Get("content")), at, ids(m.Get("content"), "toolCall")...)
 		}

@@ -243,7 +243,7 @@ func TestTurns_NoWords(t *testing.T) {
 		var list turns
 		list.say("", words, time.Now())
 		list.answer("", "A cat.", time.Now())
-		if got, unfinished := list.finished(); len(got)+unfinished > 0 {
+		if got, unfinished, _ := list.finished(); len(got)+unfinished > 0 {
 			t.Errorf("%q: got %+v and %d unfinished, want no turn", words, got, unfinished)
 		}
 	}
@@ -304,7 +304,7 @@ func TestTurns_ShortIDs(t *testing.T) {
 		var list turns
 		list.say("", "What is it called?", time.Now())
 		list.answer(id, "Marlin.", time.Now())
-		got, _ := list.finished()
+		got, _, _ := list.finished()
 		if len(got) != 1 || len(got[0].Keys) > 0 {
 			t.Errorf("%q: got %+v, want a turn without keys", id, got)
 		}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
@@ -42,6 +44,60 @@ const maxKeys = 64
 type open struct {
 	Turn
 	answers []answer
+	node    string // its record in a tree
+	isBack  bool   // the person took it back
+}
+
+// at sets the record of a turn, if there is one.
+func (o *open) at(node string) {
+	if o != nil {
+		o.node = node
+	}
+}
+
+// tree holds the parents of a file's records. The parents of the first ones are "".
+type tree struct {
+	parents   map[string]string
+	continued map[string]bool // the records with a child
+	last      string          // parent of the last record
+	forks     bool            // that parent has an earlier child
+}
+
+func newTree() *tree {
+	return &tree{parents: make(map[string]string), continued: make(map[string]bool)}
+}
+
+// add adds a record, whose fields id and parent name it and its parent.
+func (tr *tree) add(r gjson.Result, id, parent string) {
+	node, of := r.Get(id).Str, r.Get(parent)
+	if tr.forks = false; node == "" || !of.Exists() {
+		return
+	}
+	tr.last, tr.forks = of.Str, tr.continued[of.Str] && (of.Str != "" || len(tr.continued) > 1)
+	tr.parents[node], tr.continued[of.Str] = of.Str, true
+}
+
+// goBack takes back the turns after the parent of the last record if that record, a person's
+// message, begins another branch.
+func (t *turns) goBack(tr *tree) {
+	for _, o := range t.all {
+		for node, steps := o.node, 0; tr.forks && node != "" && steps < len(tr.parents); steps++ {
+			parent, known := tr.parents[node]
+			o.isBack = o.isBack || known && parent == tr.last
+			node = parent
+		}
+	}
+}
+
+// takeBack takes the last n turns back.
+func (t *turns) takeBack(n int) {
+	for _, o := range slices.Backward(t.all) {
+		if n > 0 && !o.isBack {
+			o.isBack = true
+			n--
+		}
+	}
+	t.last = nil
 }
 
 // answer is one answer of the model.
@@ -114,7 +170,10 @@ func (t *turns) answer(id, text string, at time.Time, calls ...string) {
 // finished returns the turns with an answer. A turn ends with the first answer that calls
 // no tools, like a live one. A message that precedes another one needs no answer: the person
 // typed while the model worked, or stopped it. Some clients let them repeat it.
-func (t *turns) finished() (list []Turn, unfinished int) {
+func (t *turns) finished() (list []Turn, unfinished, takenBack int) {
+	said := len(t.all)
+	t.all = slices.DeleteFunc(t.all, func(o *open) bool { return o.isBack })
+	takenBack = said - len(t.all)
 	for n, o := range t.all {
 		i := slices.IndexFunc(o.answers, func(a answer) bool { return !a.calls && strings.TrimSpace(a.text) != "" })
 		if goesOn := n+1 < len(t.all) && t.all[n+1].Session == o.Session && !strings.HasPrefix(o.Words, "/") && !strings.Contains(t.all[n+1].Words, o.Words); i < 0 && !goesOn {
@@ -127,7 +186,7 @@ func (t *turns) finished() (list []Turn, unfinished int) {
 		o.Keys = o.Keys[max(0, len(o.Keys)-maxKeys):]
 		list = append(list, o.Turn)
 	}
-	return list, unfinished
+	return list, unfinished, takenBack
 }
 
 // Merge returns the turns of several files without copies, oldest file first. A turn
