@@ -32,7 +32,7 @@ func TestConnectCommands(t *testing.T) {
 		{[]string{"connect", "--print", "claude-code"}, "env.ANTHROPIC_BASE_URL: http://127.0.0.1:8787 (before: not set)", ""},
 		{[]string{"connect", "--print", "copilot"}, "export COPILOT_PROVIDER_BASE_URL=http://127.0.0.1:8787/v1", ""},
 		{[]string{"connect", "claude-code"}, "", "no setting was changed, because clients hang"},
-		{[]string{"connect", "claude"}, "", `client "claude" is unknown; write one of claude-code, codex`},
+		{[]string{"connect", "claude"}, "", `client "claude" is unknown; write one of aider, claude-code, cline`},
 		{[]string{"disconnect", "claude-code"}, "", "claude-code is not connected"},
 		{[]string{"disconnect", "copilot"}, "", "unset COPILOT_PROVIDER_BASE_URL"},
 		{[]string{"disconnect", "--all", "codex"}, "", "leave out the names"},

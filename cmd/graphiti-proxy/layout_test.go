@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 	"inject":                    {"graphiti", "graphiti/words", "inject/work", "internal/dialect", "internal/memo"},
 	"inject/work":               {"graphiti/words", "internal/dialect"},
 	"internal/budget":           {},
-	"internal/connect":          {"internal/datadir"},
+	"internal/connect":          {"internal/datadir", "internal/dialect"},
 	"internal/datadir":          {"cache/sqlite"},
 	"internal/dialect":          {},
 	"internal/dialect/registry": {"internal/dialect", "internal/dialect/*"},

@@ -30,12 +30,12 @@ func (p Proxy) through(k *key, now string) (string, error) {
 	if now != "" && (now == p.Base || strings.HasPrefix(now, p.Base+"/")) {
 		return now, nil
 	}
-	provider := p.Providers[k.api]
-	if k.api == ChatGPT {
-		provider, k.suffix = p.Named[ChatGPT], "/u/"+ChatGPT
+	provider := p.Providers[k.API]
+	if k.API == ChatGPT {
+		provider, k.Suffix = p.Named[ChatGPT], "/u/"+ChatGPT
 	}
-	if now == "" && k.api != "" || provider != "" && sameBase(now, provider) {
-		return p.Base + k.suffix, nil
+	if now == "" && k.API != "" || provider != "" && sameBase(now, provider) {
+		return p.Base + k.Suffix, nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Named)) {
 		base := strings.TrimRight(p.Named[name], "/")
@@ -80,12 +80,12 @@ func (p *Plan) Unchanged() bool {
 func (m *Machine) Plan(c *Client) (*Plan, error) {
 	p := &Plan{Client: c.Name, client: c, File: m.File(c)}
 	if c.format == nil {
-		for _, k := range c.keys {
-			value, err := m.Proxy.through(&k, m.Env(k.env))
+		for _, k := range c.Keys {
+			value, err := m.Proxy.through(&k, m.Env(k.Env))
 			if err != nil {
 				return nil, err
 			}
-			p.Changes = append(p.Changes, Change{Path: k.path, Value: value})
+			p.Changes = append(p.Changes, Change{Path: k.Path, Value: value})
 		}
 		return p, nil
 	}
@@ -109,14 +109,14 @@ func (m *Machine) Plan(c *Client) (*Plan, error) {
 			return nil, fmt.Errorf("%s: %w", p.File, err)
 		}
 	}
-	if err := p.make(m); err != nil || c.also == nil || c.also.env == "" {
+	if err := p.make(m); err != nil || c.Also == nil || c.Also.Env == "" {
 		return p, err
 	}
 	set, err := m.settings(c, "")
-	if err != nil || m.Env(c.also.env)+textAt(set, c.also.env) == "" {
+	if err != nil || m.Env(c.Also.Env)+textAt(set, c.Also.Env) == "" {
 		return p, err
 	}
-	if p.Also, err = m.Plan(c.also); p.Also != nil && len(p.Also.Changes) == 0 {
+	if p.Also, err = m.Plan(c.Also); p.Also != nil && len(p.Also.Changes) == 0 {
 		p.Also = nil // the file has a value
 	}
 	return p, err
@@ -125,7 +125,7 @@ func (m *Machine) Plan(c *Client) (*Plan, error) {
 // settings returns the values in a client's files except one, as the client merges them.
 func (m *Machine) settings(c *Client, except string) (tree map[string]any, err error) {
 	tree = map[string]any{}
-	for _, name := range slices.Backward(c.files) {
+	for _, name := range slices.Backward(c.Files) {
 		file := filepath.Join(m.directory(c), name)
 		text, err := readFile(file)
 		if file == except || text == nil && err == nil {
@@ -168,14 +168,14 @@ func (p *Plan) make(m *Machine) error {
 	p.after = p.before
 	for _, v := range c.values(m, tree) {
 		old := cmp.Or(textAt(tree, v.path...), textAt(others, v.path...))
-		if v.value != "" && old != "" {
+		if v.Value != "" && old != "" {
 			continue
 		}
-		if old == "" && v.env != "" {
-			old = m.Env(v.env)
+		if old == "" && v.Env != "" {
+			old = m.Env(v.Env)
 		}
-		change := Change{Path: v.path, Value: v.value}
-		if v.value == "" {
+		change := Change{Path: v.path, Value: v.Value}
+		if v.Value == "" {
 			change.Value, err = m.Proxy.through(&v.key, old)
 		}
 		if err != nil {
@@ -364,14 +364,14 @@ type Restored struct {
 // Disconnect takes the changes of connect back.
 func (m *Machine) Disconnect(c *Client) (done Restored, err error) {
 	if c.format == nil {
-		return done, fmt.Errorf("%s has no settings file; unset %s where you start it", c.Name, c.keys[0].env)
+		return done, fmt.Errorf("%s has no settings file; unset %s where you start it", c.Name, c.Keys[0].Env)
 	}
 	r, err := m.record(c.Name)
 	if err != nil {
 		return done, err
 	}
-	if c.also != nil && exists(m.recordFile(c.also.Name)) {
-		if done, err = m.Disconnect(c.also); err != nil || r == nil {
+	if c.Also != nil && exists(m.recordFile(c.Also.Name)) {
+		if done, err = m.Disconnect(c.Also); err != nil || r == nil {
 			return done, err
 		}
 	}

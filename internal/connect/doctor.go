@@ -88,27 +88,27 @@ func (m *Machine) Examine(c *Client) (through bool, problems []string) {
 	}
 	for _, v := range c.values(m, tree) {
 		value, variable := textAt(tree, v.path...), ""
-		if v.env != "" {
-			variable = m.Env(v.env)
+		if v.Env != "" {
+			variable = m.Env(v.Env)
 		}
-		if variable != "" && (c.envWins || c.format == nil || value == "") {
+		if variable != "" && (c.EnvWins || c.format == nil || value == "") {
 			if isProxy(value) && !isProxy(variable) {
-				problems = append(problems, fmt.Sprintf("the variable %s overrides %s: unset it", v.env, m.File(c)))
+				problems = append(problems, fmt.Sprintf("the variable %s overrides %s: unset it", v.Env, m.File(c)))
 			}
 			value = variable
 		}
 		through = through || isProxy(value)
 	}
 	problems = append(problems, m.projects(c, through, isProxy)...)
-	for _, name := range c.bypass {
+	for _, name := range c.Bypass {
 		if value := m.Env(name) + textAt(tree, "env", name); value != "" && value != "0" && value != "false" {
 			problems = append(problems, name+" selects another API, which does not use the base URL: unset it")
 		}
 	}
-	for _, l := range c.login {
-		text, err := readFile(filepath.Join(m.directory(c), l.file))
-		if settings, bad := jsonC.decode(text); err == nil && bad == nil && textAt(settings, strings.Split(l.path, ".")...) == l.value {
-			problems = append(problems, "it is signed in with "+l.says+", which uses another API: sign in with an API key")
+	for _, l := range c.Login {
+		text, err := readFile(filepath.Join(m.directory(c), l.File))
+		if settings, bad := jsonC.decode(text); err == nil && bad == nil && textAt(settings, strings.Split(l.Path, ".")...) == l.Value {
+			problems = append(problems, "it is signed in with "+l.Says+", which uses another API: sign in with an API key")
 		}
 	}
 	return through && len(problems) == 0, problems
@@ -118,7 +118,7 @@ func (m *Machine) Examine(c *Client) (through bool, problems []string) {
 // client's settings.
 func (m *Machine) projects(c *Client, through bool, isProxy func(string) bool) (problems []string) {
 	for dir := m.Dir; through && dir != "" && dir != m.Home; dir = parent(dir) {
-		for _, name := range c.project {
+		for _, name := range c.Project {
 			file := filepath.Join(dir, filepath.FromSlash(name))
 			text, err := readFile(file)
 			if err != nil || text == nil || file == m.File(c) {
@@ -129,7 +129,7 @@ func (m *Machine) projects(c *Client, through bool, isProxy func(string) bool) (
 				continue
 			}
 			for _, v := range c.values(m, tree) {
-				if value := textAt(tree, v.path...); value != "" && !isProxy(value) || value == "" && c.replaces {
+				if value := textAt(tree, v.path...); value != "" && !isProxy(value) || value == "" && c.Replaces {
 					problems = append(problems, fmt.Sprintf("%s overrides %s: set %s to the proxy there, or remove it", file, m.File(c), strings.Join(v.path, ".")))
 				}
 			}
@@ -152,7 +152,7 @@ const trialTimeout = 90 * time.Second
 // CanTry reports whether a client can be started for a trial.
 func (m *Machine) CanTry(c *Client) bool {
 	_, err := m.Look(c.Program)
-	return err == nil && c.trial != nil
+	return err == nil && c.Trial != nil
 }
 
 // trialDir is the directory of all trials, in Machine.Store. It is one directory, so that a
@@ -179,9 +179,9 @@ func (m *Machine) Try(ctx context.Context, c *Client) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
-	run := exec.CommandContext(ctx, program, c.trial...) // #nosec G204 -- a known client
+	run := exec.CommandContext(ctx, program, c.Trial...) // #nosec G204 -- a known client
 	run.Dir, run.WaitDelay = dir, time.Second
-	run.Env = append(run.Environ(), c.vars...) // Environ sets PWD, which some clients prefer
+	run.Env = append(run.Environ(), c.Vars...) // Environ sets PWD, which some clients prefer
 	out, err := run.CombinedOutput()
 	if ctx.Err() != nil {
 		err = fmt.Errorf("no answer within %s", trialTimeout)
@@ -230,4 +230,4 @@ func reason(out []byte) string {
 }
 
 // Sends reports whether a request with this client name may be the client's.
-func (c *Client) Sends(name string) bool { return c.agent == "" || name == c.agent }
+func (c *Client) Sends(name string) bool { return c.Agent == "" || name == c.Agent }

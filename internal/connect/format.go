@@ -67,6 +67,9 @@ func inFile(f format) *format {
 	}
 }
 
+// formats are the formats by name.
+var formats = map[string]*format{"json": strictJSON, "jsonc": jsonC, "toml": tomlFile, "yaml": yamlFile, "dotenv": dotenv}
+
 var errNoObject = errors.New("the file is not an object; correct it, or move it away")
 
 func decodeJSON(text []byte) (tree map[string]any, err error) {

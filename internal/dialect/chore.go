@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 )
 
@@ -18,11 +19,20 @@ const (
 	KindMachine             // no person wrote the newest user message
 )
 
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (k *Kind) UnmarshalText(text []byte) error {
+	kind, known := map[string]Kind{"title": KindTitle, "summary": KindSummary, "probe": KindProbe}[string(text)]
+	if *k = kind; !known {
+		return fmt.Errorf("unknown kind %q", text)
+	}
+	return nil
+}
+
 // chores are the chores of all clients. The first match counts.
 var chores = func() (all []chore) {
 	for _, cl := range clients {
-		for _, ch := range cl.chores {
-			ch.client, ch.within, ch.after = cl.name, []byte(ch.inside), []byte(ch.then)
+		for _, ch := range cl.Chores {
+			ch.client, ch.within, ch.after = cl.Name, []byte(ch.Inside), []byte(ch.Then)
 			all = append(all, ch)
 		}
 	}
@@ -32,8 +42,8 @@ var chores = func() (all []chore) {
 // asking holds the chores that one message suffices to recognise, by its first byte.
 var asking = func() (by [256][]*chore) {
 	for i := range chores {
-		if ch := &chores[i]; ch.user != "" && ch.system == "" && ch.inside == "" && !ch.bare {
-			by[ch.user[0]] = append(by[ch.user[0]], ch)
+		if ch := &chores[i]; ch.User != "" && ch.System == "" && ch.Inside == "" && !ch.Bare {
+			by[ch.User[0]] = append(by[ch.User[0]], ch)
 		}
 	}
 	return by
@@ -63,12 +73,12 @@ func kindOf(system [][]byte, said []messagePart, tools bool) (kind Kind, agent b
 	}
 	for i := range chores {
 		switch ch := &chores[i]; {
-		case !prompts.may(ch.system) || !words.may(ch.user): // most, at once
-		case ch.bare && tools || !ch.follows(system) || ch.user != "" && !slices.ContainsFunc(said, ch.asks):
-		case ch.agent:
+		case !prompts.may(ch.System) || !words.may(ch.User): // most, at once
+		case ch.Bare && tools || !ch.follows(system) || ch.User != "" && !slices.ContainsFunc(said, ch.asks):
+		case ch.Agent:
 			agent = true
 		default:
-			return ch.kind, agent, ch.client
+			return ch.Kind, agent, ch.client
 		}
 	}
 	return KindTurn, agent, ""
@@ -100,24 +110,24 @@ func asksChore(p messagePart) bool {
 
 // follows reports whether this system prompt belongs to the chore.
 func (ch *chore) follows(system [][]byte) bool {
-	if ch.system == "" && ch.inside == "" {
+	if ch.System == "" && ch.Inside == "" {
 		return true
 	}
 	return slices.ContainsFunc(system, func(s []byte) bool {
-		return begins(s, ch.system) && bytes.Contains(s, ch.within)
+		return begins(s, ch.System) && bytes.Contains(s, ch.within)
 	})
 }
 
 // asks reports whether a part of a message is a client's request for this chore.
 func (ch *chore) asks(p messagePart) bool {
-	if !begins(p.Start, ch.user) || ch.whole && len(p.Start) > len(ch.user) || !bytes.Contains(p.Start[len(ch.user):], ch.after) {
+	if !begins(p.Start, ch.User) || ch.Whole && len(p.Start) > len(ch.User) || !bytes.Contains(p.Start[len(ch.User):], ch.after) {
 		return false
 	}
-	if ch.holds == nil {
+	if ch.Holds == nil {
 		return true
 	}
 	text := p.Decode(p.Raw)
-	for _, line := range ch.holds {
+	for _, line := range ch.Holds {
 		i := bytes.Index(text, []byte("\n"+line))
 		if i < 0 {
 			return false

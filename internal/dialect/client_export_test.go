@@ -10,7 +10,7 @@ type Chore struct {
 // Chores are the rules.
 func Chores() (all []Chore) {
 	for _, ch := range chores {
-		all = append(all, Chore{ch.client, ch.user, ch.then, ch.kind, ch.agent})
+		all = append(all, Chore{ch.client, ch.User, ch.Then, ch.Kind, ch.Agent})
 	}
 	return all
 }

@@ -8,12 +8,12 @@ import (
 // item describes a text that a client adds to a user message to state its directory. No
 // other author writes between its tag and the end of that tag; quotations follow until.
 type item struct {
-	clients []string // by their names in programs
-	start   string
-	tag     string // it ends with the end of this element; if empty, with the message's text
-	until   string // the beginning of the list of files
-	where   position
-	named   bool // other clients write it too; their prompts name the tag
+	Clients []string // by their names in programs
+	Start   string
+	Tag     string // it ends with the end of this element; if empty, with the message's text
+	Until   string // the beginning of the list of files
+	Where   position
+	Named   bool // other clients write it too; their prompts name the tag
 }
 
 // position is the position of a text in a conversation.
@@ -25,16 +25,7 @@ type position struct {
 
 // items are the items of the known clients. Clients quote the files of a repository in
 // elements that begin differently.
-var items = []item{
-	{clients: []string{"Codex"}, start: "<environment_context>", tag: "environment_context", where: position{Only: true}},
-	{clients: []string{"Kilo", "Roo"}, start: "<environment_details>", tag: "environment_details", where: position{Last: true}, named: true},
-	{clients: []string{"Claude Code"}, start: "<system-reminder>\n# Environment\nYou have been invoked in the following environment:", tag: "system-reminder", where: position{Opening: true}},
-	{clients: []string{"Droid"}, start: "<system-reminder>\n\nUser system info (", tag: "system-reminder", until: "\n% ls", where: position{Opening: true}},
-	{clients: []string{"Droid"}, start: "<system-reminder>\nUser system info (", tag: "system-reminder", until: "\n% ls", where: position{Opening: true}},
-	{clients: []string{GeminiCLI}, start: "This is the Gemini CLI. We are setting up the context", until: "\nHere is the folder structure", where: position{Opening: true, Only: true}},
-	{clients: []string{"Qwen Code"}, start: "<system-reminder>\nThis is the Qwen Code. We are setting up the context", tag: "system-reminder", until: "\nHere is the folder structure", where: position{Opening: true}},
-	{clients: []string{"Qwen Code"}, start: "This is the Qwen Code. We are setting up the context", until: "\nHere is the folder structure", where: position{Opening: true, Only: true}},
-}
+var items = gather(func(cl *client) []item { return cl.Items })
 
 // itemStatement is a client's own statement in a user message.
 type itemStatement struct {
@@ -51,18 +42,18 @@ func (it *itemStatement) of(client string) bool { return slices.Contains(it.clie
 func readItem(text []byte, at position) (it itemStatement, ok bool) {
 	for i := range items {
 		f := &items[i]
-		if !at.fits(f.where) || !bytes.HasPrefix(text, []byte(f.start)) {
+		if !at.fits(f.Where) || !bytes.HasPrefix(text, []byte(f.Start)) {
 			continue
 		}
-		it.clients = f.clients
-		if f.named {
-			it.Tag = f.tag
+		it.clients = f.Clients
+		if f.Named {
+			it.Tag = f.Tag
 		}
-		if f.tag != "" && !element(text, f.tag) {
+		if f.Tag != "" && !element(text, f.Tag) {
 			return it, true // a quoted file may hold the end
 		}
-		if f.until != "" {
-			text, _, _ = bytes.Cut(text, []byte(f.until))
+		if f.Until != "" {
+			text, _, _ = bytes.Cut(text, []byte(f.Until))
 		}
 		var found claim
 		var lines directories

@@ -9,18 +9,18 @@ import (
 
 // The rules of all clients for their additions to a person's messages.
 var (
-	harnessTags     = gather(func(cl *client) []string { return cl.tags })
-	harnessTexts    = byStart(gather(func(cl *client) []textMark { return cl.texts }))
-	harnessPrefaces = gather(func(cl *client) []preface { return cl.from })
+	harnessTags     = gather(func(cl *client) []string { return cl.Tags })
+	harnessTexts    = byStart(gather(func(cl *client) []textMark { return cl.Texts }))
+	harnessPrefaces = gather(func(cl *client) []preface { return cl.From })
 	harnessStarts   = firstLines()
-	harnessTails    = inBytes(gather(func(cl *client) []string { return cl.tails }))
-	harnessFiles    = gather(func(cl *client) [][2]string { return cl.files })
+	harnessTails    = inBytes(gather(func(cl *client) []string { return cl.Tails }))
+	harnessFiles    = gather(func(cl *client) [][2]string { return cl.Files })
 	filesBegin      = inBytes(firsts(harnessFiles))
-	wordsWithin     = gather(func(cl *client) []string { return cl.within })
-	wordsAround     = gather(func(cl *client) []string { return cl.around })
-	interruptions   = gather(func(cl *client) []string { return cl.interrupted })
-	quoters         = gather(func(cl *client) []string { return cl.quotes })
-	ownAnswers      = gather(func(cl *client) []string { return cl.answers })
+	wordsWithin     = gather(func(cl *client) []string { return cl.Within })
+	wordsAround     = gather(func(cl *client) []string { return cl.Around })
+	interruptions   = gather(func(cl *client) []string { return cl.Interrupted })
+	quoters         = gather(func(cl *client) []string { return cl.Quotes })
+	ownAnswers      = gather(func(cl *client) []string { return cl.Answers })
 )
 
 func gather[T any](of func(*client) []T) (all []T) {
@@ -47,7 +47,7 @@ func inBytes(texts []string) (all [][]byte) {
 
 func byStart(marks []textMark) (by [256][]textMark) {
 	for _, m := range marks {
-		by[m.start[0]] = append(by[m.start[0]], m)
+		by[m.Start[0]] = append(by[m.Start[0]], m)
 	}
 	return by
 }
@@ -60,11 +60,11 @@ func firstLines() (by [256][]string) {
 	}
 	for _, marks := range harnessTexts {
 		for _, m := range marks {
-			add(m.start)
+			add(m.Start)
 		}
 	}
 	for _, p := range harnessPrefaces {
-		add(p.start)
+		add(p.Start)
 	}
 	return by
 }
@@ -309,8 +309,8 @@ func foreign(text []byte) bool {
 // isHarness reports whether a client wrote this part of a message.
 func isHarness(text []byte, in textContext) bool {
 	for _, m := range harnessTexts[text[0]] {
-		if bytes.HasPrefix(text, []byte(m.start)) && (!m.whole || len(text) == len(m.start)) &&
-			bytes.Contains(text[len(m.start):], []byte(m.then)) && (m.opens == "" || in.opens() && in.prompted(m.opens)) {
+		if bytes.HasPrefix(text, []byte(m.Start)) && (!m.Whole || len(text) == len(m.Start)) &&
+			bytes.Contains(text[len(m.Start):], []byte(m.Then)) && (m.Opens == "" || in.opens() && in.prompted(m.Opens)) {
 			return true
 		}
 	}
@@ -337,10 +337,10 @@ func mayBeClientsAnswer(raw []byte) bool {
 // behindPreface returns a text without a client's preface, and whether there was one.
 func behindPreface(text []byte) (words []byte, found bool) {
 	for _, p := range harnessPrefaces {
-		if !bytes.HasPrefix(text, []byte(p.start)) {
+		if !bytes.HasPrefix(text, []byte(p.Start)) {
 			continue
 		}
-		if words, found := behindLine(text, p.end, p.behind); found {
+		if words, found := behindLine(text, p.End, p.Behind); found {
 			return trim(words), true
 		}
 	}

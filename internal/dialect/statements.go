@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -110,12 +111,7 @@ func mayStatePlace(raw []byte, escapes bool) bool {
 }
 
 func marked(text []byte) bool {
-	for _, mark := range marks {
-		if bytes.Contains(text, mark) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(marks, func(mark []byte) bool { return bytes.Contains(text, mark) })
 }
 
 // CleanDirectory removes quotes and cleans a path; it returns "" if the path is not
@@ -151,14 +147,7 @@ var (
 
 // fileMarks begin the lines after which a prompt quotes files of the repository. The
 // client's own statements come before them.
-var fileMarks = [][]byte{
-	[]byte("Instructions from: "),        // opencode, Kilo
-	[]byte(`<context name="userRules">`), // Continue
-	[]byte("## Workspace "),              // Cline
-	[]byte("<custom_instruction"),        // Copilot
-	[]byte("--- Context from: "),         // Qwen Code, Gemini CLI
-	[]byte("USER'S CUSTOM INSTRUCTIONS"), // Roo, older Cline
-}
+var fileMarks = inBytes(gather(func(cl *client) []string { return cl.Prompts }))
 
 // readPrompt adds the statements of a system prompt. It passes the number of bytes that it
 // has read to after, and ends when after reports that no time is left.
@@ -174,10 +163,8 @@ func (s *Statements) readPrompt(text []byte, after func(bytes int) bool) {
 		if len(begin) == 0 {
 			continue
 		}
-		for _, mark := range fileMarks {
-			if bytes.HasPrefix(begin, mark) {
-				found = &s.quoted
-			}
+		if slices.ContainsFunc(fileMarks, func(mark []byte) bool { return bytes.HasPrefix(begin, mark) }) {
+			found = &s.quoted
 		}
 		if dir := lines.in(line); dir != "" {
 			found.dir.add(dir)

@@ -84,7 +84,7 @@ func summaryEnds(text []byte) map[string]int {
 func mayHoldSummary(raw []byte) bool {
 	raw = trim(raw)
 	return bytes.Contains(raw, []byte("summary")) || bytes.Contains(raw, []byte("snapshot")) ||
-		len(raw) > 0 && slices.ContainsFunc(harnessTexts[raw[0]], func(m textMark) bool { return m.summary && startsRaw(raw, m.start) })
+		len(raw) > 0 && slices.ContainsFunc(harnessTexts[raw[0]], func(m textMark) bool { return m.Summary && startsRaw(raw, m.Start) })
 }
 
 // isSummary reports whether a text is a summary with which a client has replaced earlier
@@ -95,7 +95,7 @@ func isSummary(text []byte) bool {
 	}
 	text = trim(text)
 	return len(text) > 0 && slices.ContainsFunc(harnessTexts[text[0]], func(m textMark) bool {
-		return m.summary && begins(text, m.start) && (!m.whole || len(text) == len(m.start))
+		return m.Summary && begins(text, m.Start) && (!m.Whole || len(text) == len(m.Start))
 	})
 }
 

@@ -97,9 +97,6 @@ func openCode(path string) (*sql.DB, error) {
 
 // countOpenCode returns the number of sessions in a file, or 0 if it cannot be read.
 func countOpenCode(path string) (n int) {
-	if filepath.Ext(path) == ".json" {
-		return 1
-	}
 	db, err := openCode(path)
 	if err != nil {
 		return 0

@@ -16,6 +16,8 @@ import (
 	"github.com/tidwall/gjson"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 const (
@@ -26,31 +28,32 @@ const (
 // client describes where a client stores conversations.
 type client struct {
 	name   string
-	moves  string   // variable that moves dir
-	dir    string   // below home, or below XDG_DATA_HOME if xdg
-	xdg    bool     // dir is below the XDG data directory
-	files  []string // patterns below dir
-	onWire bool     // requests state the session's id
+	Moves  string   // variable that moves Dir
+	Dir    string   // below home, or below XDG_DATA_HOME if XDG
+	XDG    bool     // Dir is below the XDG data directory
+	Files  []string // patterns below Dir
+	OnWire bool     `yaml:"onWire"` // requests state the session's id
 
 	inProject bool // its files are in the directories of projects
 
-	count func(path string) int // conversations in a file; nil: one
-	read  func(f *source, t *turns) error
+	read func(f *source, t *turns) error
 }
 
-var clients = []client{
-	{name: "claude-code", moves: "CLAUDE_CONFIG_DIR", dir: ".claude", files: []string{"projects/*/*.jsonl"}, onWire: true, read: readClaude},
-	{name: "codex", moves: "CODEX_HOME", dir: ".codex", files: []string{"sessions/*/*/*/rollout-*.jsonl", "sessions/*/*/*/rollout-*.jsonl.zst", "archived_sessions/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl.zst"}, onWire: true, read: readCodex},
-	{name: "opencode", dir: "opencode", xdg: true, files: []string{"opencode.db", "storage/session/*/*.json"}, onWire: true, count: countOpenCode, read: readOpenCode},
-	{name: "kilo", dir: "kilo", xdg: true, files: []string{"kilo.db"}, onWire: true, count: countOpenCode, read: readOpenCode},
-	{name: "gemini", dir: ".gemini", files: []string{"tmp/*/chats/session-*.jsonl", "tmp/*/chats/session-*.json"}, read: readGemini},
-	{name: "qwen", dir: ".qwen", files: []string{"projects/*/chats/*.jsonl"}, read: readQwen},
-	{name: "copilot", moves: "COPILOT_HOME", dir: ".copilot", files: []string{"session-state/*/events.jsonl"}, read: readCopilot},
-	{name: "cline", dir: ".cline", files: []string{"data/sessions/*/*.messages.json"}, read: readCline},
-	{name: "continue", moves: "CONTINUE_GLOBAL_DIR", dir: ".continue", files: []string{"sessions/*.json"}, read: readContinue},
-	{name: "kimi", moves: "KIMI_CODE_HOME", dir: ".kimi-code", files: []string{"sessions/*/*/agents/main/wire.jsonl"}, onWire: true, read: readKimi},
-	{name: "pi", moves: "PI_CODING_AGENT_DIR", dir: ".pi/agent", files: []string{"sessions/*/*.jsonl"}, read: readPi},
+// readers read the transcripts of clients.
+var readers = map[string]func(f *source, t *turns) error{
+	"claude-code": readClaude, "codex": readCodex, "opencode": readOpenCode, "kilo": readOpenCode, "gemini": readGemini, "qwen": readQwen,
+	"copilot": readCopilot, "cline": readCline, "continue": readContinue, "kimi": readKimi, "pi": readPi,
 }
+
+var clients = func() (all []client) {
+	dialect.EachClient(func(file string, decode func(into any)) {
+		c := client{name: file, read: readers[file]}
+		if decode(&struct{ Transcripts *client }{&c}); c.read != nil {
+			all = append(all, c)
+		}
+	})
+	return all
+}()
 
 // aiderFile is aider's transcript in a project's directory.
 const aiderFile = ".aider.chat.history.md"
@@ -115,8 +118,8 @@ func (h Home) Count() (n int) {
 			info, err := os.Lstat(path)
 			switch {
 			case err != nil || !info.Mode().IsRegular() || info.Size() == 0:
-			case c.count != nil:
-				n += c.count(path)
+			case filepath.Ext(path) == ".db":
+				n += countOpenCode(path)
 			default:
 				n++
 			}
@@ -127,16 +130,16 @@ func (h Home) Count() (n int) {
 
 // paths returns the files of a client, in the order of their names.
 func (h Home) paths(c *client) (paths []string) {
-	dir := filepath.Join(h.Dir, c.dir)
+	dir := filepath.Join(h.Dir, c.Dir)
 	switch {
-	case c.moves != "" && h.Env(c.moves) != "":
-		dir = h.Env(c.moves)
-	case c.xdg && h.Env("XDG_DATA_HOME") != "":
-		dir = filepath.Join(h.Env("XDG_DATA_HOME"), c.dir)
-	case c.xdg:
-		dir = filepath.Join(h.Dir, ".local", "share", c.dir)
+	case c.Moves != "" && h.Env(c.Moves) != "":
+		dir = h.Env(c.Moves)
+	case c.XDG && h.Env("XDG_DATA_HOME") != "":
+		dir = filepath.Join(h.Env("XDG_DATA_HOME"), c.Dir)
+	case c.XDG:
+		dir = filepath.Join(h.Dir, ".local", "share", c.Dir)
 	}
-	for _, pattern := range c.files {
+	for _, pattern := range c.Files {
 		found, err := filepath.Glob(filepath.Join(escape(dir), filepath.FromSlash(pattern)))
 		if err == nil { // the pattern is valid
 			paths = append(paths, found...)
@@ -160,7 +163,7 @@ func (h Home) read(c *client, paths []string, note func()) Found {
 			continue
 		}
 		s := &source{path: path, modified: info.ModTime(), found: &found}
-		t := &turns{Turn: Turn{Client: c.name, OnWire: c.onWire}}
+		t := &turns{Turn: Turn{Client: c.name, OnWire: c.OnWire}}
 		if c.inProject {
 			t.File = path
 		}

@@ -53,9 +53,8 @@ func readClaude(s *source, t *turns) error {
 	if strings.HasPrefix(filepath.Base(s.path), "agent-") {
 		return s.ofSubagent()
 	}
-	tree := newTree()
 	return s.lines(holding(`"user"`, `"assistant"`, `"queued_command"`, `"uuid"`), func(r gjson.Result) {
-		tree.add(r, "uuid", "parentUuid")
+		t.add(r, "uuid", "parentUuid")
 		if r.Get("isSidechain").Bool() || r.Get("isCompactSummary").Bool() {
 			return
 		}
@@ -79,7 +78,7 @@ func readClaude(s *source, t *turns) error {
 		}
 		switch r.Get("promptSource").Str {
 		case "", "typed", "sdk":
-			t.goBack(tree)
+			t.goBack()
 		default:
 			return
 		}
@@ -97,7 +96,6 @@ func readClaude(s *source, t *turns) error {
 			return
 		}
 		t.say(r.Get("uuid").Str, words, at)
-		t.last.at(r.Get("uuid").Str)
 	})
 }
 
@@ -271,9 +269,9 @@ func geminiDirectory(folder string) (dir string) {
 }
 
 func readQwen(s *source, t *turns) error {
-	response, command, tree := "", "", newTree()
+	response, command := "", ""
 	return s.lines(holding(`"provenance"`, `"uuid"`), func(r gjson.Result) {
-		tree.add(r, "uuid", "parentUuid")
+		t.add(r, "uuid", "parentUuid")
 		words, calls := partsOf(r.Get("message.parts"))
 		at := timeOf(r.Get("timestamp"))
 		switch {
@@ -288,9 +286,8 @@ func readQwen(s *source, t *turns) error {
 			if command != "" {
 				words, command = command, ""
 			}
-			t.goBack(tree)
+			t.goBack()
 			t.say(r.Get("uuid").Str, words, at)
-			t.last.at(r.Get("uuid").Str)
 		case r.Get("provenance").Str == "assistant_output":
 			t.answer(response, words, at, calls...)
 		case r.Get("provenance").Str == "notification":
@@ -347,9 +344,8 @@ func readKimi(s *source, t *turns) error {
 }
 
 func readPi(s *source, t *turns) error {
-	tree := newTree()
 	return s.lines(holding(`"id"`), func(r gjson.Result) {
-		tree.add(r, "id", "parentId")
+		t.add(r, "id", "parentId")
 		if r.Get("type").Str == "session" {
 			t.Session, t.Dir = r.Get("id").Str, r.Get("cwd").Str
 			return
@@ -357,9 +353,8 @@ func readPi(s *source, t *turns) error {
 		m, at := r.Get("message"), timeOf(r.Get("timestamp"))
 		switch m.Get("role").Str {
 		case "user":
-			t.goBack(tree)
+			t.goBack()
 			t.say(r.Get("id").Str+"@"+t.Session, texts(m.Get("content")), at)
-			t.last.at(r.Get("id").Str)
 		case "assistant":
 			t.answer(m.Get("responseId").Str, texts(m.Get("content")), at, ids(m.Get("content"), "toolCall")...)
 		}

@@ -48,42 +48,37 @@ type open struct {
 	isBack  bool   // the person took it back
 }
 
-// at sets the record of a turn, if there is one.
-func (o *open) at(node string) {
-	if o != nil {
-		o.node = node
-	}
-}
-
 // tree holds the parents of a file's records. The parents of the first ones are "".
 type tree struct {
-	parents   map[string]string
-	continued map[string]bool // the records with a child
-	last      string          // parent of the last record
-	forks     bool            // that parent has an earlier child
-}
-
-func newTree() *tree {
-	return &tree{parents: make(map[string]string), continued: make(map[string]bool)}
+	parents map[string]string
+	nodes   int    // records with a child
+	node    string // the last record
+	forks   bool   // its parent has an earlier child
 }
 
 // add adds a record, whose fields id and parent name it and its parent.
 func (tr *tree) add(r gjson.Result, id, parent string) {
-	node, of := r.Get(id).Str, r.Get(parent)
-	if tr.forks = false; node == "" || !of.Exists() {
+	of := r.Get(parent)
+	if tr.node, tr.forks = r.Get(id).Str, false; tr.node == "" || !of.Exists() {
 		return
 	}
-	tr.last, tr.forks = of.Str, tr.continued[of.Str] && (of.Str != "" || len(tr.continued) > 1)
-	tr.parents[node], tr.continued[of.Str] = of.Str, true
+	if tr.parents == nil {
+		tr.parents = make(map[string]string)
+	}
+	_, has := tr.parents["child of "+of.Str]
+	if tr.forks = has && (of.Str != "" || tr.nodes > 1); !has {
+		tr.nodes++
+	}
+	tr.parents["child of "+of.Str], tr.parents[tr.node] = "", of.Str
 }
 
 // goBack takes back the turns after the parent of the last record if that record, a person's
 // message, begins another branch.
-func (t *turns) goBack(tr *tree) {
+func (t *turns) goBack() {
 	for _, o := range t.all {
-		for node, steps := o.node, 0; tr.forks && node != "" && steps < len(tr.parents); steps++ {
-			parent, known := tr.parents[node]
-			o.isBack = o.isBack || known && parent == tr.last
+		for node, steps := o.node, 0; t.forks && node != "" && steps < len(t.parents); steps++ {
+			parent, known := t.parents[node]
+			o.isBack = o.isBack || known && parent == t.parents[t.node]
 			node = parent
 		}
 	}
@@ -113,6 +108,7 @@ type turns struct {
 	Turn // common fields of the following turns
 	all  []*open
 	last *open // nil: answers belong to no person's words
+	tree
 }
 
 // say begins a turn with a person's words.
@@ -125,7 +121,7 @@ func (t *turns) say(id, words string, at time.Time) {
 		id = t.all[n-1].ID + "+"
 	}
 	o := &open{Turn: t.Turn}
-	o.ID, o.Words, o.At, o.Keys = id, words, at, nil
+	o.ID, o.Words, o.At, o.Keys, o.node = id, words, at, nil, t.node
 	t.all, t.last = append(t.all, o), o
 }
 
