@@ -28,7 +28,7 @@ type Client struct {
 
 	Also *Client // further settings, of which each is added where it has no value
 
-	Env string // variable, or setting of the client, with which Also is needed; "" if it is asked for
+	Env string // variable, or setting of the client, with which Also is needed, or ""
 
 	Project  []string // project files that override the client's file
 	Replaces bool     // any project file hides the whole file
