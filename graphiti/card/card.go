@@ -390,7 +390,7 @@ func Sayer(said string) func(text string) bool {
 			return false // the usual case
 		}
 		for s := range words.Sentences(text) {
-			has := termsOf(s)
+			has := stemsOf(s)
 			if !slices.ContainsFunc(terms, func(t string) bool { return !has[t] }) && marksOf(s).forbids == forbids {
 				return true
 			}

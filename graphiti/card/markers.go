@@ -51,6 +51,16 @@ func ContentWords(s string) int {
 	return spaced + (pairs+2)/3
 }
 
+// stemsOf returns the stems of all words of a sentence: a part of it may have other function words.
+func stemsOf(s string) map[string]bool {
+	stems := make(map[string]bool)
+	words.Each(s, func(w []byte, _ words.Significance) bool {
+		stems[stem(string(w))] = true
+		return true
+	})
+	return stems
+}
+
 // termsOf returns the stems of the content words of a sentence, without its marks.
 func termsOf(s string) map[string]bool {
 	terms := make(map[string]bool)

@@ -30,7 +30,7 @@ func readRule(s string) (everywhere, ok bool) {
 	m := marksOf(s)
 	_, rest, _ := strings.Cut(s, ", ") // "for tests, always use testify"
 	begun := begins(s)
-	lasting := m.lasting && (begun || rest != "" && begins(rest) || (!tells(s) || afterShould(saidIn(s)) != nil) && (m.everywhere || goesOn(s))) && ContentWords(s) > 0
+	lasting := m.lasting && (begun || rest != "" && begins(rest) || (!tells(s) || afterShould(saidIn(s)) != nil) && (m.everywhere || goesOn(s) || endsLasting(saidIn(s)))) && ContentWords(s) > 0
 	wishes := m.prefers && namesProject(s) && ContentWords(s) >= minWish
 	return m.everywhere || m.anywhere && m.lasting, (lasting || wishes) && (m.rest >= minRest || begun)
 }
@@ -154,7 +154,7 @@ func afterShould(said []string) []string {
 // endsLasting reports whether a clause ends with a lasting mark of several words.
 func endsLasting(said []string) bool {
 	for n := 1; n < len(said); n++ {
-		if m, size := markAt(said, n); m.lasting && size > 1 && n+size == len(said) {
+		if m, size := markAt(said, n); m.lasting && !m.front && size > 1 && n+size == len(said) {
 			return true
 		}
 	}
@@ -206,7 +206,7 @@ func hasMarkAfter(said []string) bool {
 			}
 			return false
 		}
-		if words.Opens(said[n]) || isSubject(said[n], all) {
+		if words.Opens(said[n]) || isSubject(said[n], all) || size > 0 && m.forbids { // of another clause
 			return false
 		}
 	}
@@ -230,12 +230,20 @@ func beginsUnspaced(s string, marked bool) bool {
 		}
 	}
 	if verbLast {
+		quotes := func(e string) bool { // "…てください" as an object
+			_, rest, found := strings.Cut(said, e)
+			return found && slices.ContainsFunc(quoting, func(q string) bool { return strings.HasPrefix(rest, q) })
+		}
 		return begun && slices.ContainsFunc(tongues, func(l tongue) bool {
-			return slices.ContainsFunc(strings.Fields(l.Ends), func(e string) bool { return strings.HasSuffix(said, e) })
+			ends := strings.Fields(l.Ends)
+			return slices.ContainsFunc(ends, func(e string) bool { return strings.HasSuffix(said, e) }) && !slices.ContainsFunc(ends, quotes)
 		})
 	}
 	return begun || !strings.Contains(said, " ") && marksOf(said).lasting && verbs.begin(said)
 }
+
+// quoting are the particles after a sentence that another one is about.
+var quoting = []string{"を", "と", "は", "라고", "를"}
 
 // topics are the particles of a topic.
 var topics = []string{"は", "では", "に", "前に", "는 ", "은 ", "에 ", "에서 ", "에는 ", "에서는 "}

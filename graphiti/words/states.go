@@ -46,7 +46,7 @@ func Opens(word string) bool {
 	return table[asking][word] != 0 || slices.Contains(opening, word)
 }
 
-var opening = strings.Fields(`that if unless because while until before after wenn dass falls ob bevor bis weil sobald solange si que puisque avant
+var opening = strings.Fields(`that if unless without ohne sans sin senza sem zonder bez без because while until before after wenn dass falls ob bevor bis weil sobald solange si que puisque avant
 	cuando porque hasta se quando perche finche ate als omdat voordat totdat jesli gdy ze az если когда что чтобы пока om nar eger`)
 
 // BeginsRequest reports whether a request may begin with a word, in any language.
