@@ -312,6 +312,8 @@ func TestSays(t *testing.T) {
 		{"I live in Salzburg now, not Linz", "I live in Linz", false},
 		{"I live in Salzburg", "I live in Linz", false},
 		{"I live in Linz", "it is", false},
+		{"Retiens que la démo est vendredi.", "la démo est vendredi", true},
+		{"Merk dir, dass die Demo am Freitag ist.", "die Demo am Freitag ist", true},
 	} {
 		if got := Says(tc.text, tc.said); got != tc.want {
 			t.Errorf("Says(%q, %q) = %v, want %v", tc.text, tc.said, got, tc.want)

@@ -147,41 +147,19 @@ func letters(s string) (n int) {
 // reports whether the text may contain a rule. It finds phrases within other words, too.
 func phrasesIn(text string) (asked []int, ruled bool) {
 	lower := strings.ReplaceAll(strings.ToLower(text), "’", "'")
-	ascii := isASCII(lower)
-	holds := func(p phrase) bool { return (p.ascii || !ascii) && strings.Contains(lower, p.text) }
-	for n := range askPhrases {
-		if slices.ContainsFunc(askPhrases[n], holds) {
-			asked = append(asked, n)
-		}
-	}
-	return asked, slices.ContainsFunc(lastingPhrases, holds)
-}
-
-// phrase is a phrase to search for. An ASCII text contains only ASCII phrases.
-type phrase struct {
-	text  string
-	ascii bool
-}
-
-// askPhrases has the phrases of request of each of tongues, and lastingPhrases the marks
-// that may make a rule.
-var askPhrases, lastingPhrases = func() (ask [][]phrase, lasting []phrase) {
-	for _, l := range tongues {
-		var list []phrase
-		for _, p := range strings.Split(l.Ask+"|"+l.Forget+"|"+l.Drops, "|") {
-			if p != "" {
-				list = append(list, phrase{p, isASCII(p)})
+	for n := range tongues {
+		for phrase := range strings.SplitSeq(tongues[n].Ask+"|"+tongues[n].Forget+"|"+tongues[n].Drops, "|") {
+			if phrase != "" && strings.Contains(lower, phrase) {
+				asked = append(asked, n)
+				break
 			}
 		}
-		ask = append(ask, list)
 	}
-	for p, m := range marks {
-		if m.lasting || m.prefers {
-			lasting = append(lasting, phrase{p, isASCII(p)})
-		}
+	for phrase, m := range marks {
+		ruled = ruled || (m.lasting || m.prefers) && strings.Contains(lower, phrase)
 	}
-	return ask, lasting
-}()
+	return asked, ruled
+}
 
 // statement parses a sentence such as "Please remember that we use tabs".
 func statement(s string, asked []int, ruled bool) (one Statement, ok bool) {
