@@ -37,8 +37,7 @@ type Generations struct {
 	number  atomic.Int64
 	under   atomic.Pointer[[]Forget] // forgets in progress at the last read, or nil before it
 	reading chan struct{}            // holds a token while the store is read
-	read    int64                    // number at the last read; owned by the token's holder
-	changed func(blocked []string, missed bool)
+	changed func(blocked []string)
 }
 
 // generationKey is the key of the number's record.
@@ -49,7 +48,7 @@ const generationKey = "number"
 const readTime = 100 * time.Millisecond
 
 func newGenerations(s store, c counter, shared bool) *Generations {
-	return &Generations{store: s, counter: c, shared: shared, reading: make(chan struct{}, 1), changed: func([]string, bool) {}}
+	return &Generations{store: s, counter: c, shared: shared, reading: make(chan struct{}, 1), changed: func([]string) {}}
 }
 
 // Now returns the number for an arriving request. It may be older than the store's number,
@@ -82,11 +81,10 @@ func (g *Generations) UnderWay() []Forget {
 }
 
 // OnBlocked calls changed with the groups of the forgets in progress, now and after each
-// read. missed reports whether another forget has begun and ended since the previous read,
-// so that its group is unknown. OnBlocked must be called before concurrent use.
-func (g *Generations) OnBlocked(changed func(groups []string, missed bool)) {
+// read. OnBlocked must be called before concurrent use.
+func (g *Generations) OnBlocked(changed func(groups []string)) {
 	g.changed = changed
-	changed(g.Blocked(), false)
+	changed(g.Blocked())
 }
 
 func groupsOf(under []Forget) (groups []string) {
@@ -112,22 +110,10 @@ func (g *Generations) Refresh(ctx context.Context) error {
 		g.under.Store(nil)
 		return fmt.Errorf("read generations: %w", err)
 	}
-	g.changed(groupsOf(under), missed(g.read, number, under))
-	g.read = number
+	g.changed(groupsOf(under))
 	g.under.Store(&under) // before a request can carry the number
 	g.AtLeast(number)
 	return nil
-}
-
-// missed reports whether the number was raised between two reads by a forget that has
-// already ended.
-func missed(before, number int64, under []Forget) bool {
-	for i := range under {
-		if n := under[i].Generation; before < n && n <= number {
-			number--
-		}
-	}
-	return number > before
 }
 
 // stored returns the number and the forgets in progress. It reads the number first, so a
@@ -201,12 +187,8 @@ func (g *Generations) end(ctx context.Context, f Forget) error {
 	return g.store.write(ctx, gone...)
 }
 
-// Floors returns the generation of each forgotten scope. It returns none if replicas share
-// the state: then each write reads the generations it needs.
+// Floors returns the generation of each forgotten scope.
 func (g *Generations) Floors(ctx context.Context) (map[string]int64, error) {
-	if g.shared {
-		return nil, nil
-	}
 	floors := make(map[string]int64)
 	err := g.store.list(ctx, floorKind, []string{""}, func(_ string, scope, value []byte) (err error) {
 		floors[string(scope)], err = strconv.ParseInt(string(value), 10, 64)

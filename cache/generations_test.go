@@ -182,61 +182,8 @@ func TestGenerationsReadLate(t *testing.T) {
 		t.Errorf("under way are %+v, the number is %d; want group g, 2", g.UnderWay(), g.Now())
 	}
 	var blocked []string
-	g.OnBlocked(func(groups []string, _ bool) { blocked = groups })
+	g.OnBlocked(func(groups []string) { blocked = groups })
 	if !slices.Equal(blocked, []string{"g"}) {
 		t.Errorf("OnBlocked was called with %q, want g", blocked)
 	}
-}
-
-// TestAForgetThatWasMissed checks that a replica without a connection to Redis detects from
-// the generation that a forget began and ended in the meantime.
-func TestAForgetThatWasMissed(t *testing.T) {
-	f, err := openFile(filepath.Join(t.TempDir(), "state.db"), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.close() })
-	here, other := newGenerations(f, f, false), newGenerations(f, f, false)
-	raise := func(group string) Forget {
-		t.Helper()
-		raised, err := other.Raise(t.Context(), Forget{Group: group, Scope: group})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return raised
-	}
-	end := func(raised Forget) {
-		t.Helper()
-		if err := other.End(t.Context(), raised); err != nil {
-			t.Fatal(err)
-		}
-	}
-	wants := func(what string, want bool) {
-		t.Helper()
-		var missed bool
-		here.changed = func(_ []string, m bool) { missed = m }
-		if err := here.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if missed != want {
-			t.Errorf("%s: missed is %v, want %v", what, missed, want)
-		}
-	}
-	wants("at first", true) // earlier forgets are unknown
-	wants("nothing was forgotten", false)
-	a := raise("a")
-	wants("one is under way", false)
-	b := raise("b")
-	wants("another one is too", false)
-	end(a)
-	wants("one has ended", false)
-	end(b)
-	wants("both have", false)
-	end(raise("a"))
-	wants("one came and ended", true)
-	end(raise("a"))
-	b = raise("b")
-	wants("one came and ended before another one", true)
-	end(b)
-	wants("nothing new", false)
 }

@@ -327,7 +327,7 @@ func (r replicas) end(ctx context.Context, k *kind, scope string, names []string
 }
 
 func (r replicas) raise(ctx context.Context, o *record, seen int64, scopes []string) (number int64, err error) {
-	keys := []string{nameOf(generationKind, "", []byte(generationKey)), nameOf(o.kind, "", o.key), listIndex(o.kind, "")}
+	keys := []string{nameOf(generationKind, "", []byte(generationKey)), nameOf(o.kind, "", o.key), listIndex(o.kind, ""), listIndex(floorKind, "")}
 	for _, scope := range scopes {
 		keys = append(keys, nameOf(floorKind, "", []byte(scope)))
 	}

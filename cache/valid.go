@@ -11,9 +11,6 @@ import (
 // Search returns a search without the messages that their person has ended.
 func (e *Ended) Search(in inject.Searcher) inject.Searcher { return valid{in, e} }
 
-// Recent returns a search of recent messages without ended ones.
-func (e *Ended) Recent(in inject.Recent) inject.Recent { return validRecent{in, e} }
-
 // valid searches a memory without ended messages.
 type valid struct {
 	inject.Searcher
@@ -23,17 +20,6 @@ type valid struct {
 func (v valid) Search(ctx context.Context, groups []string, query string, most int) ([]graphiti.Fact, error) {
 	found, err := v.Searcher.Search(ctx, groups, query, most)
 	return v.ended.remove(ctx, found, err, groups...)
-}
-
-// validRecent is valid for messages that a remote memory may not have processed yet.
-type validRecent struct {
-	recent inject.Recent
-	ended  *Ended
-}
-
-func (v validRecent) Recent(ctx context.Context, group, query string, most int) ([]graphiti.Fact, error) {
-	found, err := v.recent.Recent(ctx, group, query, most)
-	return v.ended.remove(ctx, found, err, group)
 }
 
 // remove removes ended messages, facts from ended messages only, and distilled facts with an

@@ -115,7 +115,7 @@ func TestHistoryThatCannotBeStored(t *testing.T) {
 	if box(p).replicas != nil {
 		t.Skip("there is another spool to store them in")
 	}
-	_ = box(p).disk.Close()
+	_ = box(p).Ledger.Close()
 	for i := range 2 {
 		p.Backfill(History{Turns: earlier(i, 3)})
 	}
@@ -263,7 +263,7 @@ func TestWhatIsKnownIsNotReadAgain(t *testing.T) {
 	m.fail = down().fail
 	m.mu.Unlock()
 	add(t, p, spoken("waits", "g"))
-	got, err := box(p).spool.Whole(t.Context(), []ledger.Turn{
+	got, err := p.record.Whole(t.Context(), []ledger.Turn{
 		spoken("delivered", "g"), spoken("waits", "g"), open, spoken("new", "g"), spoken("delivered", "g", "h"), spoken("nowhere"),
 	})
 	if diff := cmp.Diff([]bool{true, true, false, false, false, false}, got); diff != "" || err != nil {

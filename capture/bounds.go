@@ -95,7 +95,7 @@ func everyMinute(stop <-chan struct{}, f func(now time.Time)) {
 	}
 }
 
-// upkeepNow drops turns older than MaxAge and prunes settled ones.
+// upkeepNow drops copies older than MaxAge.
 func (b *outbox) upkeepNow(now time.Time) {
 	b.mu.Lock()
 	b.logDropsLocked(time.Minute)
@@ -115,8 +115,5 @@ func (b *outbox) upkeepNow(now time.Time) {
 		if n < ledger.DropChunk {
 			break
 		}
-	}
-	if err := b.spool.Prune(now, ledger.SeenMax); err != nil {
-		b.log.Warn("prune spool failed", "error", err)
 	}
 }

@@ -18,7 +18,7 @@ func replicaOf(t *testing.T, path string, m Memory, s *redistest.Redis) *Pipelin
 	t.Helper()
 	p, err := Open(Options{
 		Bounds:      Bounds{MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},
-		Destination: Destination{Path: path, Memory: m, Verify: isVerified(m), Shared: &Shared{DB: dial(t, s), Name: "replica"}},
+		Destination: withShared(destination(t, path, m), &Shared{DB: dial(t, s), Name: "replica"}),
 		Log:         slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -31,10 +31,7 @@ func replicaOf(t *testing.T, path string, m Memory, s *redistest.Redis) *Pipelin
 // whileRedisWasDown lets f fill the local spool of a replica.
 func whileRedisWasDown(t *testing.T, path string, f func(*ledger.Ledger)) {
 	t.Helper()
-	local, err := ledger.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	local := openLedger(t, path)
 	f(local)
 	if err := local.Close(); err != nil {
 		t.Fatal(err)

@@ -126,10 +126,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 		return ids
 	}
 	t.Run("file", func(t *testing.T) {
-		s, err := ledger.Open(filepath.Join(t.TempDir(), "spool.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := openLedger(t, filepath.Join(t.TempDir(), "spool.db"))
 		defer s.Close()
 		if _, err := s.Add(context.Background(), turns, time.Now()); err != nil {
 			t.Fatal(err)
@@ -151,7 +148,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 			return doubts(t, s)
 		}
 		lead(a)
-		if _, err := a.Add(ctx, turns, time.Now()); err != nil {
+		if _, err := addTo(ctx, a, turns); err != nil {
 			t.Fatal(err)
 		}
 		if err := a.Follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
@@ -165,7 +162,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		// Turns that the next replica hands over come last.
-		if _, err := b.Add(ctx, []ledger.Turn{turn("5", "c")}, time.Now()); err != nil {
+		if _, err := addTo(ctx, b, []ledger.Turn{turn("5", "c")}); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.Follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
@@ -185,4 +182,18 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
+}
+
+// addTo stores turns in the queue of replicas.
+func addTo(ctx context.Context, q *replica.Queue, turns []ledger.Turn) (n int, err error) {
+	for i := range turns {
+		for _, target := range turns[i].Targets {
+			bytes, err := q.Append(ctx, &turns[i], turns[i].Digest(), target, time.Now())
+			if err != nil {
+				return n, err
+			}
+			n += bytes
+		}
+	}
+	return n, nil
 }

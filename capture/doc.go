@@ -1,9 +1,10 @@
 // Package capture turns answers into stored turns. It holds turns with an unfinished end
 // (tool loops, conversations stored by the provider, lanes of a WebSocket) and records the
-// finished ones. The embedded memory stores a turn in its own file. For a remote memory a
-// turn waits in an outbox until its delivery is verified.
+// finished ones in the memory's file, with every backend. With Graphiti, a copy of each turn waits
+// in the ledger (outbox.go) until its delivery is verified; then the facts that Graphiti made of
+// it are read (pull.go).
 //
-// One bounded recorder (Pipeline, recorder.go) serves both. It owns a turn from its arrival
+// One bounded recorder (Pipeline, recorder.go) owns a turn from its arrival
 // until it is on disk:
 //
 //   - A turn is written at once, with a single fsync. A turn recorded a moment ago is skipped

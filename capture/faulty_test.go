@@ -121,10 +121,7 @@ func (l *leaves) Err() error {
 // gives up meanwhile. A stored turn that was reported as failed would wait until the next
 // start.
 func TestTurnWhoseSenderGivesUp(t *testing.T) {
-	s, err := ledger.Open(filepath.Join(t.TempDir(), "spool.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := openLedger(t, filepath.Join(t.TempDir(), "spool.db"))
 	defer s.Close()
 	for i := range 20 {
 		all, err := s.Add(&leaves{Context: context.Background()}, []ledger.Turn{turn(fmt.Sprint(i), "a")}, time.Now())

@@ -26,7 +26,11 @@ func (p *Pipeline) Forget(ctx context.Context, part ledger.Part, generation int6
 	return p.record.Forget(ctx, part, generation)
 }
 
+// Forget first deletes the rows and their queued copies, and then the episodes in Graphiti.
 func (b *outbox) Forget(ctx context.Context, part ledger.Part, generation int64) error {
+	if err := b.empty(part, generation, false); err != nil {
+		return err
+	}
 	ctx, release, err := b.asLeader(ctx)
 	if err != nil {
 		return err
@@ -45,21 +49,11 @@ func (b *outbox) Forget(ctx context.Context, part ledger.Part, generation int64)
 	return b.empty(part, generation, true)
 }
 
-// Raise implements Groups.
-func (b *outbox) Raise(floors map[string]int64) (newest int64, err error) {
-	return b.disk.Raise(floors)
-}
+// Import implements Queue.
+func (b *outbox) Import(owner ledger.Turn) { b.pulls.Import(owner) }
 
 // Withhold implements Queue.
-func (b *outbox) Withhold(groups []string, missed bool) {
-	b.loop.Withhold(groups)
-	b.recent.Block(groups, missed)
-}
-
-// Recent implements Queue.
-func (b *outbox) Recent(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error) {
-	return b.recent.Search(ctx, group, query, max)
-}
+func (b *outbox) Withhold(groups []string) { b.loop.Withhold(groups) }
 
 // answerTime is the timeout for a memory's first answer before a forget.
 const answerTime = 10 * time.Second
@@ -93,7 +87,8 @@ func (b *outbox) answers(ctx context.Context) error {
 	return b.memory.Health(ctx)
 }
 
-// forgetHeld deletes the memory's messages of a part, together with barriers in the group.
+// forgetHeld deletes Graphiti's episodes of a part, together with barriers in the group. An episode
+// may have both sides of a turn; the other side stays in the store.
 func (b *outbox) forgetHeld(ctx context.Context, part ledger.Part) error {
 	if part.Session+part.Message == "" {
 		if err := b.memory.Forget(ctx, part.Group); err != nil {
@@ -102,7 +97,7 @@ func (b *outbox) forgetHeld(ctx context.Context, part ledger.Part) error {
 		return nil
 	}
 	names, err := b.memory.ForgetEpisodes(ctx, part.Group, func(e *graphiti.Row) bool {
-		return part.Said(e) || strings.HasPrefix(e.Name, graphiti.CheckNamePrefix)
+		return slices.ContainsFunc(e.Sides(), func(side graphiti.Row) bool { return part.Said(&side) }) || strings.HasPrefix(e.Name, graphiti.CheckNamePrefix)
 	})
 	var turns []string
 	for _, name := range names {
@@ -110,24 +105,26 @@ func (b *outbox) forgetHeld(ctx context.Context, part ledger.Part) error {
 			turns = append(turns, turn)
 		}
 	}
-	if err = errors.Join(err, b.spool.MarkForgotten(part.Group, turns)); err != nil {
+	if err = errors.Join(err, b.MarkForgotten(part.Group, turns)); err != nil {
 		return fmt.Errorf("forget a part of a group: %w", err)
 	}
 	return nil
 }
 
-// empty removes the turns of a part that are older than a generation from the spool. The
-// group must be paused.
+// empty forgets the turns of a part that are older than a generation, in the memory and in the
+// queue, and takes them out of flight if the group is paused.
 func (b *outbox) empty(part ledger.Part, generation int64, last bool) error {
-	if part.Message != "" { // already delivered, so no queued turn contains it
-		return nil
+	gone, err := b.Ledger.Forget(part, generation, last)
+	if err == nil && b.replicas != nil {
+		if gone, err = b.spool.Forget(part, generation, last); err == nil {
+			err = b.replicas.retract(b.base, part, generation)
+		}
 	}
-	gone, err := b.spool.Forget(part, generation, last)
 	if err != nil {
 		return err
 	}
 	b.loop.Discard(part.Group, func(it *deliver.Item) bool {
-		return it.Turn.Generation < generation && (part.Session == "" || it.Turn.Session == part.Session && (part.Owner == "" || it.Turn.Owner == part.Owner))
+		return it.Turn.Generation < generation && (part.Session+part.Message == "" || part.Means(&it.Turn))
 	})
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -60,11 +60,14 @@ func said(id, session, text string, groups ...string) ledger.Turn {
 	return tn
 }
 
+// lasts counts the last turns of holds.
+var lasts atomic.Int64
+
 // holds adds a last turn, waits for its delivery, and compares the messages delivered
 // before.
 func holds(t *testing.T, p *Pipeline, m *fakeMemory, group string, want ...string) {
 	t.Helper()
-	last := said(rand.Text(), "session:last", "the last one: "+rand.Text(), group)
+	last := said(rand.Text(), "session:last", fmt.Sprint("the last one: ", lasts.Add(1)), group)
 	last.Backfill = true
 	add(t, p, last)
 	waitFor(t, "the last turn", func() bool { return slices.Contains(m.contents(group), last.User) && p.Status().Pending == 0 })
@@ -257,7 +260,9 @@ func TestForgettingASession(t *testing.T) {
 			m, holds, turns := open(t)
 			path := filepath.Join(t.TempDir(), "spool.db")
 			slow := func(o *Options, _ *deliver.Timing) {
-				o.Timeout, o.Ledger = 5*time.Second, turns
+				if o.Timeout = 5 * time.Second; turns != nil {
+					o.Ledger, o.Graph = turns, nil
+				}
 			}
 			p := verifying(t, path, m, slow)
 			late := said("late", "session:s", "forget the late one", "g", "other")
@@ -271,9 +276,6 @@ func TestForgettingASession(t *testing.T) {
 			for _, group := range []string{"g", "h"} {
 				part := ledger.Part{Group: group, Session: "session:s"}
 				forget(t, p, part)
-				if waiting, err := p.Waiting(context.Background(), part); err != nil || len(waiting) > 0 {
-					t.Errorf("Waiting(%v) = %+v, %v, want none", part, waiting, err)
-				}
 			}
 			if list, err := p.SessionGroups(context.Background(), "session:s"); err != nil || len(list) != 0 {
 				t.Errorf("got %+v, %v, want no error, none", list, err)
@@ -287,7 +289,7 @@ func TestForgettingASession(t *testing.T) {
 				}
 				last := said(rand.Text(), "session:t", "keep the last", "g", "h", "other")
 				last.Backfill = true
-				last.User += rand.Text()
+				last.User += fmt.Sprint(lasts.Add(1))
 				add(t, p, last)
 				waitFor(t, "the last turn", func() bool { return p.Status().Pending == 0 })
 				for group, want := range map[string]int{"g": 5, "h": 0, "other": 0} {
@@ -381,4 +383,28 @@ func TestForgettingWhatIsThereInPart(t *testing.T) {
 	cut.Backfill = true
 	add(t, p, cut)
 	holds(t, p, m, "g", "all of it", "cut off")
+}
+
+// TestForgettingOneSideOfAnEpisode checks that forgetting the answer of a turn deletes the
+// episode with both sides in Graphiti, and leaves the person's message in the memory.
+func TestForgettingOneSideOfAnEpisode(t *testing.T) {
+	g, m := service(t, graphititest.Options{})
+	var e *embedded.Store
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) {
+		var err error
+		if e, err = embedded.Open(filepath.Join(t.TempDir(), "memory.db")); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = e.Close() })
+		o.Ledger, o.Episodes = e.Ledger, PerTurn
+	})
+	add(t, p, spoken("1", "g"))
+	waitFor(t, "delivery", func() bool { return p.Status().Verified == 1 })
+	forget(t, p, ledger.Part{Group: "g", Message: graphiti.MessageID(graphiti.EpisodeName("1", graphiti.RoleAssistant))})
+	if left := g.Episodes("g"); len(left) > 0 {
+		t.Errorf("Graphiti has %+v, want no episode", left)
+	}
+	if diff := cmp.Diff([]string{"user 1"}, heldBy(t, e, "g")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

@@ -62,7 +62,7 @@ func TestFullRedisIsDrained(t *testing.T) {
 	open := func(name string) *Pipeline {
 		o := Options{
 			Bounds:      Bounds{MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},
-			Destination: Destination{Path: filepath.Join(t.TempDir(), "spool.db"), Memory: m, Verify: isVerified(m), Shared: &Shared{DB: dial(t, server), Name: name}},
+			Destination: withShared(destination(t, filepath.Join(t.TempDir(), "spool.db"), m), &Shared{DB: dial(t, server), Name: name}),
 			Log:         slog.New(slog.NewTextHandler(&log, nil)),
 		}
 		p, err := Open(o)

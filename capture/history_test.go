@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
@@ -101,30 +100,5 @@ func TestCutOffOnceAndAnsweredThen(t *testing.T) {
 	}
 	if n := kept(t, p, spoken("1", "h")); n != 1 {
 		t.Error("its true end is not kept")
-	}
-}
-
-// TestCutOffWhileRedisWasDown checks that a cut-off answer that a replica recorded in its
-// own spool also counts in the shared one.
-func TestCutOffWhileRedisWasDown(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "spool.db")
-	cut := spoken("1", "g")
-	whileRedisWasDown(t, path, func(s *ledger.Ledger) {
-		if err := s.CutOff(context.Background(), &cut, time.Now()); err != nil {
-			t.Fatal(err)
-		}
-	})
-	server := redistest.Start(t)
-	p := replicaOf(t, path, &fakeMemory{}, server)
-	local := box(p).replicas.local
-	waitFor(t, "the others to know", func() bool {
-		list, err := local.Cuts(context.Background(), 1)
-		return err == nil && len(list) == 0
-	})
-	other := replicaOf(t, filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}, server)
-	for _, tn := range []ledger.Turn{shown("1", "half", "g"), shown("2", cut.Assistant, "g")} {
-		if n := kept(t, other, tn); n != 0 {
-			t.Errorf("kept: %+v", tn)
-		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,11 +43,11 @@ type Shared struct {
 //	    └──calls ended◄── stepping down ◄──lease lost, wanted, or Redis gone
 type replicas struct {
 	*Shared
-	local *ledger.Ledger // stores turns while Redis is down
 	spool *replica.Queue
 
 	ended  chan struct{}
 	asked  chan struct{}  // wakes the election
+	added  chan struct{}  // wakes handOver; capacity 1: further wakes add nothing
 	busy   sync.WaitGroup // work that requires leadership
 	wanted atomic.Int32   // callers of asLeader
 
@@ -56,8 +57,8 @@ type replicas struct {
 	leave   context.CancelFunc // ends led
 	until   *time.Timer        // calls leave before the lease ends
 	report  report             // last known report of the leader
-	waits   int                // number of turns in local
-	dropped int                // turns dropped from local
+	waits   int                // number of turns that only the ledger has
+	dropped int                // copies dropped from it
 }
 
 // report is the leader's state, published to the other replicas.
@@ -66,13 +67,109 @@ type report struct {
 	deliver.Progress
 }
 
-// join makes an outbox share the queue in Redis; local is its own ledger.
-func (b *outbox) join(shared *Shared, local *ledger.Ledger) {
+// join makes an outbox share the queue in Redis.
+func (b *outbox) join(shared *Shared) {
 	all := replica.New(shared.DB, b.opts().MaxTurns, b.opts().MaxBytes)
 	b.spool = all.Store()
-	b.replicas = &replicas{
-		Shared: shared, local: local, spool: all,
-		ended: make(chan struct{}), asked: make(chan struct{}),
+	b.replicas = &replicas{Shared: shared, spool: all, ended: make(chan struct{}), asked: make(chan struct{}), added: make(chan struct{}, 1)}
+}
+
+// The beginnings of the events of a turn that a replica has stored, and of an episode that
+// Graphiti lists.
+const (
+	eventTurn = "turn "
+	eventSeen = "seen "
+)
+
+// sharedEpisode is an episode in such an event, without its text.
+type sharedEpisode struct {
+	Group   string
+	Names   []string // of its messages
+	Episode graphiti.Row
+}
+
+// sharedTurn is a turn of one group in such an event.
+type sharedTurn struct {
+	graphiti.Target
+	Turn ledger.Turn
+}
+
+// Apply implements Queue.
+func (b *outbox) Apply(event string) {
+	if body, ok := strings.CutPrefix(event, eventSeen); ok {
+		var s sharedEpisode
+		if json.Unmarshal([]byte(body), &s) == nil && !b.leads() {
+			b.pulls.seen(s.Group, &s.Episode, s.Names)
+		}
+	}
+	body, ok := strings.CutPrefix(event, eventTurn)
+	if !ok {
+		return
+	}
+	var t sharedTurn
+	err := json.Unmarshal([]byte(body), &t)
+	if err == nil {
+		t.Turn.Targets = []graphiti.Target{t.Target}
+		_, err = b.add(b.base, []ledger.Turn{t.Turn}, b.Keep)
+	}
+	if err != nil {
+		b.log.Warn("store the turn of another replica failed", "error", err)
+	}
+}
+
+// share moves a turn to the queue of the replicas, and tells the others.
+func (t *replicas) share(ctx context.Context, e *ledger.Entry, said string, born time.Time) error {
+	target := graphiti.Target{Scope: e.Scope, Group: e.Group}
+	if _, err := t.spool.Append(ctx, &e.Turn, said, target, born); err != nil {
+		return err
+	}
+	return t.publish(ctx, eventTurn, sharedTurn{target, e.Turn})
+}
+
+// publish publishes an event.
+func (t *replicas) publish(ctx context.Context, kind string, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return t.DB.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		return redis.Publish(ctx, c, kind+string(body)).Err()
+	})
+}
+
+// retract deletes the events of the turns of a part that are older than a generation.
+func (t *replicas) retract(ctx context.Context, part ledger.Part, generation int64) error {
+	return t.DB.Retract(ctx, func(event string) bool {
+		body, ok := strings.CutPrefix(event, eventTurn)
+		var one sharedTurn
+		return ok && json.Unmarshal([]byte(body), &one) == nil && one.Group == part.Group && one.Turn.Generation < generation &&
+			(part.Session+part.Message == "" || part.Means(&one.Turn))
+	})
+}
+
+// ask wakes handOver.
+func (t *replicas) ask() {
+	select {
+	case t.added <- struct{}{}:
+	default:
+	}
+}
+
+// handOver moves new turns to the queue of the replicas until the outbox closes.
+func (b *outbox) handOver() {
+	tick := time.NewTicker(leadEvery)
+	defer tick.Stop()
+	for {
+		err := contained(func() error { return b.flushLocalQueue(b.base) })
+		if err != nil && !errors.Is(err, redis.ErrDown) && b.base.Err() == nil {
+			b.log.Warn("share turns with other replicas failed", "error", err)
+		}
+		select {
+		case <-b.stop:
+			return
+		case <-b.replicas.added:
+		case <-tick.C:
+		}
 	}
 }
 
@@ -100,8 +197,7 @@ func (b *outbox) replicaStatusLocked(s *QueueStatus) {
 	}
 }
 
-// runElection takes or renews the lease and flushes the local queue to Redis until the
-// outbox closes.
+// runElection takes or renews the lease until the outbox closes.
 func (b *outbox) runElection() {
 	t := b.replicas
 	defer close(t.ended)
@@ -166,7 +262,7 @@ func (b *outbox) electOnce() error {
 			return errors.Join(err, t.spool.LeaveLease(ctx))
 		}
 	}
-	return errors.Join(b.refresh(ctx), b.flushLocalQueue(ctx))
+	return b.refresh(ctx)
 }
 
 // takeOver starts delivery under the lease taken at began.
@@ -232,6 +328,12 @@ func (b *outbox) stepDown() {
 	}
 }
 
+func (b *outbox) leads() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.leadsLocked()
+}
+
 // leadsLocked reports whether this process delivers.
 func (b *outbox) leadsLocked() bool { return b.replicas == nil || b.replicas.leading }
 
@@ -282,11 +384,6 @@ func (b *outbox) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	promoted, err := t.spool.Promoted(ctx)
-	if err != nil {
-		return err
-	}
-	b.set(promoted)
 	d := b.loop.Status()
 	b.mu.Lock()
 	b.held, b.totals = sizes, totals
@@ -314,27 +411,27 @@ func (b *outbox) refresh(ctx context.Context) error {
 	return err
 }
 
-// flushLocalQueue moves the turns of the local queue to Redis. The stream skips turns that
-// another replica has already added.
+// flushLocalQueue moves the copies that wait in the ledger to Redis, within the limits of its
+// queue. The stream skips turns that another replica has already added.
 func (b *outbox) flushLocalQueue(ctx context.Context) error {
-	t := b.replicas
-	if err := b.flushCutTurns(ctx); err != nil {
-		return err
-	}
 	for {
 		var seqs []int64
-		err := t.local.Undelivered(ctx, chunk, func(e ledger.Entry, said string, born time.Time) error {
-			_, err := t.spool.Append(ctx, &e.Turn, said, graphiti.Target{Scope: e.Scope, Group: e.Group}, born)
+		err := b.Undelivered(ctx, chunk, func(e ledger.Entry, said string, born time.Time) error {
+			err := b.replicas.share(ctx, &e, said, born)
 			if err == nil {
 				seqs = append(seqs, e.Seq)
 			}
 			return err
 		})
-		if moved := t.local.HandedOver(seqs); moved != nil {
-			return errors.Join(err, moved)
-		}
 		if len(seqs) > 0 {
-			b.log.Info("flushed local queue to redis", "turns", len(seqs))
+			err = errors.Join(err, b.HandedOver(seqs))
+			b.mu.Lock()
+			b.held = b.replicas.spool.Held()
+			over := b.opts().over(b.held)
+			b.mu.Unlock()
+			if over != (ledger.Size{}) {
+				b.makeRoom()
+			}
 		}
 		if err != nil || len(seqs) < chunk {
 			return err
@@ -342,25 +439,9 @@ func (b *outbox) flushLocalQueue(ctx context.Context) error {
 	}
 }
 
-// flushCutTurns moves the local records of interrupted answers to Redis.
-func (b *outbox) flushCutTurns(ctx context.Context) error {
-	for {
-		list, err := b.replicas.local.Cuts(ctx, chunk)
-		if err != nil || len(list) == 0 {
-			return err
-		}
-		if err := b.replicas.spool.NoteCuts(ctx, list); err != nil {
-			return err
-		}
-		if err := b.replicas.local.RemoveCuts(list); err != nil {
-			return err
-		}
-	}
-}
-
 // warnOfLocal logs turns that only this replica has.
 func (b *outbox) warnOfLocal() {
-	n, err := b.replicas.local.Sizes(context.Background())
+	n, err := b.Sizes(context.Background())
 	if err == nil && n.Pending.Turns > 0 {
 		b.log.Warn("turns remain only in this replica's data_dir: preserve it and start a replica there again", "turns", n.Pending.Turns)
 	}
@@ -368,11 +449,11 @@ func (b *outbox) warnOfLocal() {
 
 // boundLocal enforces the limits of the local queue.
 func (b *outbox) boundLocal(ctx context.Context) error {
-	n, err := b.replicas.local.Sizes(ctx)
+	n, err := b.Sizes(ctx)
 	if err != nil {
 		return err
 	}
-	t, err := b.replicas.local.Totals()
+	t, err := b.Totals()
 	if err != nil {
 		return err
 	}
@@ -383,7 +464,7 @@ func (b *outbox) boundLocal(ctx context.Context) error {
 	if over == (ledger.Size{}) {
 		return nil
 	}
-	gone, err := b.replicas.local.Cut(over)
+	gone, err := b.Cut(over)
 	b.evicted.Add(int64(gone.All().Turns))
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,15 +8,20 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/replica"
 )
 
-// Offline provides access to the spool of a stopped proxy. It delivers nothing and needs
+// Offline provides access to the copies of a stopped proxy. It delivers nothing and needs
 // exclusive access to the file.
-type Offline struct{ spool ledger.Store }
+type Offline struct {
+	spool ledger.Store
+	close func() error
+}
 
 // NewOffline returns an Offline that owns an open ledger.
-func NewOffline(l *ledger.Ledger) *Offline { return &Offline{l.Store()} }
+func NewOffline(l *ledger.Ledger) *Offline { return &Offline{l.Store(), l.Close} }
 
 // OpenShared returns an Offline for the spool that replicas share.
-func OpenShared(db *redis.DB) *Offline { return &Offline{replica.New(db, 0, 0).Store()} }
+func OpenShared(db *redis.DB) *Offline {
+	return &Offline{replica.New(db, 0, 0).Store(), func() error { return nil }}
+}
 
 // Status returns the counts of the spool.
 func (f *Offline) Status(ctx context.Context) (QueueStatus, error) {
@@ -55,4 +60,4 @@ func (f *Offline) Drop(numbers []int64) (int, error) {
 }
 
 // Close closes the file.
-func (f *Offline) Close() error { return f.spool.Close() }
+func (f *Offline) Close() error { return f.close() }

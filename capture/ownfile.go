@@ -11,8 +11,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// ownFile is the record of an embedded memory: one transaction decides whether a turn is
-// new, writes it to the memory and records it. No turn waits.
+// ownFile is the record of turns in the memory's file: one transaction decides whether a turn
+// is new, writes it to the memory and records it.
 type ownFile struct {
 	*settings
 	*ledger.Ledger
@@ -39,16 +39,29 @@ func openOwnFile(set *settings, o *Options, stop chan struct{}) (*ownFile, error
 
 func (k *ownFile) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
 	began := time.Now()
-	all, err := k.Ledger.Add(ctx, turns, began)
+	all, err := k.add(ctx, turns, k.Ledger.Add)
 	if err != nil {
 		return nil, err
 	}
-	k.promoted.note(turns, all)
 	for i := range turns {
 		for _, g := range all[i].Groups {
 			if t := turns[i].Trace; t != "" {
 				k.OnDelivered(deliver.Delivery{Trace: t, Group: g, Began: began, Verified: true})
 			}
+		}
+	}
+	return all, nil
+}
+
+// add stores turns by a method of the ledger.
+func (k *ownFile) add(ctx context.Context, turns []ledger.Turn, store func(context.Context, []ledger.Turn, time.Time) ([]ledger.Added, error)) ([]ledger.Added, error) {
+	all, err := store(ctx, turns, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	k.promoted.note(turns, all)
+	for i := range all {
+		for _, g := range all[i].Groups {
 			k.OnStored(g)
 		}
 	}
@@ -88,15 +101,15 @@ func (k *ownFile) close(context.Context) error {
 	return nil
 }
 
-// noQueue is the queue of an embedded memory.
+// noQueue is the queue of a memory without copies.
 type noQueue struct{}
 
 func (noQueue) Turns(context.Context, ledger.ListOptions) ([]ledger.Item, int, error) {
 	return []ledger.Item{}, 0, nil
 }
 
-func (noQueue) Waiting(context.Context, ledger.Part) ([]graphiti.Row, error)         { return nil, nil }
-func (noQueue) Retry([]int64) (int, error)                                           { return 0, nil }
-func (noQueue) Drop([]int64) (int, error)                                            { return 0, nil }
-func (noQueue) Recent(context.Context, string, string, int) ([]graphiti.Fact, error) { return nil, nil }
-func (noQueue) Withhold([]string, bool)                                              {}
+func (noQueue) Retry([]int64) (int, error) { return 0, nil }
+func (noQueue) Drop([]int64) (int, error)  { return 0, nil }
+func (noQueue) Apply(string)               {}
+func (noQueue) Import(ledger.Turn)         {}
+func (noQueue) Withhold([]string)          {}

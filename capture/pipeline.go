@@ -37,21 +37,19 @@ type Bounds struct {
 	Episodes   Episodes
 	Timeout    time.Duration
 	StallAfter time.Duration // time without progress
-	RecentFor  time.Duration // how long Recent finds a turn after its delivery
 }
 
 // Destination describes the store of turns.
 type Destination struct {
-	// Ledger returns the ledger in the memory's own file; say makes the messages of its
-	// turns. nil selects a remote memory, described by the fields below.
+	// Ledger returns the ledger in the memory's file; say makes the messages of its turns.
 	Ledger func(say ledger.Say) *ledger.Ledger
 
-	Path     string // of the spool's file
-	Memory   deliver.Backend
-	Apart    bool     // the memory processes each group separately
-	Verify   bool     // a turn counts as delivered only if the memory shows it
-	Withheld []string // groups to exclude from delivery until Withhold is called
-	Shared   *Shared  // state shared by replicas, or nil
+	Graph    deliver.Backend // receives copies; nil disables them, and the fields below
+	Facts    FactStore       // receives facts of Graph; nil leaves them there
+	Apart    bool            // Graph processes each group separately
+	Verify   bool            // a copy counts as delivered only if Graph shows it
+	Withheld []string        // groups to exclude from delivery until Withhold is called
+	Shared   *Shared         // state shared by replicas, or nil
 }
 
 // Events holds optional callbacks.
@@ -79,8 +77,8 @@ type settings struct{ now atomic.Pointer[Bounds] }
 
 func (s *settings) opts() *Bounds { return s.now.Load() }
 
-// record is the durable store of turns: the ledger of an embedded memory, or the outbox of
-// a remote one.
+// record is the durable store of turns: the ledger in the memory's file, alone or with copies for
+// Graphiti.
 type record interface {
 	// Add stores each turn for those of its groups that lack it. The turns are on disk when
 	// it returns.
@@ -97,14 +95,11 @@ type record interface {
 	close(ctx context.Context) error
 }
 
-// Queue holds the turns waiting for the memory. It is empty for an embedded memory.
+// Queue holds the turns that wait to be copied to Graphiti. It is empty without Graphiti.
 type Queue interface {
 	// Turns returns waiting and dead turns, oldest first, and the number of all matching
 	// turns.
 	Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
-
-	// Waiting returns the messages of the waiting and dead turns of a part.
-	Waiting(ctx context.Context, part ledger.Part) ([]graphiti.Row, error)
 
 	// Retry delivers dead turns again: those with the numbers, or all if numbers is empty.
 	// It returns their number.
@@ -114,14 +109,15 @@ type Queue interface {
 	// empty. It returns their number.
 	Drop(numbers []int64) (int, error)
 
-	// Recent searches the turns that are waiting or left the queue recently. It returns up
-	// to max messages of people in a group, best match first.
-	Recent(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
+	// Import stores, in the background, the messages of an owner's groups that only Graphiti
+	// has, with their facts. It does nothing for groups that were imported recently.
+	Import(owner ledger.Turn)
 
-	// Withhold replaces the set of groups excluded from delivery. Their turns wait, and
-	// Recent does not find them. missed reports whether this process may have missed a
-	// forget of another group.
-	Withhold(groups []string, missed bool)
+	// Apply applies an event of another replica.
+	Apply(event string)
+
+	// Withhold replaces the set of groups excluded from delivery. Their turns wait.
+	Withhold(groups []string)
 }
 
 // Groups provides information about the groups that were written to.
@@ -187,18 +183,17 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 		life: life{stop: make(chan struct{})},
 	}
 	p.now.Store(&o.Bounds)
-	if o.Ledger != nil {
-		k, err := openOwnFile(p.settings, &o, p.stop)
+	k, err := openOwnFile(p.settings, &o, p.stop)
+	if err != nil {
+		return nil, err
+	}
+	p.record, p.Queue, p.Groups, p.doubts.disk = k, noQueue{}, k, k.Ledger
+	if o.Graph != nil {
+		b, err := openOutbox(k, &o, p.stop, p.Redacted, t, openFor)
 		if err != nil {
 			return nil, err
 		}
-		p.record, p.Queue, p.Groups, p.doubts.disk = k, noQueue{}, k, k.Ledger
-	} else {
-		b, err := openOutbox(p.settings, &o, p.stop, p.Redacted, t, openFor)
-		if err != nil {
-			return nil, err
-		}
-		p.record, p.Queue, p.Groups, p.doubts.disk = b, b, b, b.disk
+		p.record, p.Queue, p.Groups = b, b, b
 	}
 	p.base, p.abort = context.WithCancel(context.Background())
 	// Ends when Shutdown closes stop.

@@ -150,7 +150,7 @@ func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pi
 	t.Helper()
 	o := Options{
 		Bounds:      Bounds{MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},
-		Destination: Destination{Path: path, Memory: m, Apart: m.Apart(), Verify: isVerified(m)},
+		Destination: destination(t, path, m),
 		Log:         slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
@@ -163,6 +163,36 @@ func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pi
 	}
 	t.Cleanup(func() { stop(t, p) })
 	return p
+}
+
+// destination is a memory at path with copies in m.
+func destination(t testing.TB, path string, m Memory) Destination {
+	t.Helper()
+	e, err := embedded.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return Destination{Ledger: e.Ledger, Graph: m, Apart: m.Apart(), Verify: isVerified(m)}
+}
+
+func withShared(d Destination, s *Shared) Destination {
+	d.Shared = s
+	return d
+}
+
+// openLedger opens the ledger of a memory without a pipeline.
+func openLedger(t testing.TB, path string) *ledger.Ledger {
+	t.Helper()
+	e, err := embedded.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := e.Ledger(func(tn *ledger.Turn, scope graphiti.Scope) []graphiti.Row {
+		return messagesOf(tn, scope, 0, 8000, time.Now())
+	})
+	l.Copied()
+	return l
 }
 
 // box returns the outbox of a pipeline with a remote memory.

@@ -33,9 +33,10 @@ type QueueStatus struct {
 	Failing   *time.Time `json:"failing_since,omitempty"`
 	Quiet     *time.Time `json:"quiet_since,omitempty"` // last progress while turns are under way
 	Stalled   *time.Time `json:"stalled_since,omitempty"`
-	NextTest  *time.Time `json:"next_test,omitempty"`      // of a memory that stores nothing
-	Breaker   string     `json:"breaker"`                  // closed, half-open or open
-	Unlisted  *time.Time `json:"unlisted_since,omitempty"` // since when listings cannot verify turns
+	NextTest  *time.Time `json:"next_test,omitempty"`       // of a memory that stores nothing
+	Imports   int        `json:"history_imports,omitempty"` // groups whose messages in Graphiti are being read
+	Breaker   string     `json:"breaker"`                   // closed, half-open or open
+	Unlisted  *time.Time `json:"unlisted_since,omitempty"`  // since when listings cannot verify turns
 	LastError string     `json:"last_error,omitempty"`
 	Remedy    string     `json:"remedy,omitempty"` // remedy for LastError
 
@@ -92,6 +93,7 @@ func (b *outbox) status(s *QueueStatus) {
 	}
 	s.Quiet = at(d.Quiet)
 	s.delivery(&d)
+	s.Imports = b.pulls.imports()
 	b.replicaStatusLocked(s)
 }
 

@@ -205,10 +205,7 @@ func TestMCPCallThatEndsInTheMiddle(t *testing.T) {
 				s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today})
 				s.Next(graphititest.Tool("add_memory"), append(make([]graphititest.Fault, at), fault)...)
 				path := filepath.Join(t.TempDir(), "spool.db")
-				sp, err := ledger.Open(path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				sp := openLedger(t, path)
 				ids := []string{"1", "2", "3", "4"}
 				for _, id := range ids { // one call delivers them all
 					if _, err := sp.Add(context.Background(), []ledger.Turn{spoken(id, "a")}, time.Now()); err != nil {

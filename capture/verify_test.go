@@ -64,7 +64,7 @@ func verifying(t *testing.T, path string, m Memory, change ...func(*Options, *de
 	t.Helper()
 	o := Options{
 		Bounds:      Bounds{MaxTurns: 10000, MaxBytes: 1 << 24, MaxAge: time.Hour, MaxBatch: 4, MaxChars: 8000, Timeout: polltest.Patience, StallAfter: time.Minute},
-		Destination: Destination{Path: path, Memory: m, Apart: m.Apart(), Verify: isVerified(m)},
+		Destination: destination(t, path, m),
 		Log:         slog.New(slog.DiscardHandler),
 	}
 	tm := quick(&o)
@@ -276,10 +276,7 @@ func TestInDoubtAfterACrash(t *testing.T) {
 		t.Run(fmt.Sprintf("arrived %t", arrived), func(t *testing.T) {
 			s, m := service(t, graphititest.Options{})
 			path := filepath.Join(t.TempDir(), "spool.db")
-			sp, err := ledger.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			sp := openLedger(t, path)
 			tn := spoken("1", "a")
 			if _, err := sp.Add(context.Background(), []ledger.Turn{tn}, time.Now()); err != nil {
 				t.Fatal(err)
@@ -417,10 +414,7 @@ func TestDeadTurnsCanBeRetriedAndDropped(t *testing.T) {
 func TestEarlierTurnsComeLast(t *testing.T) {
 	s, m := service(t, graphititest.Options{})
 	path := filepath.Join(t.TempDir(), "spool.db")
-	sp, err := ledger.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sp := openLedger(t, path)
 	store := func(id string, earlier bool) {
 		tn := spoken(id, "a")
 		tn.Backfill = earlier

@@ -39,7 +39,7 @@ type Config struct {
 		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"after memory forget removed a block from an Anthropic conversation, ask the API to drop the thinking bound to that block instead of rejecting the request; adds thinking.block_binding and a beta header to the request"`
 		Consent           string        `key:"memory.consent" default:"false" kind:"consent" doc:"the address of memory.endpoint, embedding.url or distil.url, if conversations may be sent there; true means the address in the same source: the file, the environment or the flags"`
 		Timeout           time.Duration `key:"memory.timeout" reload:"yes" default:"30s" min:"1ms" doc:"maximum time for one call to the memory, other than recall"`
-		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"how long delivered messages stay searchable locally; messages that Graphiti has not processed are always searchable"`
+		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"unused, because all messages are searched locally"`
 
 		SkipPaths  []string `key:"memory.skip_paths" reload:"yes" doc:"paths of requests without memory; * matches any text"`
 		SkipModels []string `key:"memory.skip_models" reload:"yes" doc:"models of requests without memory; * matches any text"`
@@ -230,13 +230,3 @@ func (c *Config) File() string { return c.file }
 
 // Origin returns the place where a key's value was set.
 func (c *Config) Origin(key string) string { return c.origins[key] }
-
-// FactsAsked returns the number of facts to request from a search: more than a block
-// shows, because some are invalid or already visible. It is smaller with Graphiti, which
-// reads the embedding of each candidate.
-func (c *Config) FactsAsked() int {
-	if c.RemoteMemory() {
-		return c.Recall.MaxFacts * 3 / 2
-	}
-	return 2 * c.Recall.MaxFacts
-}

@@ -430,18 +430,6 @@ func TestSecretsFromFiles(t *testing.T) {
 	}
 }
 
-// TestFactsAsked checks that a search asks for more facts than are shown, and for fewer
-// from a service than from the embedded memory.
-func TestFactsAsked(t *testing.T) {
-	for backend, want := range map[string]int{"embedded": 24, "graphiti": 18, "graphiti-mcp": 18} {
-		c := &Config{}
-		c.Memory.Backend, c.Recall.MaxFacts = backend, 12
-		if got := c.FactsAsked(); got != want {
-			t.Errorf("%s: asks for %d facts, want %d", backend, got, want)
-		}
-	}
-}
-
 // TestConsentCountsForItsEndpoint checks that consent counts for its own endpoint and for
 // no other.
 func TestConsentCountsForItsEndpoint(t *testing.T) {

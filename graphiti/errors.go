@@ -87,10 +87,6 @@ func Remedy(err error) string {
 	if errors.As(err, &left) {
 		return left.remedy()
 	}
-	var unlisted *UnlistedError
-	if errors.As(err, &unlisted) {
-		return unlisted.remedy()
-	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
 		return "start Graphiti, or correct memory.endpoint"
@@ -136,19 +132,6 @@ func Unsent(err error) bool {
 // contain the group ID; for the others, the query adds frequent words.
 func BroadQuery(group string) string {
 	return group + " user assistant person name called named likes prefers uses works lives wants needs says said about project agent system team"
-}
-
-// UnlistedError means that the backend does not list a group's existing messages.
-type UnlistedError struct{ Group string }
-
-// Error implements error.
-func (e *UnlistedError) Error() string {
-	return "the memory lists no messages of it, but a search finds some"
-}
-
-func (e *UnlistedError) remedy() string {
-	return "search it with graphiti-proxy memory search --group " + e.Group +
-		"; to list messages run a Graphiti MCP server that lists them, or Graphiti on Neo4j; memory forget --group " + e.Group + " deletes the whole group"
 }
 
 // RemainsError means that deleted messages or facts of a group are still visible.

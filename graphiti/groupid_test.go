@@ -121,37 +121,6 @@ func TestNamedProjects(t *testing.T) {
 	}
 }
 
-// TestGroupsThatMayHoldSomething checks that a session's group may hold messages only if
-// turns or promoted texts are written to it, or if the configuration lists it for recall.
-func TestGroupsThatMayHoldSomething(t *testing.T) {
-	never, always := func(string) bool { return false }, func(string) bool { return true }
-	list := func(names ...string) Scopes {
-		s, err := ParseScopes(names)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	for _, tc := range []struct {
-		name     string
-		n        Namer
-		scope    Scope
-		promoted func(string) bool
-		want     bool
-	}{
-		{"nothing is written to it", Namer{}, ScopeSession, never, false},
-		{"something was promoted into it", Namer{}, ScopeSession, always, true},
-		{"turns are written to it", Namer{Ingest: list("session", "user")}, ScopeSession, never, true},
-		{"it is to be searched", Namer{Recall: list("session")}, ScopeSession, never, true},
-		{"a person's", Namer{}, ScopeUser, never, true},
-		{"a project's", Namer{}, ScopeWorkspace, never, true},
-	} {
-		if got := tc.n.MayHold(Target{Scope: tc.scope, Group: "g"}, tc.promoted); got != tc.want {
-			t.Errorf("%s: MayHold is %v, want %v", tc.name, got, tc.want)
-		}
-	}
-}
-
 // joshSum is the first 32 digits of the output of sha256sum for "user:josh".
 const joshSum = "84e301d7b382b2f8a83af2856c1b65c0"
 

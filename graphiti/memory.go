@@ -16,10 +16,6 @@ type Memory struct {
 	Connection
 	Arrivals // nil for an embedded memory
 
-	// Weighing reports whether Search measures strength (Fact.Strength), and weighs earlier
-	// questions (Earlier) less than the current one.
-	Weighing bool
-
 	// Routine returns the likenesses, from 0 to 1, of a text to the nearest request of everyday
 	// work, such as "run the tests", and to the nearest complaint about it, such as "always the
 	// same with this". It is nil without a model of meaning.
@@ -102,9 +98,6 @@ func (m *Memory) Ready(group string) (ready, empty bool) {
 	return true, false
 }
 
-// Weighs reports whether Search measures strength and weighs the parts of a query.
-func (m *Memory) Weighs() bool { return m.Weighing }
-
 // KeepsNames reports whether the backend retains entity names and summaries after deleting
 // single messages of a group, or may retain them. Only deleting the whole group removes them.
 func (m *Memory) KeepsNames(ctx context.Context, group string) bool {
@@ -117,19 +110,6 @@ func (m *Memory) KeepsNames(ctx context.Context, group string) bool {
 // Entity is a person or thing that facts refer to.
 type Entity struct{ UUID, Name, Summary string }
 
-// Entities returns up to max matching entities of a group. ok is false if the backend cannot
-// search for them.
-func (m *Memory) Entities(ctx context.Context, group, query string, max int) (list []Entity, ok bool, err error) {
-	e, ok := m.Searcher.(interface {
-		Entities(ctx context.Context, group, query string, max int) ([]Entity, error)
-	})
-	if !ok {
-		return nil, false, nil
-	}
-	list, err = e.Entities(ctx, group, query, max)
-	return list, true, err
-}
-
 // Database returns the lower-case name of the database that the backend lists. It is "" if
 // unknown or irrelevant to listings.
 func (m *Memory) Database(ctx context.Context) string {
@@ -137,6 +117,18 @@ func (m *Memory) Database(ctx context.Context) string {
 		return d.Database(ctx)
 	}
 	return ""
+}
+
+// FactsOf returns the facts of an episode in Graphiti, including facts that it ended. It returns
+// none for other backends.
+func (m *Memory) FactsOf(ctx context.Context, group string, episode *Row) ([]Fact, error) {
+	r, ok := m.Searcher.(interface {
+		FactsOf(ctx context.Context, group string, episode *Row) ([]Fact, error)
+	})
+	if !ok {
+		return nil, nil
+	}
+	return r.FactsOf(ctx, group, episode)
 }
 
 // MaxFacts is the maximum number of facts per lookup.

@@ -22,7 +22,6 @@ type Row struct {
 	Session string // hash of its session, or ""
 	Role    RoleType
 	Said    time.Time
-	Waiting bool // the memory does not have it yet
 
 	// The fields below may be empty unless Filter.Text is set.
 	Key     string // backend's ID of the stored entry. An entry with both sides of a turn has two rows
@@ -30,6 +29,8 @@ type Row struct {
 	Speaker string
 	Text    string
 	Source  string // source description, a small JSON object
+
+	Facts []string // UUIDs of its facts in Graphiti, if known
 
 	// Rest is the number of selected entries after this one, regardless of Filter.Last, if
 	// Filter.Newest is set.
@@ -159,8 +160,7 @@ type Lister interface {
 	// Rows returns rows of a group, or of all groups if group is "". Remote memories cannot
 	// list all groups (errors.ErrUnsupported); the embedded one can with Last 1 alone. Rows
 	// stored or deleted meanwhile may be missing, and no row repeats. An error ends the
-	// sequence. A remote memory returns an UnlistedError if a listing is empty and a search
-	// finds facts. Only Memory.Rows supports Last and Newest together.
+	// sequence. Only Memory.Rows supports Last and Newest together.
 	Rows(ctx context.Context, group string, f Filter) iter.Seq2[Row, error]
 }
 

@@ -85,16 +85,5 @@ func TestMemory_Rows(t *testing.T) {
 				t.Errorf("%s: got %v for all groups, want ErrUnsupported", kind, err)
 			}
 		}
-		s.Blind(graphititest.BlindListing)
-		var unlisted *graphiti.UnlistedError
-		n := 0
-		for _, err := range m.Rows(t.Context(), "g", graphiti.Filter{Session: "s1"}) {
-			if n++; !errors.As(err, &unlisted) {
-				t.Errorf("%s: got %v for an unlisted group, want an UnlistedError", kind, err)
-			}
-		}
-		if n != 1 {
-			t.Errorf("%s: got %d results for an unlisted group, want one error", kind, n)
-		}
 	}
 }

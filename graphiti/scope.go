@@ -105,13 +105,6 @@ func (n Namer) Reads(w Who, about bool) []Target {
 	return n.targets(w, ScopeSession, ScopeUser, ScopeAgent)
 }
 
-// MayHold reports whether a group of Reads may contain messages. By default, a session's
-// group contains only promoted texts. Searching an empty group has a cost: Graphiti on
-// FalkorDB creates a graph for it.
-func (n Namer) MayHold(t Target, promoted func(group string) bool) bool {
-	return t.Scope != ScopeSession || n.Recall.list != nil || slices.Contains(n.Ingest.list, ScopeSession) || promoted(t.Group)
-}
-
 // Writes returns the groups that store a caller's turns: by default the workspace's or else
 // the person's, and the agent's.
 func (n Namer) Writes(w Who) []Target {

@@ -43,6 +43,13 @@ func SessionScopeOf(hash, owner string) string {
 	return "talk:" + hash + ":" + shortHash("owner", owner)
 }
 
+// SessionIn returns the hash of the session that a scope names. covers reports whether the scope
+// covers an owner's turns. ok is false for other scopes.
+func SessionIn(scope string) (hash string, covers func(owner string) bool, ok bool) {
+	hash, owner, ok := strings.Cut(strings.TrimPrefix(scope, "talk:"), ":")
+	return hash, func(o string) bool { return owner == "" || owner == shortHash("owner", o) }, ok && strings.HasPrefix(scope, "talk:")
+}
+
 // shortHash returns a short, domain-separated hash in hex, or "" for an empty key.
 func shortHash(what, key string) string {
 	if key == "" {

@@ -235,27 +235,6 @@ func FuzzNormal(f *testing.F) {
 	})
 }
 
-// TestChangeOfSubject checks that new facts are shown if the question is about them, or
-// depends on an earlier question. A memory that does not weigh facts finds some for every
-// question, visible ones first.
-func TestChangeOfSubject(t *testing.T) {
-	const earlier = "The sister lives in Porto"
-	found := facts(earlier, "The sister has a boat", "The cat is called Miso")
-	for _, tc := range []struct {
-		asked string
-		want  []string
-	}{
-		{"What do you know about my cat?", []string{"The cat is called Miso"}},
-		{"Where does my sister live these days?", nil},
-		{"how old is she?" + graphiti.Earlier + "Where does my sister live?", []string{"The cat is called Miso"}},
-	} {
-		ch := chooser{now: time.Now(), visible: statementsIn([]string{blockOf(earlier, "The sister has a boat")}), drift: 0.5, elsewhere: otherSubjectOf(tc.asked), count: 12, max: 2000}
-		if diff := cmp.Diff(tc.want, plainAll(lines(ch.choose([]Scoped{{graphiti.ScopeUser, found}})))); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", tc.asked, diff)
-		}
-	}
-}
-
 // TestChooser_StatedAlready checks that a statement of an earlier block, a message, an
 // answer or the client's summary is not shown again, regardless of its label, speaker,
 // quotation and age.

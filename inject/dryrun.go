@@ -23,9 +23,6 @@ func (s Services) orNothing() *Services {
 	if s.Search == nil {
 		s.Search = noSearch{}
 	}
-	if s.Recent == nil {
-		s.Recent = noRecent{}
-	}
 	if s.Facts == nil {
 		s.Facts = noFacts{}
 	}
@@ -40,9 +37,6 @@ func (s Services) orNothing() *Services {
 	}
 	if s.Redact == nil {
 		s.Redact = func(text string, _ time.Time) (string, bool) { return text, true }
-	}
-	if s.Past == nil {
-		s.Past = func(string, time.Time) func(from, to time.Time) bool { return nil }
 	}
 	if s.Decides == nil {
 		s.Decides = func(context.Context, string) bool { return false }
@@ -66,13 +60,6 @@ func (readDecisions) Keep(_ context.Context, _ [16]byte, d Decision, _ ...string
 	return &d, nil
 }
 
-// noRecent is an empty Recent.
-type noRecent struct{}
-
-func (noRecent) Recent(context.Context, string, string, int) ([]graphiti.Fact, error) {
-	return nil, nil
-}
-
 // noDecisions is an empty Decisions.
 type noDecisions struct{ readDecisions }
 
@@ -94,7 +81,6 @@ func (noSearch) Search(context.Context, []string, string, int) ([]graphiti.Fact,
 	return nil, nil
 }
 func (noSearch) Ready(string) (ready, empty bool) { return true, false }
-func (noSearch) Weighs() bool                     { return true }
 
 // readSnapshots loads snapshots but saves none.
 type readSnapshots struct{ Snapshots }

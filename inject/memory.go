@@ -17,24 +17,18 @@ import (
 // at the given time, unless that is zero, and then returns ok false and no text.
 type Redact func(text string, by time.Time) (redacted string, ok bool)
 
-// Past returns a check for validities that include a past time that a question names. It returns
-// nil if the question names none.
-type Past func(question string, now time.Time) (includes func(from, to time.Time) bool)
-
 // Decides reports whether a message states a decision, for the notes of its session.
 type Decides func(ctx context.Context, said string) bool
 
 // Services holds the dependencies of a Memory. A nil service has no effect.
 type Services struct {
 	Search    Searcher
-	Recent    Recent // messages that a remote backend may not have processed
 	Facts     FactCache
 	Decisions Decisions
 	Snapshots Snapshots // short-term memory
 	Opening   Opening   // cards and summaries
 	Redact    Redact
 	Decides   Decides          // of messages of persons
-	Past      Past             // of a backend that returns ended facts
 	Memo      *memo.Memo       // per-session state in RAM
 	Now       func() time.Time // clock for the ages of facts; nil means time.Now
 	Log       *slog.Logger
@@ -85,7 +79,6 @@ type Planner struct {
 	cancel context.CancelFunc
 
 	flights singleflight.Group // running searches
-	times   times              // of searches
 	warming chan struct{}      // one token per running prefetch
 	noting  [64]sync.Mutex     // serialize changes of a session's notes, by its key
 

@@ -16,7 +16,7 @@ func (ch *chooser) isOwn(f *graphiti.Fact) bool {
 		return own && episode != ""
 	}
 	if len(f.Messages) == 0 {
-		return has(f.Episode) || slices.ContainsFunc(ch.said, func(m graphiti.Fact) bool { return !f.CreatedAt.Before(m.CreatedAt) && cameFrom(f, &m) })
+		return has(f.Episode)
 	}
 	return !slices.ContainsFunc(f.Messages, func(m string) bool { return !has(m) })
 }
@@ -61,13 +61,4 @@ func quotes(quote, text string) bool {
 		return strings.Contains(text, part)
 	}
 	return cutEnd && start != "" && strings.HasPrefix(text, start)
-}
-
-// hears sets the recent messages of the conversation: a fact that came from one is no news in it.
-func (ch *chooser) hears(recent [][]graphiti.Fact) {
-	for _, m := range slices.Concat(recent...) {
-		if _, own := ch.ownTurns[m.Episode]; own {
-			ch.said = append(ch.said, m)
-		}
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -103,14 +102,15 @@ func (m *Planner) Plan(ctx context.Context, c *dialect.Conversation, chain []dia
 		defer cancel()
 	}
 	until, _ := ctx.Deadline()
-	// Reserve the end of the timeout for storage.
+	// Reserve the end of the timeout for storage: an eighth, but at most 50 ms or a sixteenth,
+	// whichever is longer.
 	t := pooled.Get().(*turn) //nolint:forcetypeassert // the pool's only type
 	defer t.free()
 	kind := cmp.Or(c.Kind, mode.Beside)
 	if mode.Unseen {
 		kind = dialect.KindTurn
 	}
-	*t = turn{c: c, kind: kind, lists: t.lists, first: first, o: o, mode: mode, until: until, deadline: until.Add(graphiti.SearchTime(o.Timeout) - o.Timeout)}
+	*t = turn{c: c, kind: kind, lists: t.lists, first: first, o: o, mode: mode, until: until, deadline: until.Add(-min(o.Timeout/8, max(50*time.Millisecond, o.Timeout/16)))}
 	m.lookUp(ctx, t, chain, who)
 	p.Generation = mode.Generation
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
@@ -288,15 +288,14 @@ func (t *turn) read(who graphiti.Who) (apart bool) {
 // recall searches for the newest turn and makes a block of the results.
 func (m *Planner) recall(t *turn, who graphiti.Who) (Decision, Outcome) {
 	said, first := t.said()
-	weighs := m.opts().Search.Weighs()
-	query, ok := m.question(query(t.c, said, first, weighs), t.deadline)
+	query, ok := m.question(query(t.c, said, first), t.deadline)
 	if !ok {
 		return Decision{}, Outcome{Status: StatusTimeout}
 	}
 	apart := t.read(who)
 	reads := t.reads
 	before := m.opening(t, who)
-	if t.o.MinScore > 0 && !asks(said) && (weighs || !asksBriefly(said)) {
+	if t.o.MinScore > 0 && !asks(said) {
 		return t.withoutSearch(before, StatusEmpty, ReasonRoutine)
 	}
 	facts, atOnce := m.prepared(t.sessionID(who), query, t.mode.Generation, reads)
@@ -304,7 +303,6 @@ func (m *Planner) recall(t *turn, who graphiti.Who) (Decision, Outcome) {
 	if atOnce || t.o.NoWait {
 		deadline = time.Time{} // search uncached groups in the background
 	}
-	recent := m.said(query, reads, t.deadline)
 	found, looks, source, err := m.search(query, t.mode.Generation, reads, deadline)
 	t.looks = looks
 	missed := StatusError // status without other results
@@ -312,34 +310,22 @@ func (m *Planner) recall(t *turn, who graphiti.Who) (Decision, Outcome) {
 		missed = StatusTimeout
 	}
 	switch {
-	case err != nil && facts == nil && count(recent) == 0:
-		return t.withoutSearch(before, missed, ReasonNone)
 	case err != nil && facts == nil:
+		return t.withoutSearch(before, missed, ReasonNone)
 	case err != nil && atOnce:
 		found, source = facts, SourceCache
 	case err != nil:
 		found, source = facts, SourceStale
 	}
 	ch := chooserOf(t)
-	ch.hears(recent)
-	recent = unlearnt(recent, found)
 	ch.apart = apart
 	ch.openWith(before)
-	ch.ask(query, t.o)
-	all := ch.choose(append(scoped(reads, recent), scoped(reads, found)...))
-	shown := anyShown(all)
+	all := ch.choose(scoped(reads, found))
 	before = withoutDecided(before, all)
-	switch {
-	case err != nil && (!atOnce || facts == nil) && !shown: // the prefetch has no answer either
+	if err != nil && !atOnce && !slices.ContainsFunc(all, func(c Candidate) bool { return c.Verdict == Shown }) {
 		return t.withoutSearch(before, missed, ReasonNone)
-	case shown && !anyShown(all[count(recent):]):
-		source = SourceLocal
 	}
 	return t.show(before, all, ch.minScore, source, silence(all))
-}
-
-func anyShown(all []Candidate) bool {
-	return slices.ContainsFunc(all, func(c Candidate) bool { return c.Verdict == Shown })
 }
 
 // withoutSearch makes a decision of the opening alone: the search failed or was unnecessary.
@@ -408,7 +394,6 @@ func silence(all []Candidate) Reason {
 // strength required of the best result.
 func (m *Planner) Choose(text string, found []Scoped) (all []Candidate, least float64) {
 	ch := chooserOf(&turn{c: &dialect.Conversation{}, o: m.opts(), lists: new(lists)})
-	ch.ask(text, m.opts())
 	all = ch.choose(found)
 	if ch.minScore > 0 && !asks([]byte(text)) {
 		dismiss(all, Weak)
@@ -425,18 +410,6 @@ func chooserOf(t *turn) *chooser {
 		now: t.o.Now(), staleAfter: t.o.StaleAfter, ownTurns: t.episodes(), history: t.c, visible: visible, written: sync.OnceValue(func() func(string) bool { return written(t.c) }),
 		told:     sync.OnceValue(func() func(string) bool { return told(t.c) }),
 		minScore: t.o.MinScore, drift: t.o.Drift, count: t.o.MaxFacts, max: t.o.room(t),
-	}
-}
-
-// ask sets the checks of a question to a backend that measures no strength.
-func (ch *chooser) ask(query string, o *options) {
-	if o.Search.Weighs() {
-		return
-	}
-	question, _, _ := strings.Cut(query, graphiti.Earlier)
-	ch.elsewhere, ch.past = otherSubjectOf(query), o.Past(question, ch.now)
-	if o.MinScore > 0 {
-		ch.asked = askedOf(query)
 	}
 }
 

@@ -138,13 +138,6 @@ func always(texts ...string) searchFunc {
 }
 
 func (searchFunc) Ready(string) (ready, empty bool) { return true, false }
-func (searchFunc) Weighs() bool                     { return true }
-
-// service is a search like that of Graphiti, which weighs neither its facts nor the parts
-// of a query.
-type service struct{ searchFunc }
-
-func (service) Weighs() bool { return false }
 
 // readied is a search of groups that the backend may have to read first.
 type readied struct {

@@ -32,12 +32,10 @@ func (m *Planner) question(query string, by time.Time) (_ string, ok bool) {
 }
 
 // query returns the search query for the words of the newest turn: as one paragraph, and,
-// if it is short, with messages before the first one of the turn. A backend without weights
-// would search for the earlier subject, so it gets earlier messages only for dependent
-// questions.
-func query(c *dialect.Conversation, said []byte, first int, weighs bool) string {
+// if it is short, with messages before the first one of the turn.
+func query(c *dialect.Conversation, said []byte, first int) string {
 	q := paragraph(cutWord(reduced(said), maxQuery))
-	if len(q) >= shortQuestion || !weighs && !leans(q) {
+	if len(q) >= shortQuestion {
 		return string(q)
 	}
 	out := append([]byte(nil), q...)
@@ -66,31 +64,6 @@ func paragraph(text []byte) []byte { return emptyLines.ReplaceAll(text, []byte("
 func asks(text []byte) bool {
 	text = cutWord(text, maxQuery)
 	return words.Tells(string(text)) || words.AsksOfSelf(text)
-}
-
-// leans reports whether a question depends on earlier ones: it has less than two content
-// words. "how old is she?" has one, "and his?" none. With one, a question about the person
-// is independent: "where do I live?".
-//
-// Pronouns count as function words. With two content words they are ignored: "what does
-// she like to eat?" finds any person's favorite food.
-func leans(question []byte) bool {
-	n := words.Subjects(string(question))
-	return n == 0 || n == 1 && !words.AsksOfSelf(question)
-}
-
-// asksBriefly reports whether a text asks with function words only: "and his?". Its meaning
-// comes from earlier messages. A single word, "why?", does not count, because it only
-// continues a conversation.
-func asksBriefly(text []byte) bool {
-	text = cutWord(text, shortQuestion)
-	n, content := 0, false
-	words.Each(string(text), func(_ []byte, k words.Significance) bool {
-		n++
-		content = content || k != words.Function
-		return !content
-	})
-	return n > 1 && !content && words.Asks(string(text))
 }
 
 const (

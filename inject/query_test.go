@@ -60,7 +60,7 @@ func TestQuery(t *testing.T) {
 		}
 		body, _ := json.Marshal(map[string]any{"messages": messages})
 		c, _ := parse(t, string(body))
-		q := query(c, c.Text(c.Last), c.Last, true)
+		q := query(c, c.Text(c.Last), c.Last)
 		if len(q) > maxQuery {
 			t.Errorf("%s: %d bytes", tc.name, len(q))
 		}
@@ -161,47 +161,6 @@ func TestWhatAsksForNothing(t *testing.T) {
 		"who am I?": true, "Wer bin ich?": true,
 	} {
 		if got := asks([]byte(said)); got != want {
-			t.Errorf("%q: got %v, want %v", said, got, want)
-		}
-	}
-}
-
-// TestQueryOfAService checks that a memory that does not weigh earlier questions gets the
-// question alone, unless its meaning depends on them.
-func TestQueryOfAService(t *testing.T) {
-	const before = "Where does my sister live?"
-	for said, leans := range map[string]bool{
-		"What do you know about my cat?": false, "What is my cat called?": false, "Which editor do I use?": false,
-		"Where do I live?": false, "Was weißt du über meine Katze?": false, "我的猫叫什么名字？": false,
-		"and his?": true, "why?": true, "how old is she?": true, "and the second?": true, "Wie alt ist sie?": true, "¿Y la suya?": true,
-		"Who is on call?": true, "ok, and Ann?": true, "他多大？": true,
-		"What does she like to eat?": false, // a pronoun does not matter if the question has content words
-	} {
-		body, _ := json.Marshal(map[string]any{"messages": []map[string]string{
-			{"role": "user", "content": before}, {"role": "assistant", "content": "ok"}, {"role": "user", "content": said},
-		}})
-		c, _ := parse(t, string(body))
-		want := said
-		if leans {
-			want += graphiti.Earlier + before
-		}
-		if got := query(c, c.Text(c.Last), c.Last, false); got != want {
-			t.Errorf("%q: got %q, want %q", said, got, want)
-		}
-		if got := query(c, c.Text(c.Last), c.Last, true); got != said+graphiti.Earlier+before {
-			t.Errorf("%q, weighed: %q", said, got)
-		}
-	}
-}
-
-// TestFunctionWordsThatAsk checks that a question of function words asks a service, and
-// that a word that only continues the conversation does not.
-func TestFunctionWordsThatAsk(t *testing.T) {
-	for said, want := range map[string]bool{
-		"and his?": true, "Who is it?": true, "what about him?": true, "Und seine?": true,
-		"why?": false, "ok?": false, "is that right?": false, "and then": false, "": false,
-	} {
-		if got := asksBriefly([]byte(said)); got != want {
 			t.Errorf("%q: got %v, want %v", said, got, want)
 		}
 	}

@@ -20,10 +20,6 @@ type Searcher interface {
 	// Ready reports whether a group is searchable without first reading all of it, and
 	// whether it is known to be empty.
 	Ready(group string) (ready, empty bool)
-
-	// Weighs reports whether the backend measures strength, and weighs earlier questions less
-	// than the current one.
-	Weighs() bool
 }
 
 // FactCache caches search results for requests of the same generation. Callers must not
@@ -188,9 +184,6 @@ func (m *Planner) run(k flightKey) *flight {
 	defer cancel()
 	m.find(ctx, k, f)
 	f.took = time.Since(f.began)
-	if f.err == nil {
-		m.times.add(f.took)
-	}
 	return f
 }
 
@@ -204,42 +197,9 @@ func (m *Planner) find(ctx context.Context, k flightKey, f *flight) {
 	}()
 	cache := m.opts().Facts
 	version := cache.Version(k.group)
-	if f.facts, f.err = m.searchValid(ctx, k); f.err == nil {
+	if f.facts, f.err = m.opts().Search.Search(ctx, []string{k.group}, k.query, m.opts().Asked); f.err == nil {
 		cache.Store(k.group, k.query, k.generation, version, f.facts, costOf(f.facts), len(f.facts) == 0)
 	}
-}
-
-// wider holds the numbers of results to request if outdated facts fill an answer.
-var wider = []int{50, 100}
-
-// searchValid searches, and requests more results while outdated facts leave too few valid
-// ones. If a wider search is late or fails, the results so far remain.
-func (m *Planner) searchValid(ctx context.Context, k flightKey) ([]graphiti.Fact, error) {
-	o, began := m.opts(), time.Now()
-	asked := o.Asked
-	facts, err := o.Search.Search(ctx, []string{k.group}, k.query, asked)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // the backend's error already says what failed
-	}
-	ctx, cancel := context.WithDeadline(ctx, began.Add(o.Timeout*4/5)) // before requests stop waiting
-	defer cancel()
-	for _, n := range wider {
-		valid := 0
-		for i := range facts {
-			if validAt(&facts[i], began) {
-				valid++
-			}
-		}
-		if n <= asked || len(facts) < asked || valid >= o.MaxFacts || valid == len(facts) {
-			continue
-		}
-		more, err := o.Search.Search(ctx, []string{k.group}, k.query, n)
-		if err != nil {
-			break
-		}
-		facts, asked = more, n
-	}
-	return facts, nil
 }
 
 // costOf returns the approximate RAM size of facts.

@@ -10,8 +10,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// TestRecallThatNeverWaits checks that a recall without waiting returns immediately, that
-// the next turn gets its results, and that the times of its searches are recorded.
+// TestRecallThatNeverWaits checks that a recall without waiting returns immediately, and
+// that the next turn gets its results.
 func TestRecallThatNeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := memory(t, func(context.Context, string, string) ([]graphiti.Fact, error) {
@@ -31,9 +31,6 @@ func TestRecallThatNeverWaits(t *testing.T) {
 		p = m.Plan(context.Background(), c, c.Chain(dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
 		if p.Outcome.Source != SourceCache || p.Outcome.Facts != 1 {
 			t.Errorf("after the search came back: %+v", p.Outcome)
-		}
-		if n, half, most := m.SearchTimes(); n != 2 || half != 300*time.Millisecond || most != half {
-			t.Errorf("%d searches, half %v, most %v", n, half, most)
 		}
 		m.Close()
 	})

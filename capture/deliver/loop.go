@@ -10,6 +10,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 const (
@@ -39,9 +41,8 @@ type Options struct {
 	Redact      func(text string) string // removes credentials from a server's messages
 	Log         *slog.Logger
 
-	// OnSeen is called before listed turns are marked as delivered. ids holds the memory's
-	// IDs of the listed messages by name.
-	OnSeen func(group string, ids map[string]string)
+	// OnSeen is called with the listed messages of turns before these are marked as delivered.
+	OnSeen func(group string, episodes []graphiti.Row)
 }
 
 // Known is the stored knowledge about the memory when a Loop starts.

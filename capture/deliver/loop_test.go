@@ -97,7 +97,11 @@ func (s *shelf) MarkDelivered(items []Item, verified bool) error {
 func (s *shelf) MarkDead(Item, string) error { return errors.New("nothing is to die") }
 
 // see stores the ids of messages whose turns are still on the shelf.
-func (s *shelf) see(group string, ids map[string]string) {
+func (s *shelf) see(group string, episodes []graphiti.Row) {
+	ids := make(map[string]string)
+	for i := range episodes {
+		ids[episodes[i].Name] = episodes[i].Key
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, it := range s.items {

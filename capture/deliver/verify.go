@@ -61,7 +61,9 @@ func (l *Loop) look(ctx context.Context, w *worker, a action) {
 	}
 	l.mu.Unlock()
 	if len(fs.verified) > 0 {
-		l.o.OnSeen(g.name, v.ids)
+		l.o.OnSeen(g.name, slices.DeleteFunc(v.rows, func(r graphiti.Row) bool {
+			return !slices.ContainsFunc(fs.verified, func(f *flight) bool { return !f.times[r.Name].IsZero() })
+		}))
 	}
 	l.conclude(w, g, &fs)
 	if len(fs.verified) > 0 {
@@ -85,10 +87,9 @@ func (l *Loop) list(ctx context.Context, group string, n int) (v view, err error
 	if err != nil {
 		return view{}, err
 	}
-	v = view{names: make(map[string]bool, len(list)), ids: make(map[string]string, len(list)), full: len(list) >= n, clock: l.o.Memory.Clock()}
+	v = view{names: make(map[string]bool, len(list)), rows: list, full: len(list) >= n, clock: l.o.Memory.Clock()}
 	for i := range list {
 		v.names[list[i].Name] = true
-		v.ids[list[i].Name] = list[i].Key
 		v.ours = v.ours || isBarrier(&list[i])
 		if i == 0 || list[i].Said.Before(v.oldest) {
 			v.oldest = list[i].Said

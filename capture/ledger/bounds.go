@@ -67,6 +67,7 @@ func (l *leaving) find(tx *sqlite.Tx, query string, args ...any) error {
 	return rows.Err()
 }
 
+// settle takes the collected turns out of the queue.
 func (l *leaving) settle(tx *sqlite.Tx, state string, now time.Time) error {
 	_, err := settle(tx, l.seqs, state, now)
 	return err

@@ -163,70 +163,13 @@ func (s *Ledger) Undelivered(ctx context.Context, n int, found func(e Entry, sai
 	return s.entries(ctx, entryColumns+" FROM turns WHERE "+queued+" AND state <> 'dead' ORDER BY backfill, seq LIMIT ?", []any{n}, found)
 }
 
-// HandedOver deletes entries that have moved to another spool.
+// HandedOver settles entries that have moved to another queue.
 func (s *Ledger) HandedOver(seqs []int64) error {
 	if len(seqs) == 0 {
 		return nil
 	}
-	return s.write("delete moved turns", func(tx *sqlite.Tx) error {
-		for _, seq := range seqs {
-			if _, err := tx.Exec("DELETE FROM turns WHERE seq = ?", seq); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-const arrived = entryColumns + " FROM turns WHERE seq > iif(?1 > (SELECT coalesce(max(seq), 0) FROM turns), 0, ?1) AND " + queued + " ORDER BY seq LIMIT ?2"
-
-// Since implements Arrivals. After the deletion of the last rows, SQLite reuses their
-// numbers, so Since then starts from the first row.
-func (s *Ledger) Since(ctx context.Context, after int64, n int, f func(Entry) error) error {
-	return s.entries(ctx, arrived, []any{after, n}, func(e Entry, _ string, _ time.Time) error { return f(e) })
-}
-
-// leftQueue looks up each number, because the queue may be long.
-const leftQueue = "SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM turns WHERE seq = value AND " + queued + ")"
-
-// Left implements Arrivals.
-func (s *Ledger) Left(ctx context.Context, numbers []int64) (left []int64, err error) {
-	err = each(ctx, s.db, leftQueue, []any{listOf(numbers)},
-		func(scan func(...any) error) error {
-			var n int64
-			err := scan(&n)
-			left = append(left, n)
-			return err
-		})
-	if err != nil {
-		return nil, fmt.Errorf("find turns that left the queue: %w", err)
-	}
-	return left, nil
-}
-
-// CutOff is the record of an interrupted answer.
-type CutOff struct{ ID, Group, Said string }
-
-// Cuts returns the first n records of interrupted answers.
-func (s *Ledger) Cuts(ctx context.Context, n int) (list []CutOff, err error) {
-	err = each(ctx, s.db, "SELECT turn, grp, digest FROM turns WHERE state = 'cut' ORDER BY seq LIMIT ?", []any{n},
-		func(scan func(...any) error) error {
-			var c CutOff
-			err := scan(&c.ID, &c.Group, &c.Said)
-			list = append(list, c)
-			return err
-		})
-	return list, err
-}
-
-// RemoveCuts deletes records that have moved to another ledger.
-func (s *Ledger) RemoveCuts(list []CutOff) error {
-	return s.write("delete moved records of interrupted answers", func(tx *sqlite.Tx) error {
-		for _, c := range list {
-			if err := run(tx, "DELETE FROM turns WHERE turn = ? AND grp = ? AND state = 'cut'", c.ID, c.Group); err != nil {
-				return err
-			}
-		}
-		return nil
+	return s.write("settle moved turns", func(tx *sqlite.Tx) error {
+		_, err := settle(tx, seqs, delivered, time.Now())
+		return err
 	})
 }

@@ -28,9 +28,9 @@
 // (5) On the row of the turn's rest, which ends a history there. A repeated answer replaces
 // it.
 //
-// For a memory in the ledger's own file, read delivered for pending in this table: one
-// transaction decides whether the turn is new and writes its messages and its row. A forget
-// is one transaction, too. For a memory elsewhere, the rows are its outbox.
+// One transaction decides whether a turn is new, writes its messages to the memory in the same
+// file, and its row. A forget is one transaction, too. A pending, sent or dead row is a copy for
+// Graphiti; without Graphiti, read delivered for pending in this table.
 //
 // Texts are stored while a turn is queued or dead. Settled rows (all others) stay for
 // SeenFor, so that the ledger recognizes turns that clients send again.

@@ -28,8 +28,9 @@ const (
 // Ledger is the record of turns in one file. It is safe for concurrent use.
 type Ledger struct {
 	db     *sqlite.DB
-	memory MessageStore // in the same file, or nil for an outbox
+	memory MessageStore // in the same file, or nil for the spool of an earlier version
 	say    Say          // makes messages for memory
+	copies bool         // new turns wait to be copied to another memory
 
 	noFloors bool // no scope has a generation; only writes use it
 
@@ -55,17 +56,21 @@ type MessageStore interface {
 // Say returns the messages of a turn for a group with that scope.
 type Say func(t *Turn, scope graphiti.Scope) []graphiti.Row
 
-// Open opens the ledger of a remote memory in a file of its own.
+// Open opens a ledger in a file of its own, without messages.
 func Open(path string) (*Ledger, error) {
 	db, err := sqlite.Open(path, sqlite.Options{Schema: Schema, Version: 5, Sync: sqlite.SyncFull, Holds: spoolHolds})
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}
-	return &Ledger{db: db}, nil
+	return &Ledger{db: db, copies: true}, nil
 }
 
 // In returns the ledger in a memory's file, which must have the tables of Schema.
 func In(db *sqlite.DB, m MessageStore, say Say) *Ledger { return &Ledger{db: db, memory: m, say: say} }
+
+// Copied makes new turns wait for a copy in another memory. It is called once, before all other
+// methods.
+func (s *Ledger) Copied() { s.copies = true }
 
 // queued matches the states of turns with texts. The indexes use the same expression.
 const queued = "state IN ('pending', 'sent', 'dead')"
@@ -126,6 +131,28 @@ func (s *Ledger) countKept(tx *sqlite.Tx) error {
 
 func count(tx *sqlite.Tx, name string, n int) error {
 	return run(tx, "UPDATE totals SET n = n + ? WHERE name = ?", n, name)
+}
+
+// historyTurn names the row of a group that has the time of the last import of its history.
+const historyTurn = "graphiti-proxy.history"
+
+// Imported returns the time of the last import of a group's history, or zero, and the newest
+// generation.
+func (s *Ledger) Imported(ctx context.Context, group string) (last time.Time, generation int64, err error) {
+	var at int64
+	err = s.db.QueryRow(ctx, "SELECT coalesce((SELECT at FROM turns WHERE turn = ? AND grp = ?), 0), coalesce((SELECT max(generation) FROM floors), 0)",
+		[]any{historyTurn, group}, &at, &generation)
+	if at > 0 {
+		last = time.UnixMilli(at)
+	}
+	return last, generation, err
+}
+
+// SetImported records the import of a group's history.
+func (s *Ledger) SetImported(group string) error {
+	return s.write("record an import", func(tx *sqlite.Tx) error {
+		return run(tx, "INSERT INTO turns (turn, grp, state, digest, at) VALUES (?, ?, 'cut', '', ?) ON CONFLICT DO UPDATE SET at = excluded.at", historyTurn, group, time.Now().UnixMilli())
+	})
 }
 
 // Instance returns the unique name of this ledger.

@@ -190,9 +190,8 @@ func TestSeenIsBounded(t *testing.T) {
 	}
 }
 
-// TestALongQueueIsNotReadAsAWhole checks that the queries of a full spool, and of an index
-// that follows it, use SQL indexes, so that their cost does not depend on the length of the
-// queue.
+// TestALongQueueIsNotReadAsAWhole checks that the queries of a full queue use SQL indexes, so
+// that their cost does not depend on the length of the queue.
 func TestALongQueueIsNotReadAsAWhole(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
 	if err != nil {
@@ -202,11 +201,9 @@ func TestALongQueueIsNotReadAsAWhole(t *testing.T) {
 	for statement, want := range map[string]string{
 		oldestDead:    "SCAN turns USING INDEX turns_dead",
 		oldestWaiting: "SCAN turns USING COVERING INDEX turns_queue",
-		leftQueue:     "SEARCH turns USING INTEGER PRIMARY KEY (rowid=?)",
-		arrived:       "SEARCH turns USING INDEX turns_queue (seq>?)",
 	} {
 		found := false
-		err := each(context.Background(), s.db, "EXPLAIN QUERY PLAN "+statement, []any{0, 1}[:strings.Count(statement, "json_each(?)")+2*strings.Count(statement, "?2")], func(scan func(...any) error) error {
+		err := each(context.Background(), s.db, "EXPLAIN QUERY PLAN "+statement, nil, func(scan func(...any) error) error {
 			var id, parent, unused int
 			var step string
 			err := scan(&id, &parent, &unused, &step)

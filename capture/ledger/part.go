@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -35,11 +36,25 @@ type Part struct {
 // Means reports whether the part covers a turn. A session is forgotten in all groups, so
 // its group does not matter.
 func (p Part) Means(t *Turn) bool {
-	if p.Session != "" {
+	switch {
+	case p.Message != "":
+		return slices.ContainsFunc(t.names(), func(name string) bool { return graphiti.MessageID(name) == p.Message })
+	case p.Session != "":
 		hash := graphiti.SessionHash(p.Session)
 		return (t.OfSession() == hash || t.Import == hash) && (p.Owner == "" || t.Owner == p.Owner)
 	}
 	return slices.ContainsFunc(t.Targets, func(target graphiti.Target) bool { return target.Group == p.Group })
+}
+
+// names returns the possible names of a turn's messages.
+func (t *Turn) names() (all []string) {
+	for _, r := range t.Restored {
+		all = append(all, r.Name)
+	}
+	for _, role := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant, graphiti.RoleSystem} {
+		all = append(all, graphiti.EpisodeName(t.ID, role))
+	}
+	return all
 }
 
 // whole reports whether the part covers the whole group.
@@ -105,10 +120,6 @@ func (p Part) args() []any {
 	return []any{p.Group, p.Session, p.Owner, graphiti.SessionHash(p.Session)}
 }
 
-func (s *Ledger) Waiting(ctx context.Context, part Part, f func(Entry) error) error {
-	return s.entries(ctx, entryColumns+ofPart+" ORDER BY seq", part.args(), func(e Entry, _ string, _ time.Time) error { return f(e) })
-}
-
 // older restricts ofPart to older generations.
 const older = ofPart + ` AND generation < ?5`
 
@@ -116,10 +127,12 @@ const older = ofPart + ` AND generation < ?5`
 // stay: they have no text.
 const forgetSettled = "UPDATE turns SET state = 'forgotten', open = 0 WHERE grp = ?1 AND state IN ('delivered', 'dropped')"
 
-// Forget implements Recorder. Settled turns stay as rows marked as forgotten, because
-// clients send those turns again. A single message is already stored, so no queued turn
-// contains it. A memory in the same file forgets in the same transaction, except for turns
-// of the generation or a newer one.
+// ofTurn selects a queued turn of a group.
+const ofTurn = "SELECT seq, state = 'dead', bytes FROM turns WHERE " + queued + " AND grp = ?1 AND turn = ?2"
+
+// Forget implements Copies. Settled turns stay as rows marked as forgotten, because
+// clients send those turns again. A memory in the same file forgets in the same transaction,
+// except for turns of the generation or a newer one.
 func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err error) {
 	err = s.write("empty group", func(tx *sqlite.Tx) error {
 		tx.Fold()
@@ -134,14 +147,13 @@ func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err 
 				return err
 			}
 		}
-		d = l.Dropped
 		if err := l.settle(tx, forgotten, now); err != nil {
 			return err
 		}
 		kept := false
 		switch {
 		case s.memory != nil:
-			if kept, err = s.forgetKept(tx, part, generation); err != nil {
+			if kept, err = s.forgetKept(tx, &l, part, generation); err != nil {
 				return err
 			}
 		case part.whole():
@@ -149,6 +161,7 @@ func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err 
 				return err
 			}
 		}
+		d = l.Dropped
 		if !last || kept || part.Message != "" {
 			return nil
 		}
@@ -157,23 +170,28 @@ func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err 
 	return d, err
 }
 
-// forgetKept makes the memory in this file forget a part older than a generation, and
-// reports whether the group still has newer turns.
-func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64) (kept bool, err error) {
+// spared selects the turns of a group that a forget leaves: newer ones, and queued ones of
+// another owner. Its second column reports whether there are newer ones.
+const spared = `SELECT json_group_array(turn), coalesce(max(generation >= ?2), 0) FROM turns WHERE grp = ?1 AND state NOT IN ('cut', 'forgotten')
+	AND (generation >= ?2 OR ?3 <> '' AND ` + queued + ` AND json_extract(body, '$.Owner') <> ?3)`
+
+// forgetKept makes the memory in this file forget a part older than a generation, with the
+// copies of its turns, and reports whether the group still has newer turns.
+func (s *Ledger) forgetKept(tx *sqlite.Tx, l *leaving, part Part, generation int64) (kept bool, err error) {
 	var list string
-	err = tx.QueryRow("SELECT json_group_array(turn) FROM turns WHERE grp = ? AND generation >= ? AND state = 'delivered'", part.Group, generation).Scan(&list)
+	err = tx.QueryRow(spared, part.Group, generation, part.Owner).Scan(&list, &kept)
 	if err != nil {
 		return false, err
 	}
-	var newer []string
-	if err := json.Unmarshal([]byte(list), &newer); err != nil {
+	var others []string
+	if err := json.Unmarshal([]byte(list), &others); err != nil {
 		return false, err
 	}
 	var meant func(*graphiti.Row) bool
-	if !part.whole() || len(newer) > 0 {
+	if !part.whole() || kept {
 		meant = func(e *graphiti.Row) bool {
 			turn, _ := graphiti.TurnOf(e.Name)
-			return part.Said(e) && !slices.Contains(newer, turn)
+			return part.Said(e) && !slices.Contains(others, turn)
 		}
 	}
 	names, err := s.memory.Delete(tx, part.Group, meant)
@@ -181,16 +199,23 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64) (kept bo
 		return false, err
 	}
 	if part.whole() {
-		return len(newer) > 0, run(tx, forgetSettled+" AND generation < ?2", part.Group, generation)
+		return kept, run(tx, forgetSettled+" AND generation < ?2", part.Group, generation)
 	}
 	for _, name := range names {
 		if turn, ok := graphiti.TurnOf(name); ok {
-			if err := run(tx, forgetSettled+" AND turn = ?2", part.Group, turn); err != nil {
+			err := l.find(tx, ofTurn, part.Group, turn)
+			if err == nil {
+				err = l.settle(tx, forgotten, time.Now())
+			}
+			if err == nil {
+				err = run(tx, forgetSettled+" AND turn = ?2", part.Group, turn)
+			}
+			if err != nil {
 				return false, err
 			}
 		}
 	}
-	return len(newer) > 0, nil
+	return kept, nil
 }
 
 // disown deletes the ownership rows of a part unless newer turns are queued for it.
@@ -217,17 +242,57 @@ func (s *Ledger) raise(tx *sqlite.Tx, scope string, generation int64, now time.T
 		scope, generation, now.UnixMilli())
 }
 
-// Raise stores generations of scopes and returns the newest stored generation.
+// Raise stores generations of scopes, forgets older turns of them, and returns the newest stored
+// generation. It skips generations that the ledger has.
 func (s *Ledger) Raise(floors map[string]int64) (newest int64, err error) {
-	err = s.write("store generations", func(tx *sqlite.Tx) error {
-		for scope, generation := range floors {
-			if err := s.raise(tx, scope, generation, time.Now()); err != nil {
-				return err
-			}
+	ctx := context.Background()
+	for scope, generation := range floors {
+		var known bool
+		err := s.db.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM floors WHERE scope = ? AND generation >= ?)", []any{scope, generation}, &known)
+		if err == nil && !known {
+			err = s.forgetScope(ctx, scope, generation)
 		}
-		return tx.QueryRow("SELECT coalesce(max(generation), 0) FROM floors").Scan(&newest)
+		if err != nil {
+			return 0, err
+		}
+	}
+	return newest, s.db.QueryRow(ctx, "SELECT coalesce(max(generation), 0) FROM floors", nil, &newest)
+}
+
+// forgetScope forgets the parts of a scope that are older than a generation.
+func (s *Ledger) forgetScope(ctx context.Context, scope string, generation int64) error {
+	parts, err := s.partsOf(ctx, scope)
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if _, err := s.Forget(p, generation, true); err != nil {
+			return err
+		}
+	}
+	return s.write("store a generation", func(tx *sqlite.Tx) error { return s.raise(tx, scope, generation, time.Now()) })
+}
+
+// partsOf returns the parts that a scope covers.
+func (s *Ledger) partsOf(ctx context.Context, scope string) (parts []Part, err error) {
+	if message, ok := strings.CutPrefix(scope, "message:"); ok {
+		id, group, _ := strings.Cut(message, ":")
+		return []Part{{Group: group, Message: id}}, nil
+	}
+	hash, covers, ok := graphiti.SessionIn(scope)
+	if !ok {
+		return []Part{{Group: scope}}, nil
+	}
+	session, _ := graphiti.NamedSession(hash)
+	err = each(ctx, s.db, "SELECT grp, owner FROM sessions WHERE session = ?", []any{hash}, func(scan func(...any) error) error {
+		p := Part{Session: session}
+		if err := scan(&p.Group, &p.Owner); err != nil || !covers(p.Owner) {
+			return err
+		}
+		parts = append(parts, p)
+		return nil
 	})
-	return newest, err
+	return parts, err
 }
 
 // MarkForgotten marks delivered turns as forgotten by their group.

@@ -21,12 +21,21 @@ type Added struct {
 // would wait for the next start. A memory in the same file holds the turns when Add
 // returns.
 func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Added, err error) {
+	return s.add(ctx, turns, now, s.copies)
+}
+
+// Keep is Add for turns that the other memory has, or that another process copies.
+func (s *Ledger) Keep(ctx context.Context, turns []Turn, now time.Time) ([]Added, error) {
+	return s.add(ctx, turns, now, false)
+}
+
+func (s *Ledger) add(ctx context.Context, turns []Turn, now time.Time, copied bool) (all []Added, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("record a turn: %w", err)
 	}
 	err = s.db.Write(context.WithoutCancel(ctx), func(tx *sqlite.Tx) error {
 		all = all[:0]
-		b := batch{Ledger: s, now: now}
+		b := batch{Ledger: s, now: now, copied: copied}
 		if !s.noFloors {
 			if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM floors)").Scan(&b.floors); err != nil {
 				return err
@@ -52,6 +61,7 @@ func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Ad
 type batch struct {
 	*Ledger
 	now    time.Time
+	copied bool // the turns wait to be copied
 	floors bool // the ledger has generations of forgotten scopes
 	owned  owned
 	puts   []put // messages for the memory, by group
@@ -151,8 +161,9 @@ func (b *batch) put(tx *sqlite.Tx) error {
 			return err
 		}
 	}
-	n := int64(b.n)
-	tx.Committed(func() { b.kept.Add(n) })
+	if n := int64(b.n); !b.copies {
+		tx.Committed(func() { b.kept.Add(n) })
+	}
 	return nil
 }
 
@@ -185,7 +196,7 @@ func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Tu
 	}
 	for part = t; ; part = part.Rest() {
 		state, body := delivered, []byte(nil)
-		if b.memory == nil {
+		if b.copied {
 			state = pending
 			stored := *part
 			stored.SessionHash = part.OfSession()

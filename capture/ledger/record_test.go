@@ -6,6 +6,11 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // open opens a ledger in a new file.
@@ -204,4 +209,85 @@ func TestSettledTurnsHaveNoText(t *testing.T) {
 	if err := s.db.QueryRow(context.Background(), "SELECT count(*) FROM turns WHERE body <> '' OR error <> '' OR bytes <> 0 OR sent <> 0", nil, &texts); err != nil || texts != 0 {
 		t.Errorf("%d rows, %v", texts, err)
 	}
+}
+
+// TestRaiseForgets checks that a new generation of a scope forgets its older turns: those of a
+// group, of a session, or one message.
+func TestRaiseForgets(t *testing.T) {
+	session := graphiti.SessionScope("session:s", "")
+	for name, tc := range map[string]struct {
+		scope string
+		want  []string // turns that stay
+	}{
+		"a group":                       {"g", []string{"new"}},
+		"a session":                     {session, []string{"other", "new"}},
+		"a session of another owner":    {graphiti.SessionScope("session:s", "user:ann"), []string{"old", "other", "new"}},
+		"a session of this owner":       {graphiti.SessionScope("session:s", "user:o"), []string{"other", "new"}},
+		"another group":                 {"h", []string{"old", "other", "new"}},
+		"a message":                     {"message:" + graphiti.MessageID(graphiti.EpisodeName("old", graphiti.RoleUser)) + ":g", []string{"other", "new"}},
+		"a message of another group":    {"message:" + graphiti.MessageID(graphiti.EpisodeName("old", graphiti.RoleUser)) + ":h", []string{"old", "other", "new"}},
+		"the facts of a group, a scope": {"facts:g", []string{"old", "other", "new"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Open(filepath.Join(t.TempDir(), "ledger.db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			m := &shelf{}
+			s.memory, s.say = m, func(t *Turn, _ graphiti.Scope) []graphiti.Row {
+				return []graphiti.Row{{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), Source: `{"session":"` + t.OfSession() + `"}`}}
+			}
+			for i, id := range []string{"old", "other", "new"} {
+				tn := turn(id, "g")
+				tn.Owner, tn.Session = "user:o", "session:s"
+				if id == "other" {
+					tn.Session = "session:t"
+				}
+				if i == 2 {
+					tn.Generation = 5
+				}
+				if _, err := s.Add(t.Context(), []Turn{tn}, time.Now()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 {
+				if newest, err := s.Raise(map[string]int64{tc.scope: 5}); err != nil || newest != 5 {
+					t.Fatalf("Raise = %d, %v, want 5", newest, err)
+				}
+			}
+			if diff := cmp.Diff(tc.want, m.turns()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// shelf is a memory of names.
+type shelf struct{ rows []graphiti.Row }
+
+func (s *shelf) Put(_ *sqlite.Tx, _ string, messages []graphiti.Row) error {
+	s.rows = append(s.rows, messages...)
+	return nil
+}
+
+func (s *shelf) Delete(_ *sqlite.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
+	s.rows = slices.DeleteFunc(s.rows, func(r graphiti.Row) bool {
+		if group != "g" || meant != nil && !meant(&r) {
+			return false
+		}
+		names = append(names, r.Name)
+		return true
+	})
+	return names, nil
+}
+
+func (s *shelf) Close() error { return nil }
+
+func (s *shelf) turns() (ids []string) {
+	for _, r := range s.rows {
+		id, _ := graphiti.TurnOf(r.Name)
+		ids = append(ids, id)
+	}
+	return ids
 }

@@ -7,26 +7,18 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// Store holds turns until their delivery is verified, split into its roles. It is the file
-// of one process, or the queue that replicas share. It is safe for concurrent use; every
-// write is committed when the method returns.
+// Store holds the copies of turns until their delivery is verified, split into its roles. It
+// is the ledger, or the queue that replicas share. It is safe for concurrent use; every write
+// is committed when the method returns.
 type Store struct {
-	Recorder
+	Copies
 	Dispatch
 	Bounds
 	Rows
-	Arrivals
 }
 
-// Recorder stores turns.
-type Recorder interface {
-	// Add stores each turn for those of its groups that lack it. A group with only the
-	// beginning of a turn gets the end.
-	Add(ctx context.Context, turns []Turn, now time.Time) ([]Added, error)
-
-	// Whole reports for each turn whether all of its groups have all of it.
-	Whole(ctx context.Context, turns []Turn) ([]bool, error)
-
+// Copies rejects and forgets copies.
+type Copies interface {
 	// CutOff records that a turn is not stored, without its text. A client's history or
 	// transcript can no longer add the turn.
 	CutOff(ctx context.Context, t *Turn, now time.Time) error
@@ -36,11 +28,7 @@ type Recorder interface {
 	// part's ownership rows.
 	Forget(part Part, generation int64, last bool) (Dropped, error)
 
-	// MarkForgotten marks delivered turns as forgotten by their group.
-	MarkForgotten(group string, turns []string) error
-
 	Instance() (string, error) // unique name
-	Close() error
 }
 
 // Dispatch is the store's interface for the delivery of turns, which starts with Groups, and
@@ -63,31 +51,17 @@ type Bounds interface {
 	Cut(over Size) (Dropped, error)
 	DropBefore(t time.Time) (Dropped, error)
 	DropDead(numbers []int64) (Dropped, error)
-	Prune(now time.Time, most int) error
 }
 
 // Rows provides the entries of a store to the operator's commands.
 type Rows interface {
 	Items(ctx context.Context, o ListOptions) ([]Item, int, error)
 	Retry(numbers []int64) (groups []string, back Size, err error)
-	Promoted(ctx context.Context) (map[string]bool, error)
 	Owned(ctx context.Context, owner string) ([]Owned, error)
-	SessionGroups(ctx context.Context, session string) ([]Owned, error)
-	Waiting(ctx context.Context, part Part, f func(Entry) error) error
-}
-
-// Arrivals lists new entries, and entries that have left the queue.
-type Arrivals interface {
-	// Since calls f for at most n queued entries with numbers above after, lowest number
-	// first.
-	Since(ctx context.Context, after int64, n int, f func(Entry) error) error
-
-	// Left returns those numbers with turns that have left the queue.
-	Left(ctx context.Context, numbers []int64) ([]int64, error)
 }
 
 // Store returns the ledger in all roles of a Store.
-func (s *Ledger) Store() Store { return Store{s, s, s, s, s} }
+func (s *Ledger) Store() Store { return Store{s, s, s, s} }
 
 // Repair configures the recovery of a damaged file into a new one. It restores the
 // invariants: one name, and one row for each count.

@@ -60,7 +60,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	ctx := context.Background()
 	put := func(id string) {
 		t.Helper()
-		if _, err := a.Add(ctx, []ledger.Turn{turn(id, "g")}, time.Now()); err != nil {
+		if _, err := add(t, a, []ledger.Turn{turn(id, "g")}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,7 +140,7 @@ func TestDatabaseThatWasEmptied(t *testing.T) {
 	put := func(ids ...string) {
 		t.Helper()
 		for _, id := range ids {
-			if _, err := q.Add(ctx, []ledger.Turn{turn(id, "g")}, time.Now()); err != nil {
+			if _, err := add(t, q, []ledger.Turn{turn(id, "g")}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -129,47 +129,8 @@ func anyOf(numbers []int64) []any {
 	return out
 }
 
-func (s *Queue) Waiting(ctx context.Context, part ledger.Part, f func(ledger.Entry) error) error {
-	return s.each(ctx, func(e *streamEntry, m entryState, _ bool) error {
-		if e.Group != part.Group {
-			return nil
-		}
-		one, err := e.withMark(m)
-		if err != nil || part.Session != "" && !part.Means(&one.Turn) {
-			return err
-		}
-		return f(one)
-	})
-}
-
-func (s *Queue) SessionGroups(ctx context.Context, session string) (list []ledger.Owned, err error) {
-	var fields []string
-	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
-		fields, err = c.SMembers(ctx, redis.Key("talk", graphiti.SessionHash(session))).Result()
-		return err
-	})
-	if err != nil || len(fields) == 0 {
-		return nil, err
-	}
-	owned, err := s.Owned(ctx, "")
-	for _, o := range owned {
-		if slices.Contains(fields, o.Group+"\n"+o.Owner) {
-			o.Session, o.Shared = session, false
-			list = append(list, o)
-		}
-	}
-	return list, err
-}
-
-// MarkForgotten does nothing, because the entries of a turn carry its generation.
-func (s *Queue) MarkForgotten(string, []string) error { return nil }
-
-// Forget implements ledger.Recorder. The generation of the part is already shared. A single
-// message is already delivered, so no queued turn contains it.
+// Forget implements ledger.Copies. The generation of the part is already shared.
 func (s *Queue) Forget(part ledger.Part, generation int64, last bool) (d ledger.Dropped, err error) {
-	if part.Message != "" {
-		return d, nil
-	}
 	ctx := context.Background()
 	var waiting, dead []int64
 	err = s.each(ctx, func(e *streamEntry, m entryState, isDead bool) error {
@@ -177,7 +138,7 @@ func (s *Queue) Forget(part ledger.Part, generation int64, last bool) (d ledger.
 			return nil
 		}
 		one, err := e.withMark(m)
-		if err != nil || one.Turn.Generation >= generation || part.Session != "" && !part.Means(&one.Turn) {
+		if err != nil || one.Turn.Generation >= generation || part.Session+part.Message != "" && !part.Means(&one.Turn) {
 			return err
 		}
 		if isDead {
@@ -203,7 +164,7 @@ func (s *Queue) Forget(part ledger.Part, generation int64, last bool) (d ledger.
 		d.Pending, d.Dead = d.Pending.Plus(gone.Pending), d.Dead.Plus(gone.Dead)
 	}
 	owned, err := s.Owned(ctx, "")
-	if err != nil {
+	if err != nil || part.Message != "" {
 		return d, err
 	}
 	return d, s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {

@@ -3,7 +3,6 @@ package replica
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -18,7 +17,7 @@ func TestManyNumbersOverRedis(t *testing.T) {
 	}
 	var numbers []int64
 	for _, id := range []string{"1", "2", "3"} {
-		if _, err := s.Add(t.Context(), []ledger.Turn{turn(id, "g")}, time.Now()); err != nil {
+		if _, err := add(t, s, []ledger.Turn{turn(id, "g")}); err != nil {
 			t.Fatal(err)
 		}
 	}

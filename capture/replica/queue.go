@@ -85,10 +85,8 @@ func New(db *redis.DB, maxTurns, maxBytes int) *Queue {
 
 // Store returns the queue in all roles of a Store.
 func (s *Queue) Store() ledger.Store {
-	return ledger.Store{Recorder: s, Dispatch: s, Bounds: s, Rows: s, Arrivals: s}
+	return ledger.Store{Copies: s, Dispatch: s, Bounds: s, Rows: s}
 }
-
-func (s *Queue) Close() error { return nil }
 
 // run runs a script; a fenced one has no effect unless this process holds the lease.
 func (s *Queue) run(ctx context.Context, what string, script *redis.Script, fenced bool, keys []string, args ...any) (reply []int64, err error) {
@@ -121,24 +119,6 @@ func (s *Queue) run(ctx context.Context, what string, script *redis.Script, fenc
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	return reply, nil
-}
-
-func (s *Queue) Add(ctx context.Context, turns []ledger.Turn, now time.Time) (all []ledger.Added, err error) {
-	for i := range turns {
-		var a ledger.Added
-		for _, target := range turns[i].Targets {
-			bytes, err := s.Append(ctx, &turns[i], turns[i].Digest(), target, now)
-			if err != nil {
-				return nil, err
-			}
-			if bytes > 0 {
-				a.Groups = append(a.Groups, target.Group)
-				a.Size = a.Size.Plus(ledger.Size{Turns: 1, Bytes: bytes})
-			}
-		}
-		all = append(all, a)
-	}
-	return all, nil
 }
 
 // Append stores the part of a turn that a group lacks, and returns its size, or 0 if the
@@ -228,6 +208,3 @@ func goneOf(reply []int64) (d ledger.Dropped) {
 	}
 	return d
 }
-
-// Prune does nothing: Redis expires the records of delivered turns.
-func (s *Queue) Prune(time.Time, int) error { return nil }

@@ -36,6 +36,22 @@ func turn(id string, groups ...string) ledger.Turn {
 	return tn
 }
 
+// add stores turns for their groups.
+func add(t testing.TB, s *Queue, turns []ledger.Turn) (size ledger.Size, err error) {
+	for i := range turns {
+		for _, target := range turns[i].Targets {
+			bytes, err := s.Append(t.Context(), &turns[i], turns[i].Digest(), target, time.Now())
+			if err != nil {
+				return size, err
+			}
+			if bytes > 0 {
+				size = size.Plus(ledger.Size{Turns: 1, Bytes: bytes})
+			}
+		}
+	}
+	return size, nil
+}
+
 // TestFullRedisTakesWhatDeliveryWrites checks that a full Redis still accepts the writes of
 // delivery: the lease, the states of entries, and the report.
 func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
@@ -45,13 +61,13 @@ func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
 	ctx := t.Context()
 	db := dial(t, server)
 	s := New(db, 100, 1<<20)
-	if _, err := s.Add(ctx, []ledger.Turn{turn("1", "g"), turn("2", "g")}, time.Now()); err != nil {
+	if _, err := add(t, s, []ledger.Turn{turn("1", "g"), turn("2", "g")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := direct.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
 		t.Skipf("needs redis-server: %v", err)
 	}
-	if _, err := s.Add(ctx, []ledger.Turn{turn("3", "g")}, time.Now()); !errors.Is(err, redis.ErrDown) {
+	if _, err := add(t, s, []ledger.Turn{turn("3", "g")}); !errors.Is(err, redis.ErrDown) {
 		t.Fatalf("it has room: %v", err)
 	}
 	for range 2 {
@@ -107,7 +123,7 @@ func TestOrderOfTheDead(t *testing.T) {
 		t.Fatalf("the lease was not taken: %v, %v", ok, err)
 	}
 	for i := range 12 {
-		if _, err := s.Add(ctx, []ledger.Turn{turn(fmt.Sprint(i), "g")}, time.Now()); err != nil {
+		if _, err := add(t, s, []ledger.Turn{turn(fmt.Sprint(i), "g")}); err != nil {
 			t.Fatal(err)
 		}
 	}

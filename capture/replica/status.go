@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,21 +73,6 @@ func (s *Queue) Instance() (id string, err error) {
 		return err
 	})
 	return id, err
-}
-
-func (s *Queue) Promoted(ctx context.Context) (map[string]bool, error) {
-	all := make(map[string]bool)
-	err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		list, err := c.SMembers(ctx, redis.Key("promoted")).Result()
-		for _, g := range list {
-			all[g] = true
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list promoted groups: %w", err)
-	}
-	return all, nil
 }
 
 func (s *Queue) Owned(ctx context.Context, owner string) (list []ledger.Owned, err error) {

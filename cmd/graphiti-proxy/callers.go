@@ -76,7 +76,7 @@ func ownerOf(cfg *config.Config, log *slog.Logger) (string, error) {
 			return "", nil
 		}
 		dir, recovered, err := cfg.DataDir, false, error(nil)
-		owner, recovered, err = datadir.Owner(dir, func() ([]string, error) { return service.Owners(context.Background(), dir, cfg.RemoteMemory()) })
+		owner, recovered, err = datadir.Owner(dir, func() ([]string, error) { return service.Owners(context.Background(), dir) })
 		if recovered {
 			log.Warn("restored the lost file owner of data_dir from the record of turns", "data_dir", dir)
 		}

@@ -60,7 +60,7 @@ func (c *consent) note(read *config.Config) error {
 	for _, s := range to {
 		if slices.Contains(added, s.endpoint) {
 			c.log.Info("conversations are sent to this endpoint from now on, without the secrets that redaction finds",
-				"endpoint", s.endpoint, "sent", s.content, "stop", "memory.consent: false", "purge", s.purge)
+				"endpoint", s.endpoint, "sent", s.content, "kept_here", "all messages, in data_dir", "stop", "memory.consent: false", "purge", s.purge)
 		}
 	}
 	return err

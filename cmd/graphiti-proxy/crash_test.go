@@ -341,7 +341,7 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 // lockSpool makes writes to the spool wait, as on a slow disk, until release is called.
 func lockSpool(t *testing.T, dir string) (release func()) {
 	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(dir, "spool.db")+"?_txlock=immediate&_pragma=busy_timeout(10000)")
+	db, err := sql.Open("sqlite", filepath.Join(dir, "memory.db")+"?_txlock=immediate&_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
 	}

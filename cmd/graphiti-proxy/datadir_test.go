@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -117,7 +116,6 @@ func TestDeletedFilesAreNoticed(t *testing.T) {
 		},
 		"all files":     func(dir string) error { removeFiles(t, dir); return nil },
 		"memory":        func(dir string) error { return os.Remove(filepath.Join(dir, "memory.db")) },
-		"spool.db":      func(dir string) error { return os.Remove(filepath.Join(dir, "spool.db")) },
 		"log of a file": func(dir string) error { return os.Remove(filepath.Join(dir, "state.db-wal")) },
 		"replaced file": func(dir string) error {
 			b, err := os.ReadFile(filepath.Join(dir, "memory.db"))
@@ -133,7 +131,7 @@ func TestDeletedFilesAreNoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "data")
-			w := start(t, dir, usesOf(t, name))
+			w := start(t, dir, nil)
 			w.say(fact)
 			w.delivered(1)
 			if err := remove(dir); err != nil {
@@ -263,21 +261,6 @@ func contents(t *testing.T, dir string, file string) map[string]string {
 	return all
 }
 
-// usesOf returns the settings of a proxy that uses a file. For spool.db, it starts a remote
-// memory.
-func usesOf(t *testing.T, file string) map[string]string {
-	t.Helper()
-	if file != "spool.db" {
-		return nil
-	}
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { g.Close() })
-	return map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"}
-}
-
 // flags returns settings as arguments of a command.
 func flags(dir string, set map[string]string) (args []string) {
 	args = []string{"--set", "data_dir=" + dir}
@@ -292,7 +275,7 @@ func flags(dir string, set map[string]string) (args []string) {
 // change the file, and the remedy works at that cost.
 func TestDamagedFile(t *testing.T) {
 	t.Parallel()
-	costs := map[string]string{"state.db": "blocks", "spool.db": "waited", "memory.db": "remembered"}
+	costs := map[string]string{"state.db": "blocks", "memory.db": "remembered"}
 	for file, cost := range costs {
 		for name, damage := range damages {
 			t.Run(file+" "+name, func(t *testing.T) {
@@ -300,8 +283,8 @@ func TestDamagedFile(t *testing.T) {
 				if name == "not to be read" && os.Getuid() == 0 {
 					t.Skip("root reads everything")
 				}
-				dir, set := t.TempDir(), usesOf(t, file)
-				w := start(t, dir, set)
+				dir := t.TempDir()
+				w := start(t, dir, nil)
 				w.say(fact)
 				w.delivered(1)
 				w.stop()
@@ -310,7 +293,7 @@ func TestDamagedFile(t *testing.T) {
 					t.Fatal(err)
 				}
 				before := contents(t, dir, file)
-				w = start(t, dir, set)
+				w = start(t, dir, nil)
 				answer, header, saw := w.say(question)
 				if answer != "I do not know." || !strings.HasPrefix(header, "off;") || !strings.HasSuffix(header, "reason=state") || saw != question {
 					t.Errorf("answer %q, header %q, the model saw %q; want off with reason=state, and the question alone", answer, header, saw)
@@ -336,7 +319,7 @@ func TestDamagedFile(t *testing.T) {
 					if args[0] == "queue" && file == "state.db" {
 						continue
 					}
-					_, err := command(t, dir, append(args, flags(dir, set)...)...)
+					_, err := command(t, dir, append(args, flags(dir, nil)...)...)
 					if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "move") || strings.Contains(err.Error(), "\n") {
 						t.Errorf("%v: error %v, want one line with %s and the remedy", args, err, path)
 					}
@@ -353,7 +336,7 @@ func TestDamagedFile(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				w = start(t, dir, set)
+				w = start(t, dir, nil)
 				if answer, header, _ = w.say(question); strings.Contains(answer, "Miso") != (file != "memory.db") {
 					t.Errorf("after the remedy for %s: answer %q, header %q; want the fact: %v", file, answer, header, file != "memory.db")
 				}
@@ -389,15 +372,15 @@ func sizesOf(files map[string]string) (list []string) {
 // under a running proxy, and that the status names the file and the remedy.
 func TestFileThatBreaksWhileItIsUsed(t *testing.T) {
 	t.Parallel()
-	for _, file := range []string{"state.db", "memory.db", "spool.db"} {
+	for _, file := range []string{"state.db", "memory.db"} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
-			dir, set := t.TempDir(), usesOf(t, file)
-			w := start(t, dir, set)
+			dir := t.TempDir()
+			w := start(t, dir, nil)
 			w.say(fact)
 			w.delivered(1)
 			w.stop() // moves the write-ahead log into the file
-			w = start(t, dir, set)
+			w = start(t, dir, nil)
 			noise := make([]byte, 4096)
 			_, _ = rand.Read(noise)
 			f, err := os.OpenFile(filepath.Join(dir, file), os.O_RDWR, 0)

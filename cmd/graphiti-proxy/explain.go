@@ -16,6 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
@@ -98,8 +99,7 @@ func dryPlanner(cfg *config.Config, namer graphiti.Namer, off inject.Reason) pro
 	if off != inject.ReasonNone {
 		return nil
 	}
-	nothing := func(string) bool { return false }
-	return inject.DryRun(inject.Services{}, groups{namer, searched(cfg, namer, nothing)}, inject.RecallSettings{
+	return inject.DryRun(inject.Services{}, groups{namer, searched(cfg, namer, new(embedded.Others))}, inject.RecallSettings{
 		Timeout: cfg.Recall.Timeout, Background: cfg.Recall.BackgroundTimeout, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Recall.MaxChars,
 	})
 }

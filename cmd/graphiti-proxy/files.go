@@ -45,7 +45,7 @@ func (f *files) broken(err error, locked bool) {
 	all := []error{err}
 	f.Opened()
 	if locked {
-		if more := service.TryFiles(f.cfg.DataDir, f.cfg.State.Backend != "redis", f.cfg.RemoteMemory()); len(more) > 0 {
+		if more := service.TryFiles(f.cfg.DataDir, f.cfg.State.Backend != "redis"); len(more) > 0 {
 			all = more
 		}
 	}
@@ -73,9 +73,6 @@ func (f *files) addTo(s *capture.QueueStatus) {
 
 // turnsFile returns the path of the record of turns.
 func turnsFile(cfg *config.Config) string {
-	if cfg.RemoteMemory() {
-		return filepath.Join(cfg.DataDir, "spool.db")
-	}
 	return filepath.Join(cfg.DataDir, "memory.db")
 }
 

@@ -274,7 +274,11 @@ func TestHostileFactsStayInTheirLine(t *testing.T) {
 	if err := g.Settle(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	_, header, saw := w.say("What do you know of my cat?")
+	var header, saw string
+	waitUntil(t, "the messages of another program", func() bool {
+		_, header, saw = w.say("What do you know of my cat?", "X-Graphiti-Memory", "recall")
+		return strings.Contains(saw, "- ")
+	})
 	block, rest, ok := strings.Cut(saw, "</graphiti_memory>\n\n")
 	if !ok || rest != "What do you know of my cat?" || !strings.HasPrefix(header, "recalled") {
 		t.Fatalf("header %q, the model saw %q; want recalled, and the question behind one block", header, saw)

@@ -171,7 +171,7 @@ func latestTimer(ctx context.Context, part time.Duration) (late time.Duration) {
 // turnsInLedger returns the user messages of the turns that wait for delivery.
 func turnsInLedger(t *testing.T, dir string) (said []string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "spool.db"))
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "memory.db"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ var mayImport = map[string][]string{
 const (
 	maxFunctionLines = 70
 	maxMethods       = 7
-	maxPackages      = 54 // lower it when a package is removed
+	maxPackages      = 53 // lower it when a package is removed
 
 	// maxProductLines only falls: a change that adds a mechanism removes the one that it
 	// replaces. Lower the limit to the next hundred after each change that removes more.

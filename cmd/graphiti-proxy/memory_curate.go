@@ -24,7 +24,7 @@ func newMemoryShowCommand() *cobra.Command {
 	c.Flags().StringSliceVar(&held.Keep, "keep", nil, "store held messages, by their ids")
 	c.Flags().StringSliceVar(&held.Drop, "drop", nil, "delete held messages, by their ids")
 	operation(c, service.Show, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Shown) {
-		if printUnlisted(errOut, answer.Unlisted); len(answer.Messages)+len(answer.Unlisted)+len(answer.Held) == 0 {
+		if len(answer.Messages)+len(answer.Held) == 0 {
 			fmt.Fprintf(errOut, "no memory yet for %s\n", in.Whose())
 		}
 		printMessages(w, errOut, &in.Selector, answer)
@@ -58,14 +58,6 @@ func printHeld(w io.Writer, held []service.HeldMessage) {
 	}
 	t.Print(w)
 	fmt.Fprintln(w, "to store one now: graphiti-proxy memory show --keep ID; to delete it: --drop ID")
-}
-
-// printUnlisted prints the groups that the memory does not list, with the remedy.
-func printUnlisted(errOut io.Writer, groups []string) {
-	for _, group := range groups {
-		unlisted := &graphiti.UnlistedError{Group: group}
-		fmt.Fprintf(errOut, "%s: %v; to do: %s\n", group, unlisted, graphiti.Remedy(unlisted))
-	}
 }
 
 func printMessages(w, errOut io.Writer, s *service.Selector, answer *service.Shown) {

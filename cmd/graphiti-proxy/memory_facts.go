@@ -19,10 +19,9 @@ func newMemoryFactsCommand() *cobra.Command {
 	return operation(c, service.Facts, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Valids) {
 		printNote(errOut, answer.Note)
 		hintAt(errOut, &in.Selector, answer.Others)
-		printUnlisted(errOut, answer.Unlisted)
 		if len(answer.Facts) > 0 {
 			printValid(w, answer, in.All)
-		} else if len(answer.Unlisted) == 0 {
+		} else {
 			fmt.Fprintf(errOut, "no facts yet for %s\n", in.Whose())
 		}
 	})

@@ -65,11 +65,7 @@ func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, nam
 		q, err := cli.Call(ctx, at, service.Counts, struct{}{})
 		return q.Pending, err
 	}}
-	left := 0
 	done, err := im.Run(c.Context(), in.Selector, io.TeeReader(file, progress))
-	if err == nil {
-		left, err = im.Await(c.Context(), done)
-	}
 	if err != nil {
 		progress.End()
 		if n := done.Kept + done.Known; n > 0 {
@@ -78,9 +74,6 @@ func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, nam
 		return err
 	}
 	progress.Done(done.Kept + done.Known)
-	if left > 0 {
-		fmt.Fprintf(c.ErrOrStderr(), "%d turns are on disk and wait, because the memory accepts none at the moment; see graphiti-proxy queue status\n", left)
-	}
 	return cli.Output(c, done, func(w io.Writer) {
 		fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(done.Kept, "message"), done.Known)
 		if len(done.Into) > 0 {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -20,7 +22,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
@@ -104,10 +105,9 @@ func (o *opener) openParts() (*remembering, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.backend, err = cli.OpenMemory(o.watched(memoryOptions(cfg, o.log), &r.suspect)); err != nil {
+	if err = o.openMemory(r); err != nil {
 		return nil, err
 	}
-	o.stop.OnClose("memory", closing(r.backend.Memory.Close))
 	state, shared, err := o.openState()
 	if err != nil {
 		return nil, err
@@ -135,30 +135,44 @@ func (o *opener) openParts() (*remembering, error) {
 	r.responses = response.New(o.quiet, o.budget)
 	r.planner = inject.New(inject.Services{
 		Search:    state.Ended.Search(r.backend.Memory),
-		Recent:    state.Ended.Recent(r.pipeline),
 		Facts:     facts,
 		Decisions: state.Decisions,
 		Opening:   opening{r},
 		Snapshots: state.Snapshots,
-		Redact:    r.pipeline.RedactedBy, Decides: r.decides,
-		Past: embedded.Past, Memo: o.known,
-		Log: o.quiet,
+		Redact: r.pipeline.RedactedBy, Decides: r.decides,
+		Memo: o.known,
+		Log:  o.quiet,
 	}, r.groups(cfg, namer), o.planning(cfg))
 	o.stop.OnClose("recall", closes(r.planner.Close))
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them
 	r.service = service.New(service.Options{
 		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: r.planner, Facts: facts, State: state,
-		Remote: cfg.RemoteMemory(), Shared: shared, Name: telemetry.ProcessName(),
+		Graph: r.backend.Graph, Shared: shared, Name: telemetry.ProcessName(),
 		Multi: id.Multi, Owner: owner, Resolve: r.people.Resolve, Registered: r.people.name, People: r.people,
 		Settings: serviceSettings(cfg, namer), Secret: o.secret(),
 		Log: o.log,
 	})
 	o.stop.OnClose("forgetting", closes(r.service.Close))
 	allowed := func() bool { return r.consent.given(o.live.Load()) }
-	r.prober = health.NewProber(r.backend.Memory, allowed, state.Decisions.Emptied, &r.suspect)
+	r.prober = health.NewProber(cmp.Or(r.backend.Graph, r.backend.Memory), allowed, state.Decisions.Emptied, &r.suspect)
 	o.stop.OnClose("probe", closes(r.prober.Close))
 	r.given.wanted = r.proxyMemory(cfg, id)
 	return r, nil
+}
+
+// openMemory opens the store, and the client of Graphiti if there is one.
+func (o *opener) openMemory(r *remembering) (err error) {
+	if r.backend, err = cli.OpenMemory(o.watched(memoryOptions(o.cfg, o.log), &r.suspect)); err != nil {
+		return err
+	}
+	o.stop.OnClose("memory", closing(r.backend.Memory.Close))
+	if g := r.backend.Graph; g != nil {
+		o.stop.OnClose("graphiti", closing(g.Close))
+		r.others = r.backend.Facts.OpenOthers(filepath.Join(o.cfg.DataDir, "others.db"), g, o.quiet)
+		o.stop.OnClose("groups of others", closing(r.others.Close))
+		r.backend.Memory.Searcher = r.others
+	}
+	return nil
 }
 
 // secret returns the secret that signs exports, or nil.
@@ -235,15 +249,8 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 	cfg := o.cfg
 	cards := card.Cards{Lists: state.Snapshots}
 	options := capture.Options{
-		Bounds: ingestBounds(cfg),
-		Destination: capture.Destination{
-			Path:     turnsFile(cfg),
-			Memory:   b.Memory,
-			Ledger:   b.Ledger,
-			Apart:    b.Memory.Apart(),
-			Verify:   cfg.Ingest.Verify,
-			Withheld: state.Generations.Blocked(),
-		},
+		Bounds:      ingestBounds(cfg),
+		Destination: capture.Destination{Ledger: b.Ledger, Verify: cfg.Ingest.Verify, Withheld: state.Generations.Blocked()},
 		Events: capture.Events{
 			OnStored: facts.DropGroup,
 			OnKept: func(t *ledger.Turn, groups []string) {
@@ -254,6 +261,9 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 			OnDelivered: telemetry.Deliveries(o.tracer),
 		},
 		Log: o.quiet,
+	}
+	if b.Graph != nil {
+		options.Graph, options.Facts, options.Apart = b.Graph, b.Facts, b.Graph.Apart()
 	}
 	if shared != nil {
 		options.Shared = &capture.Shared{DB: shared, Name: telemetry.ProcessName()}
@@ -269,6 +279,9 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 // generation to the state: either file may have been lost.
 func shareGenerations(p *capture.Pipeline, g *cache.Generations) error {
 	floors, err := g.Floors(context.Background())
+	if errors.Is(err, redis.ErrDown) { // the replica reads them when Redis is back
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Ru
 	if err != nil {
 		return nil, err
 	}
-	turns, err := service.OpenLedger(cfg.DataDir, cfg.RemoteMemory())
+	turns, err := service.OpenLedger(cfg.DataDir)
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}

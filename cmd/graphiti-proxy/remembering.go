@@ -15,6 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
@@ -35,6 +36,7 @@ type remembering struct {
 	given   memorySwitch
 
 	backend   cli.Backend
+	others    *embedded.Others // groups of other programs in Graphiti; nil without Graphiti
 	facts     facts
 	state     *cache.State
 	pipeline  *capture.Pipeline
@@ -92,6 +94,9 @@ func (r *remembering) reload(cfg *config.Config, rest func() error) error {
 		r.given.set(proxy.Memory{Off: proxy.Off{Reason: inject.ReasonConsent}})
 	}
 	r.service.Set(serviceSettings(cfg, namer))
+	if r.others != nil {
+		r.others.Pause(!allowed)
+	}
 	r.pipeline.Set(ingestBounds(cfg), !allowed)
 	return nil
 }
@@ -128,11 +133,6 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 	}
 	s.Blocked = r.state.Generations.Blocked()
 	r.consent.describe(m)
-	if r.cfg.RemoteMemory() {
-		if n, half, most := r.planner.SearchTimes(); n > 0 {
-			m.Searches = &graphiti.SearchTimes{Count: n, Half: half.Milliseconds(), Most: most.Milliseconds(), Timeout: read.Recall.Timeout.Milliseconds()}
-		}
-	}
 	m.Distil = r.facts.status(ctx)
 	s.Queue = r.queue()
 	m.NotKept, m.InMemory = s.Queue.NotKept, s.Queue.InMemory
@@ -181,18 +181,21 @@ func (r *remembering) groups(cfg *config.Config, namer graphiti.Namer) groups {
 			g, ok := namer.Group(graphiti.ScopeUser, w)
 			about = ok && r.pipeline.Promoted(g)
 		}
-		return r.service.Recallable(searched(cfg, namer, r.pipeline.Promoted)(w, about))
+		if r.others != nil {
+			own := slices.DeleteFunc(namer.Reads(w, true), func(t graphiti.Target) bool { return t.Scope == graphiti.ScopeSession })
+			r.pipeline.Import(ledger.Turn{Owner: w.Owner(), Workspace: w.Workspace, Targets: own})
+		}
+		return r.service.Recallable(searched(cfg, namer, r.others)(w, about))
 	}}
 }
 
-// searched returns the groups for a recall. With a service, it leaves out groups that
-// cannot contain anything.
-func searched(cfg *config.Config, namer graphiti.Namer, promoted func(group string) bool) func(graphiti.Who, bool) []graphiti.Target {
+// searched returns the groups for a recall. With Graphiti, it adds those of other programs.
+func searched(cfg *config.Config, namer graphiti.Namer, others *embedded.Others) func(graphiti.Who, bool) []graphiti.Target {
 	return func(w graphiti.Who, about bool) []graphiti.Target {
 		reads := namer.Reads(w, about)
-		if cfg.RemoteMemory() && !w.Alone {
-			own := slices.DeleteFunc(reads, func(t graphiti.Target) bool { return !namer.MayHold(t, promoted) })
-			return namer.AlsoReads(w, own)
+		if own := len(reads); cfg.RemoteMemory() && !w.Alone {
+			reads = namer.AlsoReads(w, reads)
+			others.Add(reads[own:])
 		}
 		return reads
 	}

@@ -59,17 +59,10 @@ func TestSecretsStayWithTheModel(t *testing.T) {
 	if b := string(w.model.Requests()[0].Body); !strings.Contains(b, "earlier in this session") || strings.Contains(b, secret) {
 		t.Errorf("inserted: %s", b)
 	}
-	searches := 0
 	for _, r := range g.Requests() {
-		if r.Call == graphititest.Search {
-			searches++
-		}
 		if bytes.Contains(r.Body, []byte(secret)) || strings.Contains(r.Path, secret) {
 			t.Errorf("the memory was told: %s %s", r.Call, r.Body)
 		}
-	}
-	if searches < 5 {
-		t.Errorf("%d searches", searches)
 	}
 	w.stop()
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

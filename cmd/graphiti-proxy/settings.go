@@ -158,7 +158,7 @@ func (s *settings) planning(cfg *config.Config) inject.RecallSettings {
 		Timeout:    cfg.Recall.Timeout,
 		Background: cfg.Recall.BackgroundTimeout,
 		MaxFacts:   cfg.Recall.MaxFacts,
-		Asked:      cfg.FactsAsked(),
+		Asked:      2 * cfg.Recall.MaxFacts,
 		MaxChars:   cfg.Recall.MaxChars,
 		StaleAfter: cfg.Recall.StaleAfter,
 		MinScore:   cfg.Recall.MinScore,
@@ -168,7 +168,7 @@ func (s *settings) planning(cfg *config.Config) inject.RecallSettings {
 		NoWait:     !cfg.Recall.Wait,
 		CardChars:  cfg.Recall.CardChars,
 		Resume:     cfg.Recall.ResumeWithin,
-		Prefetch:   !cfg.RemoteMemory() && !cfg.Recall.Wait || cfg.RemoteMemory() && cfg.Consented() && !s.moved(cfg),
+		Prefetch:   !cfg.Recall.Wait,
 		Similar:    cfg.Recall.PrefetchSimilarity,
 		Compaction: cfg.Recall.Compaction,
 		Unseen:     cfg.Ingest.BackfillTurns,
@@ -184,6 +184,6 @@ func ingestBounds(cfg *config.Config) capture.Bounds {
 	return capture.Bounds{
 		MaxTurns: cfg.Ingest.MaxTurns, MaxBytes: cfg.Ingest.MaxBytes, MaxAge: cfg.Ingest.MaxAge, MaxBatch: cfg.Ingest.MaxBatch,
 		MaxChars: cfg.Ingest.MaxMessageChars, Episodes: capture.Episodes(cfg.Ingest.Episodes),
-		Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, RecentFor: cfg.Memory.LocalFor,
+		Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter,
 	}
 }

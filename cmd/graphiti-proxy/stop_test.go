@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -156,7 +155,7 @@ func TestStopSaysWhatWaits(t *testing.T) {
 	w.say("My cat is called Miso.")
 	waitUntil(t, "the turn", func() bool { return w.app.memory.queue().Pending == 1 })
 	w.stop()
-	if want := "turns=1 queue=" + filepath.Join(dir, "spool.db"); !strings.Contains(w.log.String(), want) {
+	if want := "turns=1 queue=data_dir"; !strings.Contains(w.log.String(), want) {
 		t.Errorf("the log lacks %s: %s", want, w.log)
 	}
 	with := start(t, t.TempDir(), nil)

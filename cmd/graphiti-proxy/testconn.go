@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 )
 
 func newTestConnectionCommand() *cobra.Command {
@@ -40,11 +38,7 @@ func newTestConnectionCommand() *cobra.Command {
 		defer stop()
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		owner := ""
-		if cfg.Identity.Mode != "multi" {
-			owner = cmp.Or(cfg.Identity.Owner, datadir.KnownOwner(cfg.DataDir))
-		}
-		return cli.TryConnection(ctx, c.OutOrStdout(), m, cfg, owner, smoke, asJSON)
+		return cli.TryConnection(ctx, c.OutOrStdout(), m, cfg, smoke, asJSON)
 	}
 	c.Flags().BoolVar(&smoke, "smoke", false, "also write a message to a temporary group, and delete it again")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -77,7 +77,7 @@ func open(path string, s sqlite.Sync) (*Store, error) {
 
 // Memory returns the store in all its roles.
 func (e *Store) Memory() *graphiti.Memory {
-	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e, Weighing: true, Routine: e.routineLikeness}
+	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e, Routine: e.routineLikeness}
 }
 
 // Embed makes statements searchable by meaning, too. It embeds existing and new ones in the

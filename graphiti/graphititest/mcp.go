@@ -197,6 +197,8 @@ func (s *Graphiti) useTool(name string, age Age, raw json.RawMessage) *mcp.CallT
 		return toolAnswer(age, map[string]any{"message": "Entity edge with UUID " + args.UUID + " deleted successfully"})
 	case "get_entity_edge":
 		return s.toolEdge(age, groups, args.UUID)
+	case "get_episode_entities":
+		return s.toolProvenance(age, groups, args.Episodes)
 	case "get_status":
 		return toolAnswer(age, map[string]any{"status": "ok", "message": "Graphiti MCP server is running and connected to falkordb database"})
 	}
@@ -216,6 +218,28 @@ func (s *Graphiti) toolEdge(age Age, groups []string, uuid string) *mcp.CallTool
 	return toolAnswer(age, r)
 }
 
+// toolProvenance returns the facts that were read from episodes.
+func (s *Graphiti) toolProvenance(age Age, groups, episodes []string) *mcp.CallToolResult {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	edges := []map[string]any{}
+	for _, g := range groups {
+		for _, e := range s.episodes[g] {
+			if !slices.Contains(episodes, e.UUID) {
+				continue
+			}
+			for _, uuid := range e.Edges {
+				if f := s.edgeLocked(uuid); f != nil {
+					r := f.result(true) // without episodes
+					delete(r, "expired_at")
+					edges = append(edges, r)
+				}
+			}
+		}
+	}
+	return toolAnswer(age, map[string]any{"message": "Retrieved provenance", "nodes": []any{}, "edges": edges})
+}
+
 // toolArgs contains the arguments of all tools.
 type toolArgs struct {
 	Name, Query, Source, UUID string
@@ -228,6 +252,7 @@ type toolArgs struct {
 	MaxNodes                  int      `json:"max_nodes"`
 	LastN                     int      `json:"last_n"`
 	MaxEpisodes               int      `json:"max_episodes"`
+	Episodes                  []string `json:"episode_uuids"`
 }
 
 // toolAdd queues a message for the worker of its group.

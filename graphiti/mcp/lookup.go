@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
@@ -29,4 +30,33 @@ func (m *Client) Facts(ctx context.Context, group string, uuids []string) (facts
 		return facts, true, fmt.Errorf("look up facts: %w", err)
 	}
 	return facts, true, nil
+}
+
+// FactsOf returns the facts of an episode. Servers without a tool for them are searched for its
+// text.
+func (m *Client) FactsOf(ctx context.Context, group string, episode *graphiti.Row) ([]graphiti.Fact, error) {
+	set, err := m.session.tools(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the facts of an episode: %w", err)
+	}
+	if _, takes, missing := set.find(toolProvenance); missing != nil || !takes["group_id"] {
+		facts, err := m.facts(ctx, []string{group}, graphiti.Truncate(episode.Text, remote.MaxQueryBytes), factsOfOne)
+		return slices.DeleteFunc(facts, func(f graphiti.Fact) bool { return !slices.Contains(f.Episodes, episode.Key) }), err
+	}
+	var answer struct{ Edges []remote.FactJSON }
+	if err := m.tool(ctx, toolProvenance, map[string]any{"episode_uuids": []string{episode.Key}, "group_id": group}, &answer); err != nil {
+		return nil, fmt.Errorf("read the facts of an episode: %w", err)
+	}
+	var uuids []string
+	for i := range answer.Edges {
+		uuids = append(uuids, answer.Edges[i].UUID)
+	}
+	facts, ok, err := m.Facts(ctx, group, uuids) // with their episodes
+	if ok || err != nil {
+		return facts, err
+	}
+	for i := range answer.Edges {
+		facts = append(facts, answer.Edges[i].In(group))
+	}
+	return facts, nil
 }

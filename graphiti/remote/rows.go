@@ -11,7 +11,6 @@ import (
 
 // episodes lists the episodes of a service.
 type episodes interface {
-	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
 	Episodes(ctx context.Context, group string, n int) ([]graphiti.Row, error)
 	Export(ctx context.Context, group string, f func(graphiti.Row) error) error
 }
@@ -51,9 +50,7 @@ func Rows(ctx context.Context, c episodes, group string, f graphiti.Filter) iter
 
 // read calls f for each selected row in the order of storage.
 func read(ctx context.Context, c episodes, group string, filter *graphiti.Filter, f func(graphiti.Row) bool) error {
-	listed := false
 	each := func(e graphiti.Row) error {
-		listed = true
 		for _, r := range e.Sides() {
 			if filter.Has(&r) && !f(r) {
 				return errStopped
@@ -61,26 +58,12 @@ func read(ctx context.Context, c episodes, group string, filter *graphiti.Filter
 		}
 		return nil
 	}
-	list := func() error {
-		if filter.Last == 0 {
-			return c.Export(ctx, group, each)
-		}
-		episodes, err := c.Episodes(ctx, group, filter.Last)
-		for i := 0; i < len(episodes) && err == nil; i++ {
-			err = each(episodes[i])
-		}
-		return err
+	if filter.Last == 0 {
+		return c.Export(ctx, group, each)
 	}
-	if err := list(); err != nil || listed || filter.Named() {
-		return err
+	episodes, err := c.Episodes(ctx, group, filter.Last)
+	for i := 0; i < len(episodes) && err == nil; i++ {
+		err = each(episodes[i])
 	}
-	facts, err := c.Search(ctx, []string{group}, graphiti.BroadQuery(group), 1)
-	if err != nil || len(facts) == 0 {
-		return err
-	}
-	// The search may have found a message that was stored since.
-	if err := list(); err != nil || listed {
-		return err
-	}
-	return &graphiti.UnlistedError{Group: group}
+	return err
 }

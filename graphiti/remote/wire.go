@@ -90,7 +90,7 @@ type EpisodeJSON struct {
 
 // Row returns the entry of the episode, whose text may have both sides of a turn.
 func (e *EpisodeJSON) Row() graphiti.Row {
-	r := graphiti.Row{Key: e.UUID, Name: e.Name, Group: e.GroupID, Source: e.SourceDescription, Said: e.ValidAt.Time}
+	r := graphiti.Row{Key: e.UUID, Name: e.Name, Group: e.GroupID, Source: e.SourceDescription, Said: e.ValidAt.Time, Facts: e.EntityEdges}
 	r.Speaker, r.Role, r.Text = spoken(e.Content)
 	return r
 }

@@ -22,3 +22,9 @@ func (r *Client) Facts(ctx context.Context, group string, uuids []string) (facts
 	}
 	return facts, true, nil
 }
+
+// FactsOf returns the facts of a listed episode.
+func (r *Client) FactsOf(ctx context.Context, group string, episode *graphiti.Row) ([]graphiti.Fact, error) {
+	facts, _, err := r.Facts(ctx, group, episode.Facts)
+	return facts, err
+}

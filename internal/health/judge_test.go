@@ -2,7 +2,6 @@ package health
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -35,25 +34,6 @@ func TestNextTestIsSaid(t *testing.T) {
 		m.Judge(&Probe{At: now}, &capture.QueueStatus{Stalled: &now, NextTest: tc.at}, nil)
 		if !strings.Contains(m.Remedy, tc.want) {
 			t.Errorf("got remedy %q, want %q in it", m.Remedy, tc.want)
-		}
-	}
-}
-
-// TestSearchesThatTakeTooLong checks that a status prints the search times, and a higher
-// recall.timeout if half of the searches come close to the current one.
-func TestSearchesThatTakeTooLong(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		half int64
-		late bool
-	}{{349, false}, {350, true}, {400, true}, {620, true}} {
-		var b strings.Builder
-		(&Status{Memory: MemoryStatus{Backend: "graphiti", State: StateWorking, Searches: &graphiti.SearchTimes{Count: 40, Half: tc.half, Most: 905, Timeout: 400}}}).Print(&b)
-		if !strings.Contains(b.String(), fmt.Sprintf("of the last 40 searches half took up to %d ms, nine tenths up to 905 ms; recall.timeout is 400 ms", tc.half)) {
-			t.Errorf("got %s, want half up to %d ms, nine tenths up to 905 ms", b.String(), tc.half)
-		}
-		if strings.Contains(b.String(), "to do: set recall.timeout to 1100ms") != tc.late {
-			t.Errorf("got %s, want the advice to set recall.timeout: %v", b.String(), tc.late)
 		}
 	}
 }

@@ -25,12 +25,6 @@ func (s *Status) Print(w io.Writer) {
 	if m.State != StateOff { // off implies both
 		fmt.Fprintf(w, "          recall %s, ingestion %s\n", onOff(m.Recall), onOff(m.Ingest))
 	}
-	if m.Searches != nil {
-		fmt.Fprintf(w, "          %s\n", m.Searches)
-		if late := m.Searches.Late(); late != "" {
-			fmt.Fprintf(w, "          to do: %s\n", late)
-		}
-	}
 	if len(m.Outcomes) > 0 {
 		fmt.Fprintf(w, "          requests since the start: %s\n", outcomes(m.Outcomes))
 	}

@@ -119,10 +119,6 @@ type MemoryStatus struct {
 	// conversations get no more blocks.
 	Emptied int `json:"emptied_blocks,omitempty"`
 
-	// Searches reports the durations of searches, if the memory is a service and has
-	// answered some.
-	Searches *graphiti.SearchTimes `json:"searches,omitempty"`
-
 	// Outcomes counts the requests since the start by memory outcome: the status in the
 	// X-Graphiti-Memory header, with its reason.
 	Outcomes map[string]int64 `json:"outcomes,omitempty"`

@@ -31,7 +31,6 @@ type imported struct {
 	Known  int    `json:"known"`
 	Notes  int    `json:"notes,omitempty"` // session notes left out: only an operator may import them
 	Out    int    `json:"out,omitempty"`   // skipped messages of an export
-	Left   int    `json:"left,omitempty"`  // turns that wait for delivery
 	Error  string `json:"error,omitempty"`
 	Remedy string `json:"remedy,omitempty"`
 	Done   bool   `json:"done,omitempty"`
@@ -129,8 +128,7 @@ func (v *visit) importFrom(name string, tell func(lines int, waits string)) (imp
 		q, err := look(v, service.Counts, func(*struct{}) {})
 		return q.Pending, err
 	}}
-	ctx := v.r.Context()
-	got, err := im.Run(ctx, v.asked().selector(), file)
+	got, err := im.Run(v.r.Context(), v.asked().selector(), file)
 	done := imported{Lines: got.Kept + got.Known, Kept: got.Kept, Known: got.Known, Notes: got.NotTaken, Out: got.LeftOut}
 	if err != nil {
 		var of failed
@@ -139,8 +137,7 @@ func (v *visit) importFrom(name string, tell func(lines int, waits string)) (imp
 		}
 		return done, err
 	}
-	done.Left, err = im.Await(ctx, got)
-	return done, err
+	return done, nil
 }
 
 // received writes the upload to a local file that only its user can read, and returns the

@@ -8,11 +8,10 @@ import (
 // timeline is the page of the newest messages in one memory.
 type timeline struct {
 	*about
-	Lines    standings
-	Held     []service.HeldMessage
-	Days     []day
-	Pager    pager
-	Unlisted bool
+	Lines standings
+	Held  []service.HeldMessage
+	Days  []day
+	Pager pager
 }
 
 // day is one day of messages, the newest first.
@@ -31,7 +30,7 @@ func (v *visit) timeline() error {
 	if err != nil {
 		return err
 	}
-	t := timeline{about: a, Unlisted: len(got.Unlisted) > 0}
+	t := timeline{about: a}
 	if t.Lines, err = v.standings(a); err != nil {
 		return err
 	}
@@ -73,14 +72,13 @@ func (v *visit) settleHeld() error {
 // facts is the page of the facts in one memory.
 type facts struct {
 	*about
-	List     []rowView
-	All      int
-	AtMost   bool // older messages are left out
-	Every    bool // also facts that are not valid now
-	Other    string
-	Pager    pager
-	Note     string
-	Unlisted bool
+	List   []rowView
+	All    int
+	AtMost bool // older messages are left out
+	Every  bool // also facts that are not valid now
+	Other  string
+	Pager  pager
+	Note   string
 }
 
 func (v *visit) facts() error {
@@ -96,7 +94,7 @@ func (v *visit) facts() error {
 		return err
 	}
 	f.AtMost = got.AtMost
-	f.All, f.Note, f.Unlisted = got.AllFacts, got.Note, len(got.Unlisted) > 0
+	f.All, f.Note = got.AllFacts, got.Note
 	every, other := "", "1"
 	if f.Every {
 		every, other = "1", ""

@@ -195,11 +195,6 @@ func needs(st *health.Status) (list []need) {
 		list = append(list, need{What: counted(n, "memory") + " blocked until its deletion succeeds: it is not recalled, and its new turns wait.",
 			Remedy: "The proxy retries automatically. To see the cause, forget it again.", Href: "/memory", Link: "See the memories"})
 	}
-	if m.Searches != nil {
-		if late := m.Searches.Late(); late != "" {
-			list = append(list, need{What: "Searches take too long for the requests that wait for them.", Remedy: sentence(late)})
-		}
-	}
 	for i := range st.Clients {
 		list = append(list, clientNeeds(&st.Clients[i])...)
 	}

@@ -29,8 +29,7 @@ type somebody struct {
 	session, conversing string // the id and the hash of their conversation
 }
 
-// everybody returns three callers that use the same names for their conversation and their
-// project.
+// everybody returns three callers with equal names of conversation and project.
 func everybody(t *testing.T, m *servicetest.Fixture) (josh, ann, credential *somebody) {
 	t.Helper()
 	josh = &somebody{caller: service.Caller{Name: "josh", Own: service.Selector{User: "user:josh"}}, secret: "Miso"}

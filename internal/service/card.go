@@ -540,17 +540,6 @@ func (sv *Service) Restore(ctx context.Context, in *RestoreRequest) (r Restored,
 	}
 	for i := range found {
 		names := append(sidesOf(found[i].row.Name), found[i].row.Name)
-		if sv.o.Remote { // Graphiti's facts from it
-			facts, err := sv.o.Memory.Search(ctx, []string{found[i].in.Group}, found[i].row.Text, mostFacts)
-			if err != nil {
-				return r, withRemedy(err)
-			}
-			for _, f := range facts {
-				if card.Says(found[i].row.Text, f.Text) {
-					names = append(names, f.UUID)
-				}
-			}
-		}
 		if err := sv.validate(ctx, found[i].in.Group, names...); err != nil {
 			return r, err
 		}

@@ -39,7 +39,7 @@ func bothStates(t *testing.T, f func(t *testing.T, m *servicetest.Fixture, settl
 				t.Error(err)
 			}
 		})
-		m := servicetest.Open(t, t.TempDir(), servicetest.Options{Remote: memoryOf(t, "graphiti", g), State: cache.Share(db, time.Hour)})
+		m := servicetest.Open(t, t.TempDir(), servicetest.Options{Graph: memoryOf(t, "graphiti", g), State: cache.Share(db, time.Hour)})
 		f(t, m, func() {
 			m.Settle(t)
 			if err := g.Settle(t.Context()); err != nil {
@@ -387,7 +387,7 @@ func TestForgetThat(t *testing.T) {
 		list := run(t, m, service.Facts, service.FactsRequest{Selector: service.Selector{Workspace: widgets}, All: true, Limit: 50})
 		restored := 0
 		for _, k := range list.Facts {
-			if k.State != service.Ended || !strings.HasPrefix(k.Text, "Remember") {
+			if k.State != service.Ended || k.Kind == service.KindFact || !strings.HasPrefix(k.Text, "Remember") {
 				continue
 			}
 			restored++

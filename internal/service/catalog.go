@@ -81,9 +81,6 @@ func (sv *Service) Catalog(ctx context.Context, in *ListRequest) (Catalog, error
 	// A personal statement in a project is in both groups. Its conversation belongs to the
 	// project.
 	slices.SortStableFunc(groups, func(a, b ledger.Owned) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
-	if sv.o.Remote {
-		c.Note = notAllGroups
-	}
 	look, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
 	l := catalog{conversations: make(map[string]*counted)}
@@ -117,9 +114,6 @@ func (sv *Service) Catalog(ctx context.Context, in *ListRequest) (Catalog, error
 	c.Conversations, err = sv.newest(look, &l, in.Limit)
 	return c, err
 }
-
-// notAllGroups is the note on a memory that does not list its groups.
-const notAllGroups = "Graphiti cannot list its groups: the list contains the person's own and the groups that this proxy wrote to"
 
 // theirs is owned for a person, or one group by its ID. System actors, for example, have no other
 // selector.

@@ -24,17 +24,17 @@ type Named struct {
 	Groups   []string `json:"-"`
 }
 
-// Entity is an entity of Graphiti's, or a name in search results.
+// Entity is a name in search results.
 type Entity struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
-	Summary string `json:"summary"` // or else the best search result with the name
-	Count   int    `json:"count"`   // search results with the name; 0 for an entity of Graphiti's
+	Summary string `json:"summary"` // best search result with the name
+	Count   int    `json:"count"`   // search results with the name
 }
 
 // Entities finds people and things.
 var Entities = Operation[EntitiesRequest, Named]{
-	Spec:    Spec{Name: "memory/entities", About: "Entities of Graphiti's that match a query, or else names of the query in search results", People: true},
+	Spec:    Spec{Name: "memory/entities", About: "Names of a query in search results", People: true},
 	Default: EntitiesRequest{Limit: 10},
 	Run:     withMemory((*Service).Entities),
 	Audit:   func(in *EntitiesRequest, out *Named) Entry { return in.audit("find entities", out.Groups) },
@@ -61,19 +61,11 @@ func (sv *Service) Entities(ctx context.Context, in *EntitiesRequest) (out Named
 	query := sv.o.Pipeline.Redacted(in.Query)
 	for _, t := range sv.Recallable(targets) {
 		out.Groups = append(out.Groups, t.Group)
-		list, ok, err := sv.o.Memory.Entities(ctx, t.Group, query, in.Limit)
-		for _, e := range list {
-			out.Entities = append(out.Entities, Entity{ID: e.UUID, Name: graphiti.OneLine(e.Name, maxBegins), Summary: graphiti.OneLine(e.Summary, maxSummary)})
-		}
-		if err == nil && !ok {
-			var found []graphiti.Fact
-			if found, err = sv.o.Memory.Search(ctx, []string{t.Group}, query, namedIn); err == nil {
-				out.count(found, words.Of(query, namedIn))
-			}
-		}
+		found, err := sv.o.Memory.Search(ctx, []string{t.Group}, query, namedIn)
 		if err != nil {
 			return out, withRemedy(err)
 		}
+		out.count(found, words.Of(query, namedIn))
 	}
 	out.Entities = out.Entities[:min(in.Limit, len(out.Entities))]
 	return out, nil

@@ -143,7 +143,7 @@ type gathered struct {
 	kept *Kept
 }
 
-// from collects the messages of a group, including waiting ones.
+// from collects the messages of a group.
 func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) (failed error) {
 	if g.sv.o.State.Generations.Blocks(o.Group) {
 		return errForgetting
@@ -163,9 +163,7 @@ func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) (failed e
 	}
 	for r, err := range g.sv.rows(ctx, ledger.Part{Group: o.Group}, f) {
 		if err != nil {
-			if !unlisted(err) {
-				failed = cmp.Or(failed, err)
-			}
+			failed = cmp.Or(failed, err)
 			continue
 		}
 		if sessionIn(&o, &r) != g.hash || here[r.Name] && r.Name != "" {

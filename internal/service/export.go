@@ -29,13 +29,8 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		return err
 	}
 	whose := sv.addressed(known, part.Group)
-	var missing error
 	names := make(map[string]bool)
 	for r, err := range sv.rows(ctx, part, graphiti.Filter{Text: true}) {
-		if unlisted(err) {
-			missing = err
-			continue
-		}
 		if err != nil {
 			return err
 		}
@@ -49,19 +44,15 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		if err := f(of); err != nil {
 			return err
 		}
-		names[r.Name] = !r.Waiting
+		names[r.Name] = true
 	}
 	if err := sv.exportFacts(ctx, part.Group, whose, names, f); err != nil {
 		return err
 	}
-	err = sv.o.State.Snapshots.Each(ctx, func(session string, body []byte) error {
+	return sv.o.State.Snapshots.Each(ctx, func(session string, body []byte) error {
 		if r := notesOf(whose, session, body); r.Text != "" { // else the body only names the last session
 			return f(r)
 		}
 		return nil
 	}, part.Scope(), part.Group)
-	if err != nil {
-		return err
-	}
-	return missing
 }

@@ -3,9 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -59,11 +56,10 @@ const (
 // Valids lists promoted texts, then facts, then statements; of each the newest first.
 type Valids struct {
 	Facts    []Known        `json:"facts"`
-	AllFacts int            `json:"all_facts"`          // including unlisted ones
-	AtMost   bool           `json:"at_most,omitempty"`  // older messages were counted unread, and some may contain no statement
-	Note     string         `json:"note,omitempty"`     // limits of the listing
-	Others   []ledger.Owned `json:"others,omitempty"`   // the owner's other groups
-	Unlisted []string       `json:"unlisted,omitempty"` // groups that the memory does not list
+	AllFacts int            `json:"all_facts"`         // including unlisted ones
+	AtMost   bool           `json:"at_most,omitempty"` // older messages were counted unread, and some may contain no statement
+	Note     string         `json:"note,omitempty"`    // limits of the listing
+	Others   []ledger.Owned `json:"others,omitempty"`  // the owner's other groups
 	Groups   []string       `json:"-"`
 }
 
@@ -74,22 +70,6 @@ var Facts = Operation[FactsRequest, Valids]{
 	Run:     withMemory((*Service).Facts),
 	Audit:   func(in *FactsRequest, out *Valids) Entry { return in.audit("list facts", out.Groups) },
 }
-
-const (
-	// Graphiti does not list facts. askedBy is the number of a group's newest messages to search
-	// with, and foundBy the number of facts per search.
-	askedBy = 12
-	foundBy = 20
-
-	maxAskedBy = 300 // bytes of each message
-
-	// askedFor bounds the searches for the facts of a group.
-	askedFor = 4 * time.Second
-)
-
-// unlistable is the note on a listing of Graphiti's facts.
-var unlistable = fmt.Sprintf("Graphiti cannot list facts: these are the search results for the newest messages of a group, at most %d, and as many as %s allow; there may be more",
-	askedBy, askedFor)
 
 // Facts lists the statements and facts in the groups of a recall.
 func (sv *Service) Facts(ctx context.Context, in *FactsRequest) (v Valids, err error) {
@@ -112,14 +92,11 @@ func (sv *Service) Facts(ctx context.Context, in *FactsRequest) (v Valids, err e
 		if err == nil {
 			err = sv.markEnded(ctx, t.Group, said)
 		}
-		var unlisted *graphiti.UnlistedError
-		if errors.As(err, &unlisted) {
-			v.Unlisted = append(v.Unlisted, t.Group)
-		} else if err != nil {
+		if err != nil {
 			return v, err
 		}
 		more += unread
-		found, err := sv.factsBy(ctx, t, said)
+		found, err := sv.factsOf(ctx, t)
 		if err != nil {
 			return v, err
 		}
@@ -137,9 +114,6 @@ func (sv *Service) Facts(ctx context.Context, in *FactsRequest) (v Valids, err e
 	slices.SortStableFunc(list, func(a, b Known) int {
 		return cmp.Or(cmp.Compare(rankOf(a.Kind), rankOf(b.Kind)), cmp.Compare(b.Since, a.Since))
 	})
-	if sv.o.Remote {
-		v.Note = unlistable
-	}
 	v.AllFacts, v.AtMost = len(list)+more, more > 0
 	v.Facts = append(v.Facts, list[:min(in.Limit, len(list))]...)
 	v.Others = sv.others(ctx, in.Selector, v.Groups)
@@ -185,13 +159,10 @@ func rankOf(kind string) int {
 }
 
 // said returns the statements and promoted texts of a group. A later message with the same
-// words supersedes a statement. The embedded memory is read only until a list with a limit is
+// words supersedes a statement. The memory is read only until a list with a limit is
 // full; unread counts the messages that were not read.
 func (sv *Service) said(ctx context.Context, t graphiti.Target, all bool, limit int) (list []Known, unread int, err error) {
-	passes, size := [][]graphiti.RoleType{{graphiti.RoleSystem}, {graphiti.RoleUser}}, pageStatements
-	if sv.o.Remote { // a listing transfers all messages
-		passes, size = [][]graphiti.RoleType{{graphiti.RoleSystem, graphiti.RoleUser}}, math.MaxInt
-	}
+	passes := [][]graphiti.RoleType{{graphiti.RoleSystem}, {graphiti.RoleUser}}
 	again, wanted := make(sayings), 0
 	add := func(page []Known) {
 		slices.Reverse(page) // the first stored one of each second first
@@ -213,7 +184,7 @@ func (sv *Service) said(ctx context.Context, t graphiti.Target, all bool, limit 
 			if k, ok := knownFrom(t, &r); ok {
 				page = append(page, k)
 			}
-			if read++; read%size > 0 {
+			if read++; read%pageStatements > 0 {
 				continue
 			}
 			add(page)
@@ -254,61 +225,26 @@ func knownFrom(t graphiti.Target, r *graphiti.Row) (k Known, ok bool) {
 	return k, r.Role == graphiti.RoleUser && words.States(k.Text)
 }
 
-// factsBy returns distilled facts, or the facts of Graphiti's that searches for the newest
-// messages return.
-func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known) (list []Known, err error) {
+// factsOf returns the distilled facts of a group, and Graphiti's.
+func (sv *Service) factsOf(ctx context.Context, t graphiti.Target) (list []Known, err error) {
 	now := time.Now()
-	if !sv.o.Remote {
-		ended, err := sv.o.State.Ended.In(ctx, t.Group)
-		if err != nil {
-			return nil, err
-		}
-		err = sv.eachDistilled(ctx, t.Group, func(d *graphiti.Distilled) error {
-			f := graphiti.Fact{ValidAt: d.Since, InvalidAt: d.Until}
-			k := Known{ID: graphiti.MessageID(d.Name), Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: d.Text, Since: dateOf(d.Since)}
-			k.State, k.Until = stateOf(&f, now)
-			for _, m := range d.Sources { // "forget that …" ended the message
-				if at, ok := ended[m]; ok {
-					k.State, k.Until = Ended, at
-				}
-			}
-			list = append(list, k)
-			return nil
-		})
-		return list, err
+	ended, err := sv.o.State.Ended.In(ctx, t.Group)
+	if err != nil {
+		return nil, err
 	}
-	err = sv.searchBy(ctx, t.Group, said, func(f *graphiti.Fact) {
-		k := Known{Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: f.Text, Since: dateOf(f.ValidAt)}
-		k.State, k.Until = stateOf(f, now)
+	err = sv.eachDistilled(ctx, t.Group, func(d *graphiti.Distilled) error {
+		f := graphiti.Fact{ValidAt: d.Since, InvalidAt: d.Until}
+		k := Known{ID: graphiti.MessageID(d.Name), Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: d.Text, Since: dateOf(d.Since)}
+		k.State, k.Until = stateOf(&f, now)
+		for _, m := range d.Sources { // "forget that …" ended the message
+			if at, ok := ended[m]; ok {
+				k.State, k.Until = Ended, at
+			}
+		}
 		list = append(list, k)
+		return nil
 	})
 	return list, err
-}
-
-// searchBy calls f for each fact that searches for the newest messages of a group return, until
-// askedFor has passed. It returns an error if no search was in time.
-func (sv *Service) searchBy(ctx context.Context, group string, said []Known, f func(*graphiti.Fact)) error {
-	ctx, cancel := context.WithTimeout(ctx, askedFor)
-	defer cancel()
-	seen := make(map[string]bool)
-	for i, s := range said[:min(askedBy, len(said))] {
-		found, err := sv.o.Memory.Search(ctx, []string{group}, strings.ToValidUTF8(s.Text[:min(maxAskedBy, len(s.Text))], ""), foundBy)
-		for i := range found {
-			if !seen[found[i].UUID] {
-				seen[found[i].UUID] = true
-				f(&found[i])
-			}
-		}
-		switch {
-		case i > 0 && ctx.Err() != nil:
-			return nil
-		case ctx.Err() != nil:
-			return fmt.Errorf("%w; to do: wait until Graphiti is less busy, or see graphiti-proxy status", err)
-		case err != nil:
-			return withRemedy(err)
-		}
-	}
-	return nil
 }
 
 // stateOf returns a fact's validity and its end.

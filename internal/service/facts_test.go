@@ -1,15 +1,10 @@
 package service_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
@@ -64,8 +59,7 @@ func TestFactsAreWhatIsValid(t *testing.T) {
 	}
 }
 
-// TestFactsOfGraphiti checks that Graphiti's facts are listed before the messages, with a
-// note that Graphiti cannot list facts.
+// TestFactsOfGraphiti checks that Graphiti's facts are listed before the messages.
 func TestFactsOfGraphiti(t *testing.T) {
 	for _, kind := range []string{"graphiti", "graphiti-mcp"} {
 		t.Run(kind, func(t *testing.T) {
@@ -85,50 +79,7 @@ func TestFactsOfGraphiti(t *testing.T) {
 			if !strings.HasPrefix(got, "valid user fact: ") {
 				t.Errorf("no facts before messages:\n%s", got)
 			}
-			if note := run(t, m, service.Facts, service.FactsRequest{Limit: 5}).Note; !strings.Contains(note, "cannot list facts") {
-				t.Errorf("note: %q", note)
-			}
 		})
-	}
-}
-
-// dated is a searcher that returns a valid, a superseded, an expired and a future fact.
-type dated struct{ graphiti.Searcher }
-
-func (dated) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
-	long := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
-	return []graphiti.Fact{
-		{UUID: "1", Text: "is", ValidAt: long},
-		{UUID: "2", Text: "was", ValidAt: long, InvalidAt: long.Add(time.Hour)},
-		{UUID: "3", Text: "never was", ExpiredAt: long},
-		{UUID: "4", Text: "will be", ValidAt: time.Now().Add(time.Hour)},
-	}, nil
-}
-
-// TestFactsSayUntilWhen checks that facts that are not valid are marked with their state
-// and listed only with All, and that a fact that several searches find is listed once.
-func TestFactsSayUntilWhen(t *testing.T) {
-	g := startGraphiti(t, "graphiti")
-	c, err := rest.New(remote.Options{Endpoint: g.URL()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	there := c.Memory()
-	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Remote: there})
-	m.Say(t, "", "s1", "", "My cat is called Miso.")
-	m.Say(t, "", "s2", "", "My dog is called Rex.")
-	if err := g.Settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	there.Searcher = dated{}
-	all := facts(t, m, service.FactsRequest{All: true})
-	for _, want := range []string{"valid user fact: is\n", "superseded user fact: was\n", "expired user fact: never was\n", "later user fact: will be\n"} {
-		if strings.Count(all, want) != 1 {
-			t.Errorf("%q is not there once:\n%s", want, all)
-		}
-	}
-	if got := facts(t, m, service.FactsRequest{}); strings.Count(got, " fact: ") != 1 || strings.Count(got, "valid user said") != 2 {
-		t.Errorf("valid:\n%s", got)
 	}
 }
 

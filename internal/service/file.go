@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/text/encoding/unicode"
@@ -24,7 +23,6 @@ import (
 const (
 	importLines = maxLines - 1 // in one call, and the other side of a turn
 	importBytes = 4 << 20      // of those lines
-	patience    = time.Minute  // without progress, at the end of an import
 )
 
 // OpenImport opens a file to import, or the conversations in an archive or a folder; - is
@@ -217,12 +215,6 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 		return done, err
 	}
 	return done, flush()
-}
-
-// Await waits until the memory has stored the imported turns, or makes no progress. The
-// turns are on disk already. It returns the number of turns that still wait.
-func (im FileImport) Await(ctx context.Context, done Imported) (int, error) {
-	return waitForTurns(ctx, 0, patience, im.Pending, im.tell(done))
 }
 
 // tell returns a function that reports a wait.

@@ -100,7 +100,7 @@ func (sv *Service) try(ctx context.Context, f cache.Forget) (blocks int, err err
 			return blocks, deaf
 		}
 	}
-	some := sv.o.Remote && f.Scope != f.Group
+	some := sv.o.Graph != nil && f.Scope != f.Group
 	if some {
 		if err := sv.o.State.Kept.Add(ctx, &f, sv.process); err != nil {
 			return blocks, errors.Join(deaf, err)
@@ -110,7 +110,7 @@ func (sv *Service) try(ctx context.Context, f cache.Forget) (blocks int, err err
 	if err := sv.o.Pipeline.Forget(ctx, part, f.Generation); err != nil || !f.Emptied {
 		return blocks, errors.Join(deaf, err)
 	}
-	if some && !sv.o.Memory.KeepsNames(ctx, f.Group) {
+	if some && !sv.o.Graph.KeepsNames(ctx, f.Group) {
 		if err := sv.o.State.Kept.Prove(ctx, &f, sv.process); err != nil {
 			return blocks, err
 		}
@@ -118,11 +118,11 @@ func (sv *Service) try(ctx context.Context, f cache.Forget) (blocks int, err err
 	return blocks, sv.o.State.Generations.End(ctx, f)
 }
 
-// keepsNames reports whether the memory retains, or may retain, names and summaries of deleted
+// keepsNames reports whether Graphiti retains, or may retain, names and summaries of deleted
 // messages of a group.
 func (sv *Service) keepsNames(ctx context.Context, group string) (bool, error) {
-	if sv.o.Memory.KeepsNames(ctx, group) {
-		return true, nil
+	if sv.o.Graph == nil || sv.o.Graph.KeepsNames(ctx, group) {
+		return sv.o.Graph != nil, nil
 	}
 	return sv.o.State.Kept.Has(ctx, group, "")
 }

@@ -124,7 +124,7 @@ func TestForget_NamesKeptAfterRestart(t *testing.T) {
 	for name, fails := range map[string]bool{"proven": false, "the model failed": true} {
 		g, dir := startGraphiti(t, "graphiti-mcp"), t.TempDir()
 		open := func() *servicetest.Fixture {
-			return servicetest.Open(t, dir, servicetest.Options{Remote: memoryOf(t, "graphiti-mcp", g)})
+			return servicetest.Open(t, dir, servicetest.Options{Graph: memoryOf(t, "graphiti-mcp", g)})
 		}
 		forget := func(m *servicetest.Fixture, session string) bool {
 			f := run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: servicetest.OwnersGroup, Session: session}})

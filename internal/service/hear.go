@@ -417,18 +417,14 @@ func sidesOf(turn string) []string {
 	return []string{graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant)}
 }
 
-// mostFacts is the most facts of Graphiti's that one "forget that …" ends.
-const mostFacts = 64
-
-// told is a message, or a fact of Graphiti's, that says a text.
+// told is a message that says a text.
 type told struct {
-	name  string // its name, or the fact's UUID
+	name  string
 	text  string
 	place string // hash of the place of the message; "" if unknown
 }
 
-// saying returns the messages of a group that say a text, the sources of distilled facts that do,
-// and such facts of Graphiti's. A search would leave out messages that repeat one another.
+// saying returns the messages of a group that say a text, and the sources of facts that do. A search would leave out messages that repeat one another.
 func (sv *Service) saying(ctx context.Context, group, text string) (list []told, err error) {
 	says := card.Sayer(text)
 	places := make(map[string]string) // of messages, by name
@@ -438,10 +434,7 @@ func (sv *Service) saying(ctx context.Context, group, text string) (list []told,
 		}
 	}
 	for r, err := range sv.rows(ctx, ledger.Part{Group: group}, graphiti.Filter{Text: true}) {
-		switch {
-		case unlisted(err):
-			continue
-		case err != nil:
+		if err != nil {
 			return nil, err
 		}
 		places[r.Name] = gjson.Get(r.Source, "place").String()
@@ -455,15 +448,6 @@ func (sv *Service) saying(ctx context.Context, group, text string) (list []told,
 	})
 	if err != nil {
 		return nil, err
-	}
-	if sv.o.Remote {
-		found, err := sv.o.Memory.Search(ctx, []string{group}, text, mostFacts)
-		if err != nil {
-			return nil, withRemedy(err)
-		}
-		for _, f := range found {
-			add(f.UUID, f.Text)
-		}
 	}
 	return list, nil
 }

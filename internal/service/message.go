@@ -58,13 +58,6 @@ func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, message string
 	if !ok {
 		return nil, nil
 	}
-	waiting, err := sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: o.Group})
-	if err != nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(waiting, func(r graphiti.Row) bool { return r.ID == id }) {
-		return nil, errors.New("message: it waits for delivery to Graphiti (graphiti-proxy queue list); forget it afterwards, or now with its conversation (session)")
-	}
 	for r, err := range sv.o.Memory.Rows(ctx, o.Group, graphiti.Filter{IDs: []graphiti.ID{id}, Text: true}) {
 		if err != nil {
 			return nil, withRemedy(err)

@@ -11,10 +11,10 @@ import (
 
 // Owners returns the owners of the groups in a data directory; "" stands for a memory
 // without a recorded owner. It creates no file.
-func Owners(ctx context.Context, dir string, remote bool) (owners []string, err error) {
+func Owners(ctx context.Context, dir string) (owners []string, err error) {
 	memory := filepath.Join(dir, "memory.db")
-	if remote && there(filepath.Join(dir, "spool.db")) || !remote && there(memory) {
-		l, err := OpenLedger(dir, remote)
+	if there(memory) {
+		l, err := OpenLedger(dir)
 		if err != nil {
 			return nil, err
 		}

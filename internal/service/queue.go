@@ -19,12 +19,8 @@ type Spool interface {
 	Drop(numbers []int64) (int, error)
 }
 
-// OpenLedger opens the record of turns of a data directory: in the file of the
-// embedded memory, or in its own where the memory is remote.
-func OpenLedger(dir string, remote bool) (*ledger.Ledger, error) {
-	if remote {
-		return ledger.Open(filepath.Join(dir, "spool.db"))
-	}
+// OpenLedger opens the record of turns of a data directory.
+func OpenLedger(dir string) (*ledger.Ledger, error) {
 	e, err := embedded.Open(filepath.Join(dir, "memory.db"))
 	if err != nil {
 		return nil, err

@@ -14,12 +14,11 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
 // databases are the files of a data directory.
-var databases = []string{"state.db", "spool.db", "memory.db"}
+var databases = []string{"state.db", "memory.db"}
 
 // Repaired is the result for one file.
 type Repaired struct {
@@ -45,7 +44,7 @@ func Repair(ctx context.Context, dir string, names []string) (done []Repaired, e
 		if _, err := os.Stat(path); all && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		how := map[string]sqlite.Salvage{"spool.db": ledger.Repair, "memory.db": embedded.Repair}[name]
+		how := map[string]sqlite.Salvage{"memory.db": embedded.Repair}[name]
 		one := Repaired{File: path, New: path + ".repaired"}
 		if one.Tables, err = how.Run(ctx, path, one.New); err != nil {
 			return done, err
@@ -59,8 +58,8 @@ func Repair(ctx context.Context, dir string, names []string) (done []Repaired, e
 }
 
 // TryFiles opens and closes each database of a directory, and returns their errors. state
-// reports whether state.db is in use, and remote whether the memory is remote.
-func TryFiles(dir string, state, remote bool) (all []error) {
+// reports whether state.db is in use.
+func TryFiles(dir string, state bool) (all []error) {
 	note := func(file io.Closer, err error) {
 		if err == nil {
 			err = file.Close()
@@ -73,7 +72,7 @@ func TryFiles(dir string, state, remote bool) (all []error) {
 		s, err := cache.OpenState(filepath.Join(dir, "state.db"), time.Hour)
 		note(s, err)
 	}
-	l, err := OpenLedger(dir, remote)
+	l, err := OpenLedger(dir)
 	note(l, err)
 	return all
 }

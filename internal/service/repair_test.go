@@ -34,17 +34,11 @@ func TestRepairOfNothing(t *testing.T) {
 // unchanged, and that a memory recalls messages from the new file.
 func TestRepair(t *testing.T) {
 	t.Parallel()
-	for _, file := range []string{"state.db", "spool.db", "memory.db"} {
+	for _, file := range []string{"state.db", "memory.db"} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			open := func() *servicetest.Fixture { return servicetest.Open(t, dir, servicetest.Options{}) }
-			if file == "spool.db" { // only a remote memory has a spool
-				g := startGraphiti(t, "graphiti")
-				open = func() *servicetest.Fixture {
-					return servicetest.Open(t, dir, servicetest.Options{Remote: memoryOf(t, "graphiti", g)})
-				}
-			}
 			m := open()
 			opens(t, m, "", "cat", "My cat is called Miso.")
 			for i := range 40 {

@@ -14,24 +14,27 @@ func (sv *Service) Listen() {
 	})
 }
 
+// apply forgets what another replica forgot before the group is recalled again.
 func (sv *Service) apply(event string) {
+	if event == cache.EventGeneration {
+		floors, err := sv.o.State.Generations.Floors(sv.base)
+		if err == nil {
+			_, err = sv.o.Pipeline.Raise(floors)
+		}
+		if err != nil {
+			sv.o.Log.Warn("forget what other replicas forgot failed", "error", err)
+		}
+		sv.o.Pipeline.Doubt()
+	}
 	if err := sv.o.State.Apply(sv.base, event); err != nil {
 		sv.o.Log.Warn("apply event of another replica failed", "error", err)
 	}
+	sv.o.Pipeline.Apply(event)
 	sv.o.Facts.Apply(event)
-	if event == cache.EventProofs {
+	switch event {
+	case cache.EventProofs:
 		sv.o.People.Check()
+	case cache.EventGeneration:
+		sv.goOn()
 	}
-	if event != cache.EventGeneration {
-		return
-	}
-	sv.o.Pipeline.Doubt()
-	floors := make(map[string]int64)
-	for _, f := range sv.o.State.Generations.UnderWay() {
-		floors[f.Scope] = f.Generation
-	}
-	if _, err := sv.o.Pipeline.Raise(floors); err != nil { // for a start without Redis
-		sv.o.Log.Warn("write forgotten scopes to data_dir failed", "error", err)
-	}
-	sv.goOn()
 }

@@ -233,13 +233,12 @@ func (r *resolution) parts(ctx context.Context) (list []ledger.Owned, err error)
 
 var errFound = errors.New("found")
 
-// holds reports whether a part has records. An unlisted group counts only as a whole.
+// holds reports whether a part has records.
 func (sv *Service) holds(ctx context.Context, part ledger.Part) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, sv.settings().Timeout)
 	defer cancel()
 	err := sv.export(ctx, part, func(Record) error { return errFound })
-	var unlisted *graphiti.UnlistedError
-	if errors.Is(err, errFound) || part.Session == "" && errors.As(err, &unlisted) {
+	if errors.Is(err, errFound) {
 		return true, nil
 	}
 	return false, err

@@ -13,42 +13,21 @@ import (
 
 var errForgetting = errors.New("it is being forgotten")
 
-// rows returns the rows of a part of a group: first those in the memory, then those that wait
-// for it. It reads the queue first, because turns move from the queue to the memory. An error
-// of the memory does not end the sequence. Filter.Last and Newest do not apply to waiting
-// rows.
+// rows returns the rows of a part of a group.
 func (sv *Service) rows(ctx context.Context, part ledger.Part, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
+	if part.Session != "" {
+		f.Session = graphiti.SessionHash(part.Session)
+	}
 	return func(yield func(graphiti.Row, error) bool) {
-		if part.Session != "" {
-			f.Session = graphiti.SessionHash(part.Session)
-		}
-		waiting, err := sv.o.Pipeline.Waiting(ctx, part)
-		if err != nil {
-			yield(graphiti.Row{}, err)
-			return
-		}
-		arrived := make(map[string]bool, len(waiting))
-		for i := range waiting {
-			arrived[waiting[i].Name] = false
-		}
 		for r, err := range sv.o.Memory.Rows(ctx, part.Group, f) {
-			if len(arrived) > 0 {
-				arrived[r.Name] = true
-			}
 			if !yield(r, withRemedy(err)) {
-				return
-			}
-		}
-		for _, r := range waiting {
-			if !arrived[r.Name] && f.Has(&r) && !yield(r, nil) {
 				return
 			}
 		}
 	}
 }
 
-// headings calls f for each row of a group, also after an error of the memory. The embedded
-// memory does not read texts for it.
+// headings calls f for each row of a group. It reads no texts.
 func (sv *Service) headings(ctx context.Context, group string, f func(*graphiti.Row)) (failed error) {
 	if sv.o.State.Generations.Blocks(group) {
 		return errForgetting
@@ -70,24 +49,15 @@ func (sv *Service) headings(ctx context.Context, group string, f func(*graphiti.
 	return failed
 }
 
-// beginListing waits until an embedded memory may be listed. Half of the processors are left for
+// beginListing waits until the memory may be listed. Half of the processors are left for
 // chats, and concurrent listings need little RAM.
 func (sv *Service) beginListing(ctx context.Context) (end func(), err error) {
-	if sv.o.Remote {
-		return func() {}, nil
-	}
 	select {
 	case sv.listings <- struct{}{}:
 		return func() { <-sv.listings }, nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for other listings: %w", ctx.Err())
 	}
-}
-
-// unlisted reports whether the memory does not list the messages of a group.
-func unlisted(err error) bool {
-	var u *graphiti.UnlistedError
-	return errors.As(err, &u)
 }
 
 // sessionIn returns the hash of a row's session. A session's own group contains only that
@@ -101,11 +71,7 @@ func sessionIn(o *ledger.Owned, r *graphiti.Row) string {
 
 // recordOf returns a row as answers have it.
 func recordOf(r *graphiti.Row) Record {
-	where := "memory"
-	if r.Waiting {
-		where = "queue"
-	}
-	return Record{Name: r.Name, Where: where, Role: string(r.Role), Text: r.Text, Source: r.Source}
+	return Record{Name: r.Name, Where: "memory", Role: string(r.Role), Text: r.Text, Source: r.Source}
 }
 
 // textOf returns the text of a row, without the form of a curated text.

@@ -29,9 +29,9 @@ type Options struct {
 	Facts    *cache.Recall[[]graphiti.Fact]
 	State    *cache.State
 
-	Remote bool      // the memory is Graphiti
-	Shared *redis.DB // state that replicas share
-	Name   string    // name of this replica
+	Graph  *graphiti.Memory // gets a copy, or nil
+	Shared *redis.DB        // state that replicas share
+	Name   string           // name of this replica
 
 	Multi bool   // every credential is a tenant
 	Owner string // person of single mode

@@ -38,7 +38,7 @@ type Record struct {
 
 // Found is a search result.
 type Found struct {
-	ID      string `json:"id,omitempty"` // of its message or distilled fact, or Graphiti's UUID
+	ID      string `json:"id,omitempty"` // of its message or distilled fact
 	Group   string `json:"group"`
 	Scope   string `json:"scope"`
 	Text    string `json:"text"`
@@ -54,12 +54,11 @@ type Found struct {
 // Shown is the result of Show.
 type Shown struct {
 	Messages []Record       `json:"messages"`
-	Earlier  string         `json:"earlier,omitempty"`  // end of the previous page, or "" if there is none
-	Card     []string       `json:"card,omitempty"`     // card of new conversations, by importance
-	Pending  []Standing     `json:"pending,omitempty"`  // lines that wait for confirmation
-	Held     []HeldMessage  `json:"held,omitempty"`     // messages that are not stored yet
-	Others   []ledger.Owned `json:"others,omitempty"`   // the owner's other groups
-	Unlisted []string       `json:"unlisted,omitempty"` // groups that the memory does not list, though a search has results
+	Earlier  string         `json:"earlier,omitempty"` // end of the previous page, or "" if there is none
+	Card     []string       `json:"card,omitempty"`    // card of new conversations, by importance
+	Pending  []Standing     `json:"pending,omitempty"` // lines that wait for confirmation
+	Held     []HeldMessage  `json:"held,omitempty"`    // messages that are not stored yet
+	Others   []ledger.Owned `json:"others,omitempty"`  // the owner's other groups
 	Groups   []string       `json:"-"`
 }
 
@@ -131,41 +130,29 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time,
 	if err != nil {
 		return err
 	}
-	filter := l.filter(s.Session != "", sv.o.Remote)
+	filter := l.filter(s.Session != "")
 	listed := make(map[string]bool) // a personal statement in a project is in both groups
 	for _, o := range places {
 		shown.Groups = append(shown.Groups, o.Group)
-		var stored, queued []moment
-		key, entries, rest := "", 0, 0
+		var stored []moment
+		rest := 0
 		for r, err := range sv.rows(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner}, filter) {
-			switch {
-			case unlisted(err):
-				shown.Unlisted = append(shown.Unlisted, o.Group)
-				continue
-			case err != nil:
+			if err != nil {
 				return err
-			case !r.Waiting && r.Key != key:
-				key, entries, rest = r.Key, entries+1, r.Rest
 			}
+			rest = r.Rest
 			if (s.Own || s.Session != "") && listed[r.Name] {
 				continue
 			}
 			listed[r.Name] = r.Name != ""
 			m := moment{r.Said, recordOf(&r)}
 			m.Group, m.Scope, m.ID, m.Time = o.Group, o.Scope, r.ID.String(), r.Said.UTC().Format(time.RFC3339)
-			if r.Waiting {
-				queued = append(queued, m)
-			} else {
-				stored = append(stored, m)
-			}
+			stored = append(stored, m)
 		}
-		switch l.more = l.more || rest > 0; {
-		case filter.Newest:
+		if l.more = l.more || rest > 0; filter.Newest {
 			slices.Reverse(stored)
-		case s.Session == "":
-			l.more = l.more || entries == n
 		}
-		l.all = append(append(l.all, stored...), queued...)
+		l.all = append(l.all, stored...)
 	}
 	held, err := sv.heldIn(places)
 	for i := range held {
@@ -266,10 +253,7 @@ func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched,
 
 // idOf returns the ID of a search result.
 func (sv *Service) idOf(f *graphiti.Fact) string {
-	switch {
-	case sv.o.Remote:
-		return f.UUID
-	case len(f.Messages) > 0:
+	if len(f.Messages) > 0 {
 		return graphiti.MessageID(f.UUID)
 	}
 	return graphiti.MessageID(f.Episode)

@@ -99,9 +99,6 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 	case together && owner != "":
 		w.Notes = append(w.Notes, "one day had too many people, so the statistics of some are combined, and missing from their own")
 	}
-	if sv.o.Remote {
-		w.Notes = append(w.Notes, notAllGroups)
-	}
 	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
 	k := kept{from: from, turns: make(map[graphiti.TurnID]bool), talks: make(map[talkOn]bool)}

@@ -34,12 +34,11 @@ func momentIn(text string) (at time.Time, err error) {
 }
 
 // filter returns the filter for one group. A session is read as a whole. The last messages are
-// those with the latest times: an import may store older ones later. Graphiti returns its last
-// episodes by time, and every other order reads all of them.
-func (l *timeline) filter(session, remote bool) graphiti.Filter {
+// those with the latest times: an import may store older ones later.
+func (l *timeline) filter(session bool) graphiti.Filter {
 	f := graphiti.Filter{Before: l.until, Text: true}
 	if !session {
-		f.Last, f.Newest = l.n, !remote || !l.until.IsZero()
+		f.Last, f.Newest = l.n, true
 	}
 	return f
 }

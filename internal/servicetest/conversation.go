@@ -55,23 +55,17 @@ func (m *Fixture) Talk(t testing.TB, who graphiti.Who, text string) (block strin
 // recall gives the planner the groups and cards of the service.
 type recall struct {
 	*service.Service
-	turns  *capture.Pipeline
-	namer  graphiti.Namer
-	remote bool
+	turns *capture.Pipeline
+	namer graphiti.Namer
 }
 
 // Reads returns the groups to search. Texts that were promoted for everywhere count in
 // projects too.
-func (r *recall) Reads(w graphiti.Who, about bool) (list []graphiti.Target) {
+func (r *recall) Reads(w graphiti.Who, about bool) []graphiti.Target {
 	if own, ok := r.namer.Group(graphiti.ScopeUser, w); ok && w.Workspace != "" {
 		about = about || r.turns.Promoted(own)
 	}
-	for _, to := range r.Recallable(r.namer.Reads(w, about)) {
-		if !r.remote || r.namer.MayHold(to, r.turns.Promoted) {
-			list = append(list, to)
-		}
-	}
-	return list
+	return r.Recallable(r.namer.Reads(w, about))
 }
 
 // Person returns no group: no model distils facts.

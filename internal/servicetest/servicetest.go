@@ -35,7 +35,8 @@ const (
 
 // Options lists differences from the embedded memory of one person.
 type Options struct {
-	Remote *graphiti.Memory // replaces the embedded memory
+	Graph  *graphiti.Memory // gets a copy
+	Bare   bool             // leaves Graph's facts there
 	State  *cache.State     // replaces the file with blocks and sessions
 	Multi  bool             // every credential is its own tenant
 	Owner  string           // replaces the person of single mode
@@ -65,36 +66,34 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 			t.Fatal(err)
 		}
 	}
-	log, kept := slog.New(slog.DiscardHandler), o.Remote
-	var turns func(ledger.Say) *ledger.Ledger
-	if kept == nil {
-		store, err := embedded.Open(filepath.Join(dir, "memory.db"))
-		must(err)
-		kept, turns = store.Memory(), store.Ledger
-	}
-	state, err := o.State, error(nil)
+	log := slog.New(slog.DiscardHandler)
+	store, err := embedded.Open(filepath.Join(dir, "memory.db"))
+	must(err)
+	kept, state := store.Memory(), o.State
 	if state == nil {
 		state, err = cache.OpenState(filepath.Join(dir, "state.db"), time.Hour)
 		must(err)
 	}
 	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20})
 	must(err)
+	to := destination(store, &o)
+	to.Withheld = state.Generations.Blocked()
 	p, err := capture.Open(capture.Options{
 		Bounds:      capture.Bounds{MaxTurns: 100_000, MaxBytes: 1 << 30, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: 10 * time.Second, StallAfter: time.Minute},
-		Destination: capture.Destination{Path: filepath.Join(dir, "spool.db"), Memory: kept, Ledger: turns, Verify: true, Withheld: state.Generations.Blocked()},
+		Destination: to,
 		Events:      capture.Events{OnStored: facts.DropGroup, OnKept: keepCards(t, state)}, Log: log,
 	})
 	must(err)
-	recall := &recall{turns: p, namer: graphiti.Namer{Raw: !o.Hashed}, remote: o.Remote != nil}
+	recall := &recall{turns: p, namer: graphiti.Namer{Raw: !o.Hashed}}
 	planner := inject.New(inject.Services{
-		Search: state.Ended.Search(kept), Recent: state.Ended.Recent(p), Facts: facts, Decisions: state.Decisions, Snapshots: state.Snapshots,
-		Opening: recall, Redact: p.RedactedBy, Past: embedded.Past, Memo: memo.New(memo.Size), Now: o.Now, Log: log,
+		Search: state.Ended.Search(kept), Facts: facts, Decisions: state.Decisions, Snapshots: state.Snapshots,
+		Opening: recall, Redact: p.RedactedBy, Memo: memo.New(memo.Size), Now: o.Now, Log: log,
 	}, recall, inject.RecallSettings{
 		Timeout: time.Minute, Background: time.Minute, MaxFacts: 8, Asked: 16, MaxChars: 1500, MinScore: 0.18, Drift: 0.5,
 		Share: 0.05, Window: 32_000, StaleAfter: 30 * 24 * time.Hour, CardChars: 400,
 	})
 	sv := service.New(service.Options{
-		Secret: []byte("secret"), Memory: kept, Remote: o.Remote != nil, Pipeline: p, Planner: planner, Facts: facts, State: state, Multi: o.Multi, Owner: cmp.Or(o.Owner, Owner),
+		Secret: []byte("secret"), Memory: kept, Graph: o.Graph, Pipeline: p, Planner: planner, Facts: facts, State: state, Multi: o.Multi, Owner: cmp.Or(o.Owner, Owner),
 		Resolve: func(user string) string { return user }, Registered: func(string) (string, bool) { return "", false },
 		People: onePerson{}, Log: log,
 		Settings: service.Settings{Namer: recall.namer, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second, Remember: true},
@@ -117,12 +116,28 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 		sv.Close()
 		planner.Close()
 		facts.Close()
-		if err := errors.Join(p.Shutdown(ctx), state.Close(), kept.Close()); err != nil {
+		err := errors.Join(p.Shutdown(ctx), state.Close(), kept.Close())
+		if o.Graph != nil {
+			err = errors.Join(err, o.Graph.Close())
+		}
+		if err != nil {
 			t.Error(err)
 		}
 	})
 	t.Cleanup(m.close)
 	return m
+}
+
+// destination is a store with copies in a Graphiti.
+func destination(store *embedded.Store, o *Options) capture.Destination {
+	to := capture.Destination{Ledger: store.Ledger, Verify: true}
+	if o.Graph == nil {
+		return to
+	}
+	if to.Graph, to.Apart = o.Graph, o.Graph.Apart(); !o.Bare {
+		to.Facts = store
+	}
+	return to
 }
 
 // keepCards stores the card lines of turns.

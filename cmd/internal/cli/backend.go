@@ -21,7 +21,7 @@ type MemoryOptions struct {
 	Kind   string // embedded, graphiti or graphiti-mcp
 	Remote remote.Options
 
-	Dir       string             // directory of the embedded memory
+	Dir       string             // directory of the store
 	Embedding embedded.Embedding // unused without a URL
 	Meaning   bool               // search by meaning, without Embedding by the model in the program
 	Log       *slog.Logger
@@ -33,14 +33,14 @@ type MemoryService interface {
 	Check(ctx context.Context, report func(remote.Check))
 }
 
-// Backend is an open memory, with the extras of the embedded memory. For a service, Ledger
-// is nil, and Warm and Pause do nothing.
+// Backend is an open memory, with the extras of its store.
 type Backend struct {
 	Memory *graphiti.Memory
+	Graph  *graphiti.Memory                // Graphiti, which gets a copy; or nil
 	Ledger func(ledger.Say) *ledger.Ledger // record of turns
 	Warm   func(ctx context.Context) error // builds the indexes
 	Pause  func(paused bool)               // stops texts to an embedding endpoint, or resumes them
-	Facts  *embedded.Store                 // stores distilled facts; nil for a service
+	Facts  *embedded.Store                 // stores distilled facts
 }
 
 func OpenMemory(o MemoryOptions) (b Backend, err error) {
@@ -49,22 +49,22 @@ func OpenMemory(o MemoryOptions) (b Backend, err error) {
 		if err != nil {
 			return b, err
 		}
-		return Backend{Memory: s.Memory(), Warm: func(context.Context) error { return nil }, Pause: func(bool) {}}, nil
+		b.Graph = s.Memory()
 	}
 	store, err := embedded.Open(filepath.Join(o.Dir, "memory.db"))
 	if err != nil {
 		return b, err
 	}
-	pause := func(bool) {}
+	b.Memory, b.Ledger, b.Warm, b.Facts, b.Pause = store.Memory(), store.Ledger, store.Warm, store, func(bool) {}
 	if o.Embedding.URL != "" {
-		pause = store.Pause
+		b.Pause = store.Pause
 	}
 	if o.Meaning {
 		if err := understand(store, &o); err != nil {
 			return b, errors.Join(err, store.Close())
 		}
 	}
-	return Backend{Memory: store.Memory(), Ledger: store.Ledger, Warm: store.Warm, Pause: pause, Facts: store}, nil
+	return b, nil
 }
 
 // understand makes the store searchable by meaning.

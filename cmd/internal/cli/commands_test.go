@@ -96,7 +96,7 @@ func TestSmokeTestOfGraphiti(t *testing.T) {
 	defer cancel()
 	try := func(wrote func(step []byte)) (string, error) {
 		var out bytes.Buffer
-		err := TryConnection(ctx, io.MultiWriter(&out, writerFunc(wrote)), r, &config.Config{}, "", true, false)
+		err := TryConnection(ctx, io.MultiWriter(&out, writerFunc(wrote)), r, &config.Config{}, true, false)
 		return out.String(), err
 	}
 	out, err := try(func([]byte) {})

@@ -7,14 +7,13 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
 // TryConnection tests a memory service, and the Redis of the replicas, and prints the
-// results. It times searches in the owner's memory, if there is an owner.
-func TryConnection(ctx context.Context, w io.Writer, m MemoryService, cfg *config.Config, owner string, smoke, asJSON bool) error {
+// results.
+func TryConnection(ctx context.Context, w io.Writer, m MemoryService, cfg *config.Config, smoke, asJSON bool) error {
 	var all []remote.Check
 	failed := 0
 	report := func(c remote.Check) {
@@ -30,11 +29,6 @@ func TryConnection(ctx context.Context, w io.Writer, m MemoryService, cfg *confi
 		fmt.Fprintln(w, "Graphiti at "+cfg.Memory.Endpoint)
 	}
 	TestMemory(ctx, m, smoke, report)
-	if failed == 0 {
-		key, _ := graphiti.UserKey(owner)
-		group, _ := graphiti.Namer{Raw: cfg.Identity.GroupIDs == "raw"}.Group(graphiti.ScopeUser, graphiti.Who{User: key})
-		remote.SearchTimes(ctx, m.Memory(), group, cfg.FactsAsked(), cfg.Recall.Timeout, report)
-	}
 	if cfg.State.Backend == "redis" {
 		remote.Run(ctx, report, "redis", func(ctx context.Context) error { return redis.Check(ctx, cfg.State.RedisURL) }, redis.CheckRemedy)
 	}

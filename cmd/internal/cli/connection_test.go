@@ -27,7 +27,7 @@ func TestMissingConsentIsSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		if err := TryConnection(t.Context(), &out, m, cfg, "josh", true, false); err != nil {
+		if err := TryConnection(t.Context(), &out, m, cfg, true, false); err != nil {
 			t.Errorf("%v: %s", err, out.String())
 		}
 		if said := strings.Contains(out.String(), "! consent: not given"); said == consent {

@@ -1,0 +1,132 @@
+package capture
+
+import (
+	"context"
+	"crypto/rand"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+)
+
+// factsOf returns the texts of the facts of a group, sorted.
+func factsOf(t *testing.T, e *embedded.Store, group string) (texts []string) {
+	t.Helper()
+	if err := e.Distilled(t.Context(), group, func(d *graphiti.Distilled) error {
+		texts = append(texts, d.Text)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}
+
+// pulling opens a pipeline on a new store that also gets the facts of Graphiti.
+func pulling(t *testing.T, m Memory) (*Pipeline, *embedded.Store) {
+	t.Helper()
+	e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return verifying(t, filepath.Join(t.TempDir(), "unused.db"), m, func(o *Options, _ *deliver.Timing) {
+		o.Ledger, o.Facts, o.Episodes = e.Ledger, e, PerTurn
+	}), e
+}
+
+// TestFactsArePulled checks that the facts of a delivered turn are stored with its messages,
+// and that forgetting the turn deletes them, also while Graphiti is down.
+func TestFactsArePulled(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]graphititest.Options{"REST": {}, "MCP": {MCP: graphititest.Today}, "earlier MCP": {MCP: graphititest.Earlier}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o.Reads = func(string) string { return "The feline answers to Miso; user 1" }
+			g, m := remoteOf(t, o)
+			p, e := pulling(t, m)
+			add(t, p, spoken("1", "g"))
+			waitFor(t, "the fact", func() bool { return len(factsOf(t, e, "g")) == 1 })
+			g.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			forgets.Add(1)
+			if err := p.Forget(ctx, ledger.Part{Group: "g"}, forgets.Load()); err == nil {
+				t.Error("forgetting is proven without Graphiti")
+			}
+			if left := append(heldBy(t, e, "g"), factsOf(t, e, "g")...); len(left) > 0 {
+				t.Errorf("left after a forget without Graphiti: %q", left)
+			}
+		})
+	}
+}
+
+// remoteOf starts a Graphiti, and returns a client in all roles.
+func remoteOf(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, Memory) {
+	t.Helper()
+	if o.MCP != 0 {
+		g, c := mcpService(t, o)
+		return g, c.Memory()
+	}
+	g, c := service(t, o)
+	return g, c.Memory()
+}
+
+// TestHistoryIsImported checks that messages that only Graphiti has are stored once, without
+// credentials, with their facts, and are not sent again. Forgotten ones do not come back.
+func TestHistoryIsImported(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]graphititest.Options{"REST": {}, "MCP": {MCP: graphititest.Today}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, m := remoteOf(t, o)
+			before, _ := pulling(t, m)
+			for _, id := range []string{"1", "2"} {
+				add(t, before, spoken(id, "g"))
+			}
+			waitFor(t, "delivery", func() bool { return before.Status().Verified == 2 })
+			stop(t, before)
+			secret := "ghp_" + rand.Text() + "aB3dE6gH9j"
+			other := graphiti.Row{Name: "another program's", Role: graphiti.RoleUser, Text: "Our key is token=" + secret, Said: time.Now().Add(-time.Hour)}
+			if err := m.Write(t.Context(), "g", []graphiti.Row{other}); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, g)
+			p, e := pulling(t, m)
+			p.Import(turn("", "g"))
+			waitFor(t, "the history", func() bool { return p.Status().Imports == 0 && len(heldBy(t, e, "g")) == 5 })
+			all := strings.Join(heldBy(t, e, "g"), "\n")
+			for _, want := range []string{"user 1", "assistant 1", "user 2", "assistant 2", "Our key is token="} {
+				if strings.Count(all, want) != 1 {
+					t.Errorf("%q is not there once:\n%s", want, all)
+				}
+			}
+			facts := strings.Join(factsOf(t, e, "g"), "\n")
+			if strings.Contains(all+facts, secret) || facts == "" {
+				t.Errorf("got %s, and facts %q; want no secret, and facts", all, facts)
+			}
+			if n := len(g.Episodes("g")); n != 3 || p.Status().Pending != 0 {
+				t.Errorf("Graphiti has %d episodes, %d turns wait; want 3, 0", n, p.Status().Pending)
+			}
+			part := ledger.Part{Group: "g", Message: graphiti.MessageID("another program's")}
+			forgets.Add(1)
+			if _, err := box(p).Ledger.Forget(part, forgets.Load(), true); err != nil {
+				t.Fatal(err)
+			}
+			w := pull{group: "g", owner: turn("", "g")}
+			if err := box(p).pulls.importAll(t.Context(), &w); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(4, len(heldBy(t, e, "g"))); diff != "" {
+				t.Errorf("after a forget (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package embedded
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Pull stores facts that Graphiti read from an episode, whose messages are their sources. A
+// known fact gets further sources, or its end. A fact without a source only ends.
+func (e *Store) Pull(ctx context.Context, group string, facts []graphiti.Distilled) error {
+	err := e.db.Write(ctx, func(tx *sqlite.Tx) error {
+		k := keeper{Store: e, tx: tx, now: time.Now()}
+		to, err := k.openGroup(group)
+		if errors.Is(err, sql.ErrNoRows) { // forgotten meanwhile
+			return nil
+		}
+		for i := range facts {
+			if err == nil {
+				err = to.pull(&facts[i])
+			}
+		}
+		to.commit()
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("store facts of Graphiti: %w", err)
+	}
+	return nil
+}
+
+func (g *factGroup) pull(f *graphiti.Distilled) error {
+	var id, until int64
+	err := g.tx.QueryRow("SELECT id, coalesce(valid_until, 0) FROM facts WHERE grp = ? AND name = ?", g.group, f.Name).Scan(&id, &until)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return g.pullNew(f)
+	case err != nil:
+		return err
+	}
+	again := false // the fact has a new source
+	for _, source := range f.Sources {
+		r, err := g.tx.Exec("INSERT INTO fact_sources SELECT ?, id FROM messages WHERE grp = ? AND name = ? ON CONFLICT DO NOTHING", id, g.group, source)
+		if err != nil {
+			return err
+		}
+		n, err := r.RowsAffected()
+		if err != nil {
+			return err
+		}
+		again = again || n > 0
+	}
+	if err := g.readAll(f.Sources); err != nil {
+		return err
+	}
+	end := f.Until
+	if again && until > 0 || !end.IsZero() {
+		// A source newer than the end repeats the fact: the value is valid again.
+		var back bool
+		err := g.tx.QueryRow("SELECT count(*) > 1 AND max(m.said) > ? FROM fact_sources s JOIN messages m ON m.id = s.message WHERE s.fact = ? AND m.role <> 'assistant'",
+			max(until, end.UnixMilli()), id).Scan(&back)
+		switch {
+		case err != nil:
+			return err
+		case back:
+			end = time.Time{}
+		case end.IsZero(): // the person has ended it
+			return nil
+		}
+	}
+	if end.IsZero() && !again || !end.IsZero() && end.UnixMilli() == until {
+		return nil
+	}
+	g.ended[id&maxPlace] = ending{at: end}
+	_, err = g.tx.Exec("UPDATE facts SET valid_until = ? WHERE id = ?", millis(end), id)
+	return err
+}
+
+func (g *factGroup) pullNew(f *graphiti.Distilled) (err error) {
+	if len(f.Sources) == 0 {
+		return nil
+	}
+	if f.Owner, err = g.ownerOf(g.group, f.Sources); err != nil {
+		return err
+	}
+	stored, err := g.add(f)
+	if !stored {
+		return err
+	}
+	g.added[len(g.added)-1].claim.ended = ending{at: f.Until}
+	return g.readAll(f.Sources)
+}
+
+// readAll marks messages as distilled: their facts answer in their place.
+func (g *factGroup) readAll(names []string) error {
+	for _, name := range names {
+		if err := g.read(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package embedded
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// TestPull checks the validity of facts that Graphiti lists with its episodes: a fact ends when
+// a later episode ends it, and is valid again when a later episode repeats it. Forgetting a
+// message deletes its facts.
+func TestPull(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
+	day := func(n int) time.Time { return start.AddDate(0, 0, n) }
+	type pull struct {
+		text   string
+		source string // message, or "" if it only ended the fact
+		until  int    // day, or 0
+	}
+	for _, tc := range []struct {
+		name  string
+		pulls []pull
+		want  map[string]bool // whether a fact is valid, by text
+	}{
+		{"one", []pull{{"on 1", "m1", 0}}, map[string]bool{"on 1": true}},
+		{"ended by a later one", []pull{{"on 1", "m1", 0}, {"on 2", "m2", 0}, {"on 1", "", 2}}, map[string]bool{"on 1": false, "on 2": true}},
+		{"ended before it is known", []pull{{"on 1", "", 2}, {"on 1", "m1", 2}}, map[string]bool{"on 1": false}},
+		{"back again", []pull{{"on 1", "m1", 0}, {"on 1", "", 2}, {"on 1", "m3", 2}}, map[string]bool{"on 1": true}},
+		{"back again, ended again", []pull{{"on 1", "m1", 0}, {"on 1", "m3", 2}, {"on 1", "", 4}}, map[string]bool{"on 1": false}},
+		{"of the past from the start", []pull{{"on 1", "m3", 2}}, map[string]bool{"on 1": false}},
+		{"from no message that is there", []pull{{"on 1", "m9", 0}}, map[string]bool{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			for i, name := range []string{"m1", "m2", "m3"} {
+				m := graphiti.Row{Name: name, Role: graphiti.RoleUser, Text: "The database is somewhere.", Said: day(i + 1)}
+				if err := e.Write(t.Context(), "g", []graphiti.Row{m}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, p := range tc.pulls {
+				f := graphiti.Distilled{Name: "graphiti." + p.text, Text: p.text, Role: graphiti.RoleUser, Since: day(1), Made: start}
+				if p.source != "" {
+					f.Sources = []string{p.source}
+				}
+				if p.until > 0 {
+					f.Until = day(p.until)
+				}
+				if err := e.Pull(t.Context(), "g", []graphiti.Distilled{f}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			valid := func() map[string]bool {
+				got := make(map[string]bool)
+				if err := e.Distilled(t.Context(), "g", func(d *graphiti.Distilled) error {
+					got[d.Text] = d.Until.IsZero()
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+				return got
+			}
+			if diff := cmp.Diff(tc.want, valid()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if _, err := e.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == "m1" || r.Name == "m3" }); err != nil {
+				t.Fatal(err)
+			}
+			if _, there := valid()["on 1"]; there {
+				t.Error("a fact of forgotten messages is there")
+			}
+		})
+	}
+}
+
+// TestPull_EndByPerson checks that Graphiti does not make a fact valid that its person ended.
+func TestPull_EndByPerson(t *testing.T) {
+	t.Parallel()
+	e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	said := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
+	if err := e.Write(t.Context(), "g", []graphiti.Row{{Name: "m", Role: graphiti.RoleUser, Text: "My cat is called Miso.", Said: said}}); err != nil {
+		t.Fatal(err)
+	}
+	f := graphiti.Distilled{Name: "graphiti.1", Text: "The cat is called Miso", Role: graphiti.RoleUser, Since: said, Made: said, Sources: []string{"m"}}
+	pull := func() {
+		t.Helper()
+		if err := e.Pull(t.Context(), "g", []graphiti.Distilled{f}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pull()
+	if err := e.EndDistilled(t.Context(), "g", []string{"m"}, said.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	pull()
+	err = e.Distilled(t.Context(), "g", func(d *graphiti.Distilled) error {
+		if d.Until.IsZero() {
+			t.Error("a fact that its person ended is valid again")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
