@@ -45,11 +45,11 @@ type replicas struct {
 	*Shared
 	spool *replica.Queue
 
-	ended  chan struct{}
-	asked  chan struct{}  // wakes the election
-	added  chan struct{}  // wakes handOver; capacity 1: further wakes add nothing
-	busy   sync.WaitGroup // work that requires leadership
-	wanted atomic.Int32   // callers of asLeader
+	ended   chan struct{}
+	asked   chan struct{}  // wakes the election
+	busy    sync.WaitGroup // work that requires leadership
+	wanted  atomic.Int32   // callers of asLeader
+	handing sync.Mutex     // of the local queue: two would publish a turn twice
 
 	// Protected by outbox.mu.
 	leading bool
@@ -71,7 +71,7 @@ type report struct {
 func (b *outbox) join(shared *Shared) {
 	all := replica.New(shared.DB, b.opts().MaxTurns, b.opts().MaxBytes)
 	b.spool = all.Store()
-	b.replicas = &replicas{Shared: shared, spool: all, ended: make(chan struct{}), asked: make(chan struct{}), added: make(chan struct{}, 1)}
+	b.replicas = &replicas{Shared: shared, spool: all, ended: make(chan struct{}), asked: make(chan struct{})}
 }
 
 // The beginnings of the events of a turn that a replica has stored, and of an episode that
@@ -80,13 +80,6 @@ const (
 	eventTurn = "turn "
 	eventSeen = "seen "
 )
-
-// sharedEpisode is an episode in such an event, without its text.
-type sharedEpisode struct {
-	Group   string
-	Names   []string // of its messages
-	Episode graphiti.Row
-}
 
 // sharedTurn is a turn of one group in such an event.
 type sharedTurn struct {
@@ -97,9 +90,9 @@ type sharedTurn struct {
 // Apply implements Queue.
 func (b *outbox) Apply(event string) {
 	if body, ok := strings.CutPrefix(event, eventSeen); ok {
-		var s sharedEpisode
-		if json.Unmarshal([]byte(body), &s) == nil && !b.leads() {
-			b.pulls.seen(s.Group, &s.Episode, s.Names)
+		var u ledger.Unread
+		if json.Unmarshal([]byte(body), &u) == nil && !b.leads() {
+			b.pulls.seen([]ledger.Unread{u})
 		}
 	}
 	body, ok := strings.CutPrefix(event, eventTurn)
@@ -147,15 +140,7 @@ func (t *replicas) retract(ctx context.Context, part ledger.Part, generation int
 	})
 }
 
-// ask wakes handOver.
-func (t *replicas) ask() {
-	select {
-	case t.added <- struct{}{}:
-	default:
-	}
-}
-
-// handOver moves new turns to the queue of the replicas until the outbox closes.
+// handOver moves the turns that Add could not move to the queue of the replicas until the outbox closes.
 func (b *outbox) handOver() {
 	tick := time.NewTicker(leadEvery)
 	defer tick.Stop()
@@ -167,7 +152,6 @@ func (b *outbox) handOver() {
 		select {
 		case <-b.stop:
 			return
-		case <-b.replicas.added:
 		case <-tick.C:
 		}
 	}
@@ -414,6 +398,8 @@ func (b *outbox) refresh(ctx context.Context) error {
 // flushLocalQueue moves the copies that wait in the ledger to Redis, within the limits of its
 // queue. The stream skips turns that another replica has already added.
 func (b *outbox) flushLocalQueue(ctx context.Context) error {
+	b.replicas.handing.Lock()
+	defer b.replicas.handing.Unlock()
 	for {
 		var seqs []int64
 		err := b.Undelivered(ctx, chunk, func(e ledger.Entry, said string, born time.Time) error {
@@ -433,8 +419,14 @@ func (b *outbox) flushLocalQueue(ctx context.Context) error {
 				b.makeRoom()
 			}
 		}
-		if err != nil || len(seqs) < chunk {
+		if err != nil {
 			return err
+		}
+		if len(seqs) < chunk {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.replicas.waits = 0
+			return nil
 		}
 	}
 }
@@ -449,6 +441,8 @@ func (b *outbox) warnOfLocal() {
 
 // boundLocal enforces the limits of the local queue.
 func (b *outbox) boundLocal(ctx context.Context) error {
+	b.replicas.handing.Lock()
+	defer b.replicas.handing.Unlock()
 	n, err := b.Sizes(ctx)
 	if err != nil {
 		return err

@@ -87,19 +87,18 @@ func (b *outbox) deliver(ctx context.Context) error {
 	return b.loop.Start(ctx, b.stop, deliver.Known{Instance: instance, Listed: totals.Verified > 0})
 }
 
-// seen reads the facts of listed episodes, and has other replicas read them.
+// seen has the facts of listed episodes read, also by other replicas.
 func (b *outbox) seen(group string, episodes []graphiti.Row) {
+	list := make([]ledger.Unread, len(episodes))
 	for i := range episodes {
-		e := &episodes[i]
-		names := sidesOf(e)
-		b.pulls.seen(group, e, names)
+		list[i] = ledger.NewUnread(group, &episodes[i])
 		if b.replicas != nil {
-			err := b.replicas.publish(b.base, eventSeen, sharedEpisode{group, names, graphiti.Row{Key: e.Key, Name: e.Name, Said: e.Said, Facts: e.Facts}})
-			if err != nil {
+			if err := b.replicas.publish(b.base, eventSeen, &list[i]); err != nil {
 				b.log.Debug("tell other replicas of facts failed", "error", err)
 			}
 		}
 	}
+	b.pulls.seen(list)
 }
 
 // Add stores turns and wakes delivery. Replicas move the copies to their queue.
@@ -109,7 +108,7 @@ func (b *outbox) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, 
 		return nil, err
 	}
 	if b.replicas != nil {
-		b.replicas.ask()
+		_ = b.flushLocalQueue(ctx) // handOver repeats it
 		return all, nil
 	}
 	b.mu.Lock()

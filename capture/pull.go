@@ -3,6 +3,7 @@ package capture
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 // FactStore stores facts with their source messages.
 type FactStore interface {
 	Pull(ctx context.Context, group string, facts []graphiti.Distilled) error
+	Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error]
 }
 
 // source is a Graphiti whose facts and history can be read.
@@ -25,23 +27,30 @@ type source interface {
 }
 
 const (
-	// maxPulls is the most episodes that wait to be read. Further ones are read by the next
-	// import of their group.
-	maxPulls = 4096
+	// maxImports is the most groups that wait to be imported. The next request of a further one
+	// asks again.
+	maxImports = 4096
 
 	// pullTimeout bounds the calls about one episode, and importTimeout those about a group.
 	pullTimeout   = 30 * time.Second
 	importTimeout = 10 * time.Minute
+
+	// readAtOnce is the number of episodes in one look at the ledger. After a failure the puller
+	// waits for firstPause, twice as long after each further one, but at most for lastPause.
+	readAtOnce = 100
+	firstPause = time.Second
+	lastPause  = time.Hour
 )
 
-// puller reads facts and earlier messages from Graphiti.
+// puller reads facts and earlier messages from Graphiti. The episodes to read are in the ledger.
 type puller struct {
 	*ownFile
 	from   source // nil disables it
 	facts  FactStore
 	redact func(text string) string
 	base   context.Context
-	work   chan pull
+	groups chan ledger.Turn // owners of the histories to import
+	added  chan struct{}    // there are episodes to read; capacity 1: further wakes add nothing
 	done   sync.WaitGroup
 
 	mu      sync.Mutex           // protects the fields below
@@ -50,36 +59,74 @@ type puller struct {
 	paused  chan struct{}        // closed at the end of a pause; nil without one
 }
 
-// pull is an episode of a group to read, or the history of a group.
-type pull struct {
-	group   string
-	episode *graphiti.Row // nil for the history
-	names   []string      // of the messages of the episode
-	owner   ledger.Turn   // of the history
-}
-
 // newPuller returns a puller that works until base ends.
 func newPuller(base context.Context, k *ownFile, o *Options, redact func(string) string) *puller {
-	p := &puller{ownFile: k, facts: o.Facts, redact: redact, base: base, work: make(chan pull, maxPulls), asked: make(map[string]time.Time)}
+	p := &puller{ownFile: k, facts: o.Facts, redact: redact, base: base,
+		groups: make(chan ledger.Turn, maxImports), added: make(chan struct{}, 1), asked: make(map[string]time.Time)}
 	if o.Facts != nil {
 		p.from, _ = o.Graph.(source)
 	}
-	p.done.Go(p.run)
+	if p.from != nil {
+		p.done.Go(p.run)
+	}
 	return p
 }
 
+// run reads episodes and imports histories in turn.
 func (p *puller) run() {
+	pause, rest := firstPause, time.NewTimer(0)
+	defer rest.Stop()
 	for {
+		var owner ledger.Turn
 		select {
 		case <-p.base.Done():
 			return
-		case w := <-p.work:
-			err := contained(func() error { return p.perform(p.base, &w) })
-			if err != nil && p.base.Err() == nil {
-				p.log.Warn("read facts or messages of Graphiti failed", "error", err)
+		case <-rest.C:
+		case <-p.added:
+		case owner = <-p.groups:
+		}
+		more := false
+		err := contained(func() (err error) {
+			if len(owner.Targets) > 0 {
+				err = p.perform(p.base, &owner)
 			}
+			if err == nil {
+				more, err = p.readSome(p.base)
+			}
+			return err
+		})
+		if p.base.Err() != nil {
+			return
+		}
+		switch {
+		case err != nil:
+			p.log.Warn("read facts or messages of Graphiti failed", "error", err)
+			rest.Reset(pause)
+			pause = min(2*pause, lastPause)
+		case more:
+			rest.Reset(0)
+			pause = firstPause
+		default:
+			rest.Stop()
+			pause = firstPause
 		}
 	}
+}
+
+// readSome reads the facts of the first episodes of the ledger. more reports whether there are
+// others.
+func (p *puller) readSome(ctx context.Context) (more bool, err error) {
+	list, err := p.Unread(ctx, readAtOnce)
+	for i := range list {
+		err := p.read(ctx, &list[i])
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if err := errors.Join(err, p.Read(&list[i], err == nil)); err != nil {
+			return false, err
+		}
+	}
+	return len(list) == readAtOnce, err
 }
 
 // pause stops calls to Graphiti, or resumes them.
@@ -111,19 +158,15 @@ func (p *puller) mayCall() bool {
 	}
 }
 
-func (p *puller) perform(ctx context.Context, w *pull) error {
-	if w.episode != nil {
-		ctx, cancel := context.WithTimeout(ctx, pullTimeout)
-		defer cancel()
-		return p.read(ctx, w.group, w.episode, w.names)
-	}
+// perform imports the history of a group.
+func (p *puller) perform(ctx context.Context, owner *ledger.Turn) error {
 	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
-	err := p.importAll(ctx, w)
+	err := p.importAll(ctx, owner)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.history--; err != nil {
-		delete(p.asked, w.group) // the next request asks again
+		delete(p.asked, owner.Targets[0].Group) // the next request asks again
 	}
 	return err
 }
@@ -135,50 +178,57 @@ func (p *puller) imports() int {
 	return p.history
 }
 
-// seen queues an episode of a group.
-func (p *puller) seen(group string, episode *graphiti.Row, names []string) {
-	if p.from == nil {
+// seen stores episodes to read.
+func (p *puller) seen(list []ledger.Unread) {
+	if p.from == nil || len(list) == 0 {
 		return
 	}
+	if err := p.AddUnread(list); err != nil {
+		p.log.Warn("record episodes to read failed", "error", err)
+	}
 	select {
-	case p.work <- pull{group: group, episode: episode, names: names}:
+	case p.added <- struct{}{}:
 	default:
 	}
 }
 
-// sidesOf returns the names of the messages of an episode.
-func sidesOf(e *graphiti.Row) (names []string) {
-	for _, side := range e.Sides() {
-		names = append(names, side.Name)
-	}
-	return names
-}
-
 // read stores the facts of an episode.
-func (p *puller) read(ctx context.Context, group string, e *graphiti.Row, names []string) error {
+func (p *puller) read(ctx context.Context, u *ledger.Unread) error {
 	if !p.mayCall() {
 		return nil
 	}
-	found, err := p.from.FactsOf(ctx, group, e)
+	ctx, cancel := context.WithTimeout(ctx, pullTimeout)
+	defer cancel()
+	e := u.Episode
+	for r, err := range p.facts.Rows(ctx, u.Group, graphiti.Filter{Names: u.Names, Text: true}) {
+		if err != nil {
+			return err
+		}
+		e.Text = strings.TrimSpace(e.Text + "\n" + r.Text)
+	}
+	if e.Text == "" { // forgotten meanwhile
+		return nil
+	}
+	found, err := p.from.FactsOf(ctx, u.Group, &e)
 	if err != nil || len(found) == 0 {
 		return err
 	}
 	facts := make([]graphiti.Distilled, 0, len(found))
-	for _, f := range graphiti.WithoutChecks([]string{group}, found) {
+	for _, f := range graphiti.WithoutChecks([]string{u.Group}, found) {
 		f.Text = p.redact(f.Text)
-		facts = append(facts, pulled(&f, e, names))
+		facts = append(facts, pulled(&f, &e, u.Names))
 	}
-	if err := p.facts.Pull(ctx, group, facts); err != nil {
+	if err := p.facts.Pull(ctx, u.Group, facts); err != nil {
 		return err
 	}
-	p.OnStored(group)
+	p.OnStored(u.Group)
 	return nil
 }
 
 // pulled returns a fact of an episode. Graphiti lists a fact that the episode ended, too: that
 // fact is from other episodes.
 func pulled(f *graphiti.Fact, e *graphiti.Row, names []string) graphiti.Distilled {
-	d := graphiti.Distilled{Name: "graphiti." + f.UUID, Text: f.Text, Role: graphiti.RoleUser, Since: f.ValidAt, Until: f.InvalidAt, Made: time.Now()}
+	d := graphiti.Distilled{Name: graphiti.PulledPrefix + f.UUID, Text: f.Text, Role: graphiti.RoleUser, Since: f.ValidAt, Until: f.InvalidAt, Made: time.Now()}
 	if d.Since.IsZero() {
 		d.Since = e.Said
 	}
@@ -202,7 +252,7 @@ func (p *puller) Import(owner ledger.Turn) {
 		one := owner
 		one.Targets = []graphiti.Target{t}
 		select {
-		case p.work <- pull{group: t.Group, owner: one}:
+		case p.groups <- one:
 			p.asked[t.Group] = time.Now()
 			p.history++
 		default:
@@ -220,9 +270,10 @@ const (
 	importLast  = 1000
 )
 
-// importAll stores the messages of a group that only Graphiti has, with their facts.
-func (p *puller) importAll(ctx context.Context, w *pull) error {
-	last, generation, err := p.Imported(ctx, w.group)
+// importAll stores the messages of a group that only Graphiti has, and the episodes to read.
+func (p *puller) importAll(ctx context.Context, owner *ledger.Turn) error {
+	group := owner.Targets[0].Group
+	last, generation, err := p.Imported(ctx, group)
 	if err != nil || time.Since(last) < importAgain || !p.mayCall() {
 		return err
 	}
@@ -230,25 +281,26 @@ func (p *puller) importAll(ctx context.Context, w *pull) error {
 	if !last.IsZero() {
 		f.Last = importLast
 	}
-	w.owner.Generation = generation
+	owner.Generation = generation
 	var turns []ledger.Turn
-	var fresh []graphiti.Row
-	episodes := make(map[string][]graphiti.Row) // by turn
+	episodes := make(map[string][]ledger.Unread) // by turn
 	store := func(least int) error {
 		if len(turns) < least {
 			return nil
 		}
+		var fresh []ledger.Unread
 		all, err := p.add(ctx, turns, p.Keep)
 		for i := range all {
 			if len(all[i].Groups) > 0 {
 				fresh = append(fresh, episodes[turns[i].ID]...)
 			}
 		}
-		turns, episodes = turns[:0], make(map[string][]graphiti.Row)
+		turns, episodes = turns[:0], make(map[string][]ledger.Unread)
+		p.seen(fresh)
 		return err
 	}
 	key := ""
-	for r, err := range p.from.Rows(ctx, w.group, f) {
+	for r, err := range p.from.Rows(ctx, group, f) {
 		if err == nil && strings.HasPrefix(r.Name, graphiti.CheckNamePrefix) {
 			continue
 		}
@@ -258,21 +310,17 @@ func (p *puller) importAll(ctx context.Context, w *pull) error {
 		if err != nil {
 			return err
 		}
-		t := p.historic(&w.owner, &r)
+		r.Name = cmp.Or(r.Name, r.Key)
+		t := p.historic(owner, &r)
 		if turns = joined(turns, t); r.Key != key {
 			key = r.Key
-			episodes[t.ID] = append(episodes[t.ID], graphiti.Row{Key: r.Key, Name: r.Name, Text: r.Text, Said: r.Said, Source: r.Source, Role: r.Role, Facts: r.Facts})
+			episodes[t.ID] = append(episodes[t.ID], ledger.NewUnread(group, &r))
 		}
 	}
 	if err := store(1); err != nil {
 		return err
 	}
-	for i := range fresh {
-		if err := p.read(ctx, w.group, &fresh[i], sidesOf(&fresh[i])); err != nil {
-			return err
-		}
-	}
-	return p.SetImported(w.group)
+	return p.SetImported(group)
 }
 
 // historic returns a message of Graphiti's as a turn.
@@ -280,7 +328,7 @@ func (p *puller) historic(owner *ledger.Turn, r *graphiti.Row) ledger.Turn {
 	t, text := *owner, p.redact(r.Text)
 	turn, ok := graphiti.TurnOf(r.Name)
 	if t.ID = turn; !ok {
-		t.ID = cmp.Or(r.Name, r.Key)
+		t.ID = r.Name
 	}
 	t.SessionHash, t.Said, t.Answered = r.Session, r.Said, r.Said
 	if r.Role == graphiti.RoleAssistant {
@@ -291,7 +339,7 @@ func (p *puller) historic(owner *ledger.Turn, r *graphiti.Row) ledger.Turn {
 	if c, ok := graphiti.ParseCurated(r.Text); ok && r.Role == graphiti.RoleSystem {
 		t.Kind = c.Kind
 	}
-	t.Restored = []ledger.Restored{{Name: cmp.Or(r.Name, r.Key), Speaker: r.Speaker, Role: r.Role, Source: r.Source}}
+	t.Restored = []ledger.Restored{{Name: r.Name, Speaker: r.Speaker, Role: r.Role, Source: r.Source}}
 	return t
 }
 

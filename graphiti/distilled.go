@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// PulledPrefix begins the names of facts that Graphiti extracted; their UUID follows.
+const PulledPrefix = "graphiti."
+
 // Distilled is a fact that a model distilled from a conversation.
 type Distilled struct {
 	Name    string   `json:"-"`    // stable and unique in its group

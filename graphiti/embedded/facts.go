@@ -259,6 +259,7 @@ func deleteFacts(tx *sqlite.Tx, facts []int64) error {
 			"UPDATE messages SET distilled = 0 WHERE id IN (SELECT message FROM fact_sources WHERE fact = ?)",
 			"UPDATE facts SET (ended_by, valid_until) = (SELECT ended_by, valid_until FROM facts WHERE id = ?1) WHERE ended_by = ?1",
 			"DELETE FROM vectors WHERE id = ?",
+			forgetPulled,
 			"DELETE FROM facts WHERE id = ?",
 		} {
 			if _, err := tx.Exec(q, id); err != nil {

@@ -81,9 +81,16 @@ func (g *factGroup) pull(f *graphiti.Distilled) error {
 	return err
 }
 
+// forgetPulled records in the ledger that a fact of Graphiti was forgotten: Graphiti may list it
+// again.
+const forgetPulled = `INSERT OR REPLACE INTO turns (turn, grp, state, digest, at)
+	SELECT f.name, g.name, 'forgotten', '', unixepoch() * 1000 FROM facts f JOIN groups g ON g.id = f.grp WHERE f.id = ? AND f.name LIKE '` + graphiti.PulledPrefix + `%'`
+
 func (g *factGroup) pullNew(f *graphiti.Distilled) (err error) {
-	if len(f.Sources) == 0 {
-		return nil
+	var forgotten bool
+	err = g.tx.QueryRow("SELECT EXISTS (SELECT 1 FROM turns WHERE turn = ? AND grp = ? AND state = 'forgotten')", f.Name, g.name).Scan(&forgotten)
+	if len(f.Sources) == 0 || forgotten || err != nil {
+		return err
 	}
 	if f.Owner, err = g.ownerOf(g.group, f.Sources); err != nil {
 		return err

@@ -117,3 +117,53 @@ func TestPull_EndByPerson(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPull_Forgotten checks that Graphiti does not bring back a fact that was forgotten, alone or
+// with one of its messages.
+func TestPull_Forgotten(t *testing.T) {
+	t.Parallel()
+	said := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
+	for _, forgotten := range []string{"graphiti.1", "m1"} {
+		t.Run(forgotten, func(t *testing.T) {
+			t.Parallel()
+			e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			messages := []graphiti.Row{{Name: "m1", Role: graphiti.RoleUser, Text: "My cat is called Miso.", Said: said}, {Name: "m2", Role: graphiti.RoleUser, Text: "Miso is asleep.", Said: said.Add(time.Hour)}}
+			if err := e.Write(t.Context(), "g", messages); err != nil {
+				t.Fatal(err)
+			}
+			count := func() (n int) {
+				t.Helper()
+				if err := e.Distilled(t.Context(), "g", func(*graphiti.Distilled) error { n++; return nil }); err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			pull := func(name string) int {
+				t.Helper()
+				for _, source := range []string{"m1", "m2"} {
+					f := graphiti.Distilled{Name: name, Text: "Of the cat: " + name, Role: graphiti.RoleUser, Since: said, Made: said, Sources: []string{source}}
+					if err := e.Pull(t.Context(), "g", []graphiti.Distilled{f}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				return count()
+			}
+			if n := pull("graphiti.1"); n != 1 {
+				t.Fatalf("got %d facts, want 1", n)
+			}
+			if _, err := e.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == forgotten }); err != nil {
+				t.Fatal(err)
+			}
+			if n := pull("graphiti.1"); n != 0 {
+				t.Errorf("got %d facts after a forget, want none", n)
+			}
+			if n := pull("graphiti.2"); n != 1 {
+				t.Errorf("got %d facts, want the other one", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,73 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Unread is an episode of Graphiti whose facts are to be read. It has no text.
+type Unread struct {
+	Group   string
+	Names   []string // of its messages
+	Episode graphiti.Row
+	seq     int64
+}
+
+// NewUnread returns an episode of a group, without its text.
+func NewUnread(group string, e *graphiti.Row) Unread {
+	u := Unread{Group: group, Episode: graphiti.Row{Key: e.Key, Name: e.Name, Said: e.Said, Facts: e.Facts}}
+	for _, side := range e.Sides() {
+		u.Names = append(u.Names, side.Name)
+	}
+	return u
+}
+
+// unreadPrefix begins the names of their rows.
+const unreadPrefix = "graphiti-proxy.unread."
+
+// AddUnread stores episodes until Read.
+func (s *Ledger) AddUnread(list []Unread) error {
+	return s.write("record episodes to read", func(tx *sqlite.Tx) error {
+		for i := range list {
+			body, err := json.Marshal(&list[i])
+			if err == nil {
+				err = run(tx, "INSERT INTO turns (turn, grp, state, digest, at, body) VALUES (?, ?, 'cut', '', ?, ?) ON CONFLICT DO NOTHING",
+					unreadPrefix+list[i].Episode.Key, list[i].Group, time.Now().UnixMilli(), string(body))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Unread returns the first n episodes to read. Those that failed follow the others.
+func (s *Ledger) Unread(ctx context.Context, n int) (list []Unread, err error) {
+	err = each(ctx, s.db, "SELECT seq, body FROM turns WHERE state = 'cut' AND body <> '' ORDER BY attempts, seq LIMIT ?", []any{n},
+		func(scan func(...any) error) error {
+			var u Unread
+			var body []byte
+			err := scan(&u.seq, &body)
+			if err == nil {
+				err = json.Unmarshal(body, &u)
+			}
+			list = append(list, u)
+			return err
+		})
+	return list, err
+}
+
+// Read ends the wait of an episode, or counts a failed attempt.
+func (s *Ledger) Read(u *Unread, done bool) error {
+	return s.write("record the read of an episode", func(tx *sqlite.Tx) error {
+		if done {
+			return run(tx, "DELETE FROM turns WHERE seq = ?", u.seq)
+		}
+		return run(tx, "UPDATE turns SET attempts = attempts + 1 WHERE seq = ?", u.seq)
+	})
+}
