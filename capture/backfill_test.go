@@ -115,7 +115,7 @@ func TestHistoryThatCannotBeStored(t *testing.T) {
 	if box(p).replicas != nil {
 		t.Skip("there is another spool to store them in")
 	}
-	_ = box(p).Ledger.Close()
+	_ = box(p).Close()
 	for i := range 2 {
 		p.Backfill(History{Turns: earlier(i, 3)})
 	}

@@ -111,10 +111,7 @@ func BenchmarkDelivery(b *testing.B) {
 // fill creates a spool with n turns, spread over groups.
 func fill(b *testing.B, path string, n, groups int) {
 	b.Helper()
-	s, err := ledger.Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := openLedger(b, path)
 	const batch = 1000
 	for i := 0; i < n; i += batch {
 		var turns []ledger.Turn

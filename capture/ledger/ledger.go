@@ -28,7 +28,7 @@ const (
 // Ledger is the record of turns in one file. It is safe for concurrent use.
 type Ledger struct {
 	db     *sqlite.DB
-	memory MessageStore // in the same file, or nil for the spool of an earlier version
+	memory MessageStore // in the same file; nil in tests
 	say    Say          // makes messages for memory
 	copies bool         // new turns wait to be copied to another memory
 
@@ -55,15 +55,6 @@ type MessageStore interface {
 
 // Say returns the messages of a turn for a group with that scope.
 type Say func(t *Turn, scope graphiti.Scope) []graphiti.Row
-
-// Open opens a ledger in a file of its own, without messages.
-func Open(path string) (*Ledger, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Schema: Schema, Version: 5, Sync: sqlite.SyncFull, Holds: spoolHolds})
-	if err != nil {
-		return nil, fmt.Errorf("open the ledger: %w", err)
-	}
-	return &Ledger{db: db, copies: true}, nil
-}
 
 // In returns the ledger in a memory's file, which must have the tables of Schema.
 func In(db *sqlite.DB, m MessageStore, say Say) *Ledger { return &Ledger{db: db, memory: m, say: say} }
@@ -190,6 +181,3 @@ func each(ctx context.Context, db *sqlite.DB, query string, args []any, f func(s
 	}
 	return nil
 }
-
-// spoolHolds describes the loss of the spool's file to the operator.
-const spoolHolds = "the turns that waited in it for the memory, and the record of delivered turns"

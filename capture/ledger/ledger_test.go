@@ -16,6 +16,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
+// Open opens a ledger in a file of its own, without messages.
+func Open(path string) (*Ledger, error) {
+	db, err := sqlite.Open(path, sqlite.Options{Schema: Schema, Version: 5, Sync: sqlite.SyncFull, Holds: "turns"})
+	if err != nil {
+		return nil, fmt.Errorf("open the ledger: %w", err)
+	}
+	return &Ledger{db: db, copies: true}, nil
+}
+
 // spoolOf returns the path of a new spool with n turns. It leaves the spool open, like a
 // process that ended with kill -9.
 func spoolOf(t *testing.T, n int) string {

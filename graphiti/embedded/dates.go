@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -97,33 +96,4 @@ func (d *dates) fit(n *Numbers, day int32) float64 {
 		}
 	}
 	return f
-}
-
-// Past implements inject.Past.
-func Past(question string, now time.Time) (includes func(from, to time.Time) bool) {
-	d := datesIn(question, now)
-	if !d.past(now) {
-		return nil
-	}
-	return d.touch
-}
-
-// touch reports whether a period has a moment of the times that the question names.
-func (d *dates) touch(from, to time.Time) bool {
-	touches := func(s span) bool { return from.Before(s.to) && s.from.Before(to) }
-	if slices.ContainsFunc(d.spans, touches) {
-		return true
-	}
-	for y := from.Year(); d.month && y <= to.Year(); y++ {
-		if len(d.years) > 0 && !slices.Contains(d.years, y) {
-			continue
-		}
-		for m, named := range d.months {
-			first := time.Date(y, time.Month(m), 1, 0, 0, 0, 0, time.UTC)
-			if named && touches(span{first, first.AddDate(0, 1, 0)}) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -92,30 +92,3 @@ func TestWhoAsksWhen(t *testing.T) {
 		t.Errorf("found %q", got)
 	}
 }
-
-// TestPast checks which periods of validity a question about the past includes.
-func TestPast(t *testing.T) {
-	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
-	day := func(m time.Month, d int) time.Time { return time.Date(2026, m, d, 0, 0, 0, 0, time.UTC) }
-	for _, tc := range []struct {
-		question string
-		from, to time.Time
-		past     bool // the question is about the past
-		want     bool // and the validity includes it
-	}{
-		{"which port is it?", day(10, 1), day(11, 1), false, false},
-		{"which port is it today?", day(10, 1), day(11, 1), false, false},
-		{"which port was it last week?", day(10, 1), day(11, 20), true, true},
-		{"which port was it last week?", day(10, 1), day(11, 1), true, false},
-		{"which port was it last week?", day(11, 25), day(11, 26), true, false},
-		{"which port was it in October?", day(9, 1), day(12, 1), true, true},
-		{"which port was it in October?", day(9, 1), day(10, 1), true, false},
-		{"which port was it in October 2025?", day(9, 1), day(11, 1), true, false},
-		{"welcher Port war es gestern?", day(9, 1), day(11, 26), true, true},
-	} {
-		includes := Past(tc.question, now)
-		if (includes != nil) != tc.past || tc.past && includes(tc.from, tc.to) != tc.want {
-			t.Errorf("%q, %s to %s: got a check %v, want %v that returns %v", tc.question, tc.from, tc.to, includes != nil, tc.past, tc.want)
-		}
-	}
-}
