@@ -105,6 +105,7 @@ func TestCutLeavesRoom(t *testing.T) {
 	if _, err := p.AddAll(context.Background(), turns); err != nil {
 		t.Fatal(err)
 	}
+	handOver(t, p)
 	for i, want := range []int{1998, 1999, 2000, 1998} {
 		add(t, p, turn(fmt.Sprint("more", i), "a"))
 		if st := p.Status(); st.Pending != want {

@@ -46,10 +46,12 @@ type replicas struct {
 	spool *replica.Queue
 
 	ended   chan struct{}
-	asked   chan struct{}  // wakes the election
+	asked   chan struct{} // wakes the election
+	added   chan struct{} // wakes handOver; capacity 1: further wakes add nothing
+	theirs  chan ledger.Turn
 	busy    sync.WaitGroup // work that requires leadership
 	wanted  atomic.Int32   // callers of asLeader
-	handing sync.Mutex     // of the local queue: two would publish a turn twice
+	handing sync.Mutex     // held while turns move from the ledger to Redis
 
 	// Protected by outbox.mu.
 	leading bool
@@ -71,7 +73,7 @@ type report struct {
 func (b *outbox) join(shared *Shared) {
 	all := replica.New(shared.DB, b.opts().MaxTurns, b.opts().MaxBytes)
 	b.spool = all.Store()
-	b.replicas = &replicas{Shared: shared, spool: all, ended: make(chan struct{}), asked: make(chan struct{})}
+	b.replicas = &replicas{Shared: shared, spool: all, ended: make(chan struct{}), asked: make(chan struct{}), added: make(chan struct{}, 1), theirs: make(chan ledger.Turn, 10*chunk)}
 }
 
 // The beginnings of the events of a turn that a replica has stored, and of an episode that
@@ -100,13 +102,33 @@ func (b *outbox) Apply(event string) {
 		return
 	}
 	var t sharedTurn
-	err := json.Unmarshal([]byte(body), &t)
-	if err == nil {
-		t.Turn.Targets = []graphiti.Target{t.Target}
-		_, err = b.add(b.base, []ledger.Turn{t.Turn}, b.Keep)
+	if err := json.Unmarshal([]byte(body), &t); err != nil {
+		b.log.Warn("read the turn of another replica failed", "error", err)
+		return
 	}
-	if err != nil {
-		b.log.Warn("store the turn of another replica failed", "error", err)
+	t.Turn.Targets = []graphiti.Target{t.Target}
+	select {
+	case b.replicas.theirs <- t.Turn:
+	case <-b.base.Done():
+	}
+}
+
+// keepTheirs stores the turns of other replicas until the outbox closes.
+func (b *outbox) keepTheirs() {
+	for {
+		var turns []ledger.Turn
+		select {
+		case <-b.base.Done():
+			return
+		case t := <-b.replicas.theirs:
+			turns = append(turns, t)
+		}
+		for len(b.replicas.theirs) > 0 && len(turns) < chunk {
+			turns = append(turns, <-b.replicas.theirs)
+		}
+		if err := contained(func() error { _, err := b.add(b.base, turns, b.Keep); return err }); err != nil {
+			b.log.Warn("store the turns of other replicas failed", "error", err)
+		}
 	}
 }
 
@@ -140,7 +162,15 @@ func (t *replicas) retract(ctx context.Context, part ledger.Part, generation int
 	})
 }
 
-// handOver moves the turns that Add could not move to the queue of the replicas until the outbox closes.
+// ask wakes handOver.
+func (t *replicas) ask() {
+	select {
+	case t.added <- struct{}{}:
+	default:
+	}
+}
+
+// handOver moves new turns to the queue of the replicas until the outbox closes.
 func (b *outbox) handOver() {
 	tick := time.NewTicker(leadEvery)
 	defer tick.Stop()
@@ -152,6 +182,7 @@ func (b *outbox) handOver() {
 		select {
 		case <-b.stop:
 			return
+		case <-b.replicas.added:
 		case <-tick.C:
 		}
 	}

@@ -60,6 +60,7 @@ func openOutbox(k *ownFile, o *Options, stop chan struct{}, redact func(string) 
 	if b.replicas != nil {
 		go b.runElection()
 		b.worker.Go(b.handOver)
+		b.pulls.done.Go(b.keepTheirs)
 	}
 	return b, nil
 }
@@ -108,7 +109,7 @@ func (b *outbox) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, 
 		return nil, err
 	}
 	if b.replicas != nil {
-		_ = b.flushLocalQueue(ctx) // handOver repeats it
+		b.replicas.ask()
 		return all, nil
 	}
 	b.mu.Lock()
@@ -148,6 +149,9 @@ func (b *outbox) apply(paused bool) {
 func (b *outbox) close(ctx context.Context) error {
 	defer context.AfterFunc(ctx, b.abort)()
 	b.worker.Wait()
+	if b.replicas != nil {
+		_ = b.flushLocalQueue(b.base) // warnOfLocal reports what stays
+	}
 	b.loop.Wait()
 	close(b.ended)
 	b.abort()

@@ -261,6 +261,23 @@ func add(t testing.TB, p *Pipeline, tn ledger.Turn) {
 	if err := p.Add(context.Background(), tn); err != nil {
 		t.Fatal(err)
 	}
+	handOver(t, p)
+}
+
+// handOver waits until the copies of new turns are in the shared queue, if there is one and it
+// accepts them.
+func handOver(t testing.TB, p *Pipeline) {
+	t.Helper()
+	b, ok := p.record.(*outbox)
+	if !ok || b.replicas == nil || b.stopped() {
+		return
+	}
+	waitFor(t, "the shared queue", func() bool {
+		b.replicas.handing.Lock()
+		defer b.replicas.handing.Unlock()
+		n, err := b.Sizes(context.Background())
+		return err == nil && n.Pending.Turns == 0 || b.replicas.spool.Down() != nil
+	})
 }
 
 var waitFor = polltest.Until

@@ -14,7 +14,6 @@ type Unread struct {
 	Group   string
 	Names   []string // of its messages
 	Episode graphiti.Row
-	seq     int64
 }
 
 // NewUnread returns an episode of a group, without its text.
@@ -48,11 +47,11 @@ func (s *Ledger) AddUnread(list []Unread) error {
 
 // Unread returns the first n episodes to read. Those that failed follow the others.
 func (s *Ledger) Unread(ctx context.Context, n int) (list []Unread, err error) {
-	err = each(ctx, s.db, "SELECT seq, body FROM turns WHERE state = 'cut' AND body <> '' ORDER BY attempts, seq LIMIT ?", []any{n},
+	err = each(ctx, s.db, "SELECT body FROM turns WHERE state = 'cut' AND body <> '' ORDER BY attempts, seq LIMIT ?", []any{n},
 		func(scan func(...any) error) error {
 			var u Unread
 			var body []byte
-			err := scan(&u.seq, &body)
+			err := scan(&body)
 			if err == nil {
 				err = json.Unmarshal(body, &u)
 			}
@@ -66,8 +65,8 @@ func (s *Ledger) Unread(ctx context.Context, n int) (list []Unread, err error) {
 func (s *Ledger) Read(u *Unread, done bool) error {
 	return s.write("record the read of an episode", func(tx *sqlite.Tx) error {
 		if done {
-			return run(tx, "DELETE FROM turns WHERE seq = ?", u.seq)
+			return run(tx, "DELETE FROM turns WHERE turn = ? AND grp = ?", unreadPrefix+u.Episode.Key, u.Group)
 		}
-		return run(tx, "UPDATE turns SET attempts = attempts + 1 WHERE seq = ?", u.seq)
+		return run(tx, "UPDATE turns SET attempts = attempts + 1 WHERE turn = ? AND grp = ?", unreadPrefix+u.Episode.Key, u.Group)
 	})
 }

@@ -107,24 +107,41 @@ func TestReplicasActAsOne(t *testing.T) {
 	var answered, repeated atomic.Int64
 	said := make([][]map[string]string, conversations)
 	var pause sync.RWMutex
-	talk := func(n, from, to int) {
+	say := func(n int, text string) {
 		session := ""
 		if n%2 == 0 {
 			session = fmt.Sprint("s", n)
 		}
-		for i := from; i < to; i++ {
-			said[n] = append(said[n], map[string]string{"role": "user", "content": fmt.Sprintf("conversation %d says %d", n, i)})
-			for {
-				pause.RLock()
-				answer, err := all[rand.IntN(len(all))].ask(session, said[n])
-				pause.RUnlock()
-				if err == nil {
-					said[n] = append(said[n], map[string]string{"role": "assistant", "content": answer})
-					break
-				}
-				repeated.Add(1)
-				time.Sleep(20 * time.Millisecond)
+		said[n] = append(said[n], map[string]string{"role": "user", "content": text})
+		for {
+			pause.RLock()
+			answer, err := all[rand.IntN(len(all))].ask(session, said[n])
+			pause.RUnlock()
+			if err == nil {
+				said[n] = append(said[n], map[string]string{"role": "assistant", "content": answer})
+				return
 			}
+			repeated.Add(1)
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	// Blocks answer these questions.
+	told := [][2]string{
+		{"The staging database listens on port 6543.", "Which port does the staging database listen on?"},
+		{"Rosa Delgado maintains the billing service.", "Who maintains the billing service?"},
+		{"Our deploys to production happen on Thursdays at noon.", "When do our deploys to production happen?"},
+	}
+	for _, one := range told {
+		if _, err := all[0].ask("", []map[string]string{{"role": "user", "content": one[0]}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	talk := func(n, from, to int) {
+		for i := from; i < to; i++ {
+			if i%6 == 3 {
+				say(n, told[i/6%len(told)][1])
+			}
+			say(n, fmt.Sprintf("conversation %d says %d", n, i))
 			answered.Add(1)
 		}
 	}
@@ -221,7 +238,7 @@ func TestReplicasActAsOne(t *testing.T) {
 	missing, twice, held := tally(t, g, turns)
 	blocks := 0
 	for _, attempts := range seen.sent {
-		if strings.Contains(attempts[0][len(attempts[0])-1], "<graphiti_memory>") {
+		if slices.ContainsFunc(attempts[0], func(text string) bool { return strings.Contains(text, "<graphiti_memory>") }) {
 			blocks++
 		}
 	}
