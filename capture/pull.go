@@ -57,12 +57,14 @@ type puller struct {
 	asked   map[string]time.Time // last import by group
 	history int                  // imports that are not finished
 	paused  chan struct{}        // closed at the end of a pause; nil without one
+	end     context.CancelFunc   // of the running call
+	calling sync.WaitGroup       // the running call
 }
 
 // newPuller returns a puller that works until base ends.
 func newPuller(base context.Context, k *ownFile, o *Options, redact func(string) string) *puller {
 	p := &puller{ownFile: k, facts: o.Facts, redact: redact, base: base,
-		groups: make(chan ledger.Turn, maxImports), added: make(chan struct{}, 1), asked: make(map[string]time.Time)}
+		groups: make(chan ledger.Turn, maxImports), added: make(chan struct{}, 1), asked: make(map[string]time.Time), end: func() {}}
 	if o.Facts != nil {
 		p.from, _ = o.Graph.(source)
 	}
@@ -100,7 +102,9 @@ func (p *puller) run() {
 		}
 		switch {
 		case err != nil:
-			p.log.Warn("read facts or messages of Graphiti failed", "error", err)
+			if !errors.Is(err, context.Canceled) { // else by a pause
+				p.log.Warn("read facts or messages of Graphiti failed", "error", err)
+			}
 			rest.Reset(pause)
 			pause = min(2*pause, lastPause)
 		case more:
@@ -118,7 +122,7 @@ func (p *puller) run() {
 func (p *puller) readSome(ctx context.Context) (more bool, err error) {
 	list, err := p.Unread(ctx, readAtOnce)
 	for i := range list {
-		err := p.read(ctx, &list[i])
+		err := p.call(ctx, func(ctx context.Context) error { return p.read(ctx, &list[i]) })
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
@@ -129,40 +133,51 @@ func (p *puller) readSome(ctx context.Context) (more bool, err error) {
 	return len(list) == readAtOnce, err
 }
 
-// pause stops calls to Graphiti, or resumes them.
+// pause ends calls to Graphiti and prevents further ones, or resumes them.
 func (p *puller) pause(paused bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	switch {
 	case paused && p.paused == nil:
 		p.paused = make(chan struct{})
+		p.end()
 	case !paused && p.paused != nil:
 		close(p.paused)
 		p.paused = nil
 	}
+	p.mu.Unlock()
+	if paused {
+		p.calling.Wait()
+	}
 }
 
-// mayCall waits for the end of a pause. It returns false at the end of the process.
-func (p *puller) mayCall() bool {
-	p.mu.Lock()
-	paused := p.paused
+// call runs f, which calls Graphiti, after the end of a pause. A pause ends its context.
+func (p *puller) call(ctx context.Context, f func(context.Context) error) error {
+	for {
+		p.mu.Lock()
+		paused := p.paused
+		if paused == nil {
+			break
+		}
+		p.mu.Unlock()
+		select {
+		case <-paused:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	ctx, p.end = context.WithCancel(ctx)
+	defer p.end()
+	p.calling.Add(1)
+	defer p.calling.Done()
 	p.mu.Unlock()
-	if paused == nil {
-		return true
-	}
-	select {
-	case <-paused:
-		return p.mayCall()
-	case <-p.base.Done():
-		return false
-	}
+	return f(ctx)
 }
 
 // perform imports the history of a group.
 func (p *puller) perform(ctx context.Context, owner *ledger.Turn) error {
 	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
-	err := p.importAll(ctx, owner)
+	err := p.call(ctx, func(ctx context.Context) error { return p.importAll(ctx, owner) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.history--; err != nil {
@@ -194,9 +209,6 @@ func (p *puller) seen(list []ledger.Unread) {
 
 // read stores the facts of an episode.
 func (p *puller) read(ctx context.Context, u *ledger.Unread) error {
-	if !p.mayCall() {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, pullTimeout)
 	defer cancel()
 	e := u.Episode
@@ -274,7 +286,7 @@ const (
 func (p *puller) importAll(ctx context.Context, owner *ledger.Turn) error {
 	group := owner.Targets[0].Group
 	last, generation, err := p.Imported(ctx, group)
-	if err != nil || time.Since(last) < importAgain || !p.mayCall() {
+	if err != nil || time.Since(last) < importAgain {
 		return err
 	}
 	f := graphiti.Filter{Text: true}

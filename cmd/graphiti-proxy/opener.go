@@ -139,7 +139,7 @@ func (o *opener) openParts() (*remembering, error) {
 		Decisions: state.Decisions,
 		Opening:   opening{r},
 		Snapshots: state.Snapshots,
-		Redact: r.pipeline.RedactedBy, Decides: r.decides,
+		Redact:    r.pipeline.RedactedBy, Decides: r.decides,
 		Memo: o.known,
 		Log:  o.quiet,
 	}, r.groups(cfg, namer), o.planning(cfg))
