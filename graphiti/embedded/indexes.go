@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 )
 
 // readGroup reads the messages of a group after a place, in the order of their places, and
