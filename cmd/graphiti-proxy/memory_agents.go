@@ -181,11 +181,11 @@ func timeText(t time.Time) string {
 // note adds the parts of a client's files that cannot be imported.
 func (d *agentImport) note(f *transcripts.Found) {
 	for _, n := range []struct {
-		n    int
-		what string
-	}{{f.Unfinished, "unanswered message"}, {f.Damaged, "damaged line"}, {f.Skipped, "overlong line"}} {
+		n          int
+		what, rest string
+	}{{f.Unfinished, "unanswered message", ""}, {f.TakenBack, "message", " that you took back"}, {f.Subagents, "file", " of subagents"}, {f.Unread, "file", " without a readable turn"}, {f.Damaged, "damaged line", ""}, {f.Skipped, "overlong line", ""}} {
 		if n.n > 0 {
-			d.Notes = append(d.Notes, f.Client+": left out "+terminal.Count(n.n, n.what))
+			d.Notes = append(d.Notes, f.Client+": left out "+terminal.Count(n.n, n.what)+n.rest)
 		}
 	}
 	for _, problem := range f.Problems {
@@ -231,7 +231,7 @@ func (d *agentImport) send(ctx context.Context, at *cli.Runner, turns []service.
 }
 
 func (d *agentImport) print(w io.Writer, dry bool) {
-	if len(d.Projects) == 0 {
+	if len(d.Projects)+len(d.Notes) == 0 {
 		fmt.Fprintln(w, "no transcripts of coding agents were found on this machine")
 		return
 	}

@@ -83,7 +83,7 @@ func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, nam
 			fmt.Fprintf(w, "%s of rules and preferences wait for your confirmation, because this installation did not export them: graphiti-proxy memory pending\n", terminal.Count(done.Waiting, "line"))
 		}
 		if done.LeftOut > 0 {
-			fmt.Fprintf(w, "%s skipped: replaced by an edit or another answer, hidden, or marked as not to remember\n", terminal.Count(done.LeftOut, "message"))
+			fmt.Fprintf(w, "%s left out: replaced by an edit or another answer, hidden, marked as not to remember, or in an unknown form\n", terminal.Count(done.LeftOut, "message"))
 		}
 		if done.NotTaken > 0 {
 			fmt.Fprintf(w, "%s skipped: only an operator may import session notes\n", terminal.Count(done.NotTaken, "line"))

@@ -111,6 +111,8 @@ func TestCurrentBranch(t *testing.T) {
 		"ChatGPT, not to remember": {talk(`,"is_do_not_remember":true`, "", `"New."`), "", 3},
 		"Claude":                   {`[{"uuid":"c","current_leaf_message_uuid":"2",` + branches, "Old. Old answer.", 2},
 		"Claude, the newest leaf":  {`[{"uuid":"c",` + branches, "New. New answer.", 2},
+		"ChatGPT, an unknown form": {`[{"conversation_id":"c","mapping":{"1":{"message":{"author":{"role":"user"},"content":{"pieces":[{"words":"New."}]}}}}}]`, "", 1},
+		"DeepSeek":                 {`[{"id":"c","mapping":{"1":{"message":{"fragments":[{"type":"REQUEST","content":"New."}]}},"2":{"parent":"1","message":{"fragments":[{"type":"RESPONSE","content":"New answer."}]}}}}]`, "", 2},
 		"ChatGPT, a circle":        {`[{"conversation_id":"c","current_node":"1","mapping":{"1":{"parent":"1"}}}]`, "", 0},
 	} {
 		var got []string

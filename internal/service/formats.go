@@ -187,7 +187,7 @@ func (e *exported) lines() (lines []Line, left int) {
 	for i := range nodes {
 		n := &nodes[i]
 		byID[n.ID], parents[n.parent] = n, true
-		if n.Content != "" {
+		if n.Content != "" || n.Role == "user" || n.Role == "unknown" {
 			all++
 		}
 	}
@@ -219,7 +219,7 @@ func (e *exported) chatGPT() (nodes []node) {
 			if m.Created > 0 {
 				n.Timestamp = time.UnixMilli(int64(m.Created * 1000)).UTC().Format(time.RFC3339)
 			}
-			if n.Role = m.Author.Role; (n.Role == "user" || n.Role == "assistant") && !m.Metadata.Hidden {
+			if n.Role = cmp.Or(m.Author.Role, "unknown"); (n.Role == "user" || n.Role == "assistant") && !m.Metadata.Hidden {
 				n.Content = wordsOf(m.Content.Parts)
 			}
 		}
