@@ -141,13 +141,13 @@ graphiti-proxy %s
   memory        %s
   inspector     %s
 
-  point your client at it:
+  connect your client with %s connect, or point it at the proxy:
     export OPENAI_BASE_URL=%s/v1
     export ANTHROPIC_BASE_URL=%s
   try it, with your key in OPENAI_API_KEY or ANTHROPIC_API_KEY:
     %s test
 
-`, settings, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), a.inspector(), base, base, command)
+`, settings, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), a.inspector(), command, base, base, command)
 }
 
 // offerTranscripts tells a newcomer about n conversations in transcripts.

@@ -114,7 +114,7 @@ func TestAddressesWithTLS(t *testing.T) {
 			t.Errorf("no %s in %s", want, logged.String())
 		}
 	}
-	for _, want := range []string{"export OPENAI_BASE_URL=" + clients + "/v1\n", "export ANTHROPIC_BASE_URL=" + clients + "\n", "graphiti-proxy test\n"} {
+	for _, want := range []string{"export OPENAI_BASE_URL=" + clients + "/v1\n", "export ANTHROPIC_BASE_URL=" + clients + "\n", "graphiti-proxy test\n", "graphiti-proxy connect, or"} {
 		if !strings.Contains(shown.String(), want) {
 			t.Errorf("no %s in %s", want, shown.String())
 		}
