@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -13,8 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
-	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 func newTestConnectionCommand() *cobra.Command {
@@ -44,17 +41,4 @@ func newTestConnectionCommand() *cobra.Command {
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().DurationVar(&patience, "timeout", time.Minute, "time for all checks")
 	return c
-}
-
-// askMemory returns an error unless the memory service is healthy.
-func askMemory(ctx context.Context, cfg *config.Config) error {
-	m, err := cli.ConnectMemory(memoryOptions(cfg, slog.New(slog.DiscardHandler)))
-	if err != nil {
-		return err
-	}
-	err = m.Memory().Health(ctx)
-	if to := graphiti.Remedy(err); err != nil && to != "" {
-		err = fmt.Errorf("%w; to do: %s", err, to)
-	}
-	return errors.Join(err, m.Memory().Close())
 }

@@ -24,7 +24,7 @@ func runConfig(t *testing.T, home string, args ...string) (string, error) {
 	t.Helper()
 	root := &cobra.Command{SilenceErrors: true, SilenceUsage: true}
 	GlobalFlags(root)
-	root.AddCommand(NewConfigCommand(nil))
+	root.AddCommand(NewConfigCommand())
 	var out bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(io.Discard)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,28 +19,20 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// AskMemory returns an error unless the memory works.
-type AskMemory func(context.Context, *config.Config) error
-
 // NewConfigCommand returns the command that checks and shows the settings.
-func NewConfigCommand(ask AskMemory) *cobra.Command {
+func NewConfigCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "config",
 		Short:   "Check and show the configuration",
 		Example: "  graphiti-proxy config check\n  graphiti-proxy config print --origin",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	var online bool
 	checks := &cobra.Command{
-		Use:   "check",
-		Short: "Check the configuration, and name every mistake",
-		Long: "Check the configuration, and name every mistake. With --online, also ask each\n" +
-			"upstream and the memory whether they can be reached; no key and no conversation is\n" +
-			"sent.",
-		Example: "  graphiti-proxy config check --config settings.yaml\n  graphiti-proxy config check --online",
-		RunE:    func(c *cobra.Command, _ []string) error { return check(c, online, ask) },
+		Use:     "check",
+		Short:   "Check the configuration, and name every mistake",
+		Example: "  graphiti-proxy config check --config settings.yaml",
+		RunE:    func(c *cobra.Command, _ []string) error { return check(c) },
 	}
-	checks.Flags().BoolVar(&online, "online", false, "also ask each upstream and the memory whether they can be reached")
 	JSONFlag(checks)
 	var origins bool
 	show := &cobra.Command{
@@ -64,19 +55,18 @@ func NewConfigCommand(ask AskMemory) *cobra.Command {
 
 // checked is the result of a check, for programs.
 type checked struct {
-	Valid    bool        `json:"valid"`
-	Mistakes []string    `json:"mistakes,omitempty"`
-	Notes    []string    `json:"notes,omitempty"`
-	File     string      `json:"file,omitempty"`
-	Listen   string      `json:"listen,omitempty"`
-	Upstream string      `json:"upstream,omitempty"`
-	Memory   string      `json:"memory,omitempty"`
-	People   int         `json:"people"`
-	Online   []reachable `json:"online,omitempty"`
+	Valid    bool     `json:"valid"`
+	Mistakes []string `json:"mistakes,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+	File     string   `json:"file,omitempty"`
+	Listen   string   `json:"listen,omitempty"`
+	Upstream string   `json:"upstream,omitempty"`
+	Memory   string   `json:"memory,omitempty"`
+	People   int      `json:"people"`
 }
 
 // check prints notes on the settings, and returns all their mistakes.
-func check(c *cobra.Command, online bool, ask AskMemory) error {
+func check(c *cobra.Command) error {
 	var found checked
 	cfg, err := LoadConfig(c)
 	if err == nil {
@@ -87,14 +77,6 @@ func check(c *cobra.Command, online bool, ask AskMemory) error {
 			found.Notes = append(found.Notes, fmt.Sprintf("limits.connections is %d, and there are file descriptors for %d clients; %s", cfg.Limits.Connections, room, wire.MoreFiles))
 		}
 		found.People, err = CheckFiles(cfg)
-	}
-	if err == nil && online {
-		found.Online = askAll(c.Context(), cfg, ask)
-		for _, r := range found.Online {
-			if r.Error != "" {
-				err = errors.Join(err, fmt.Errorf("%s: %s", r.What, r.Error))
-			}
-		}
 	}
 	if err != nil {
 		found.Mistakes = strings.Split(err.Error(), "\n")
@@ -114,9 +96,6 @@ func printChecked(w io.Writer, settings string, cfg *config.Config, found *check
 	}
 	if cfg.Identity.UsersFile != "" {
 		fmt.Fprintf(w, "people    %d in %s\n", found.People, cfg.Identity.UsersFile)
-	}
-	for _, r := range found.Online {
-		fmt.Fprintf(w, "online    %s answers (%d ms)\n", r.What, r.Took)
 	}
 	for _, n := range found.Notes {
 		fmt.Fprintf(w, "note      %s\n", n)
