@@ -131,6 +131,17 @@ func (m *Memory) FactsOf(ctx context.Context, group string, episode *Row) ([]Fac
 	return r.FactsOf(ctx, group, episode)
 }
 
+// Matches returns the best matching facts of a group, whatever their strength. A backend without
+// a measure of its own returns its search results.
+func (m *Memory) Matches(ctx context.Context, group, query string, max int) ([]Fact, error) {
+	if f, ok := m.Searcher.(interface {
+		Matches(ctx context.Context, group, query string, max int) ([]Fact, error)
+	}); ok {
+		return f.Matches(ctx, group, query, max)
+	}
+	return m.Search(ctx, []string{group}, query, max)
+}
+
 // MaxFacts is the maximum number of facts per lookup.
 const MaxFacts = 500
 

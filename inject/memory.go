@@ -53,7 +53,6 @@ type RecallSettings struct {
 	MaxChars   int           // characters per block
 	StaleAfter time.Duration // facts older than this carry their age
 	MinScore   float64       // strength required of the best result, 0 to 1; 0 disables the check
-	Drift      float64       // share of visible results that suppresses new ones; 0 disables the check
 	Share      float64       // maximum share of the model's context window, in characters; 0 leaves only MaxChars
 	Window     int           // context window of unlisted models, in tokens
 	NoWait     bool          // requests never wait for a search

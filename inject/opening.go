@@ -22,30 +22,6 @@ type Opening interface {
 	Summary(ctx context.Context, who graphiti.Who, session string) (about, open string, err error)
 }
 
-// withoutDecided returns an opening whose line about the last conversation omits the decision
-// if a search result shows it.
-func withoutDecided(opening, found []Candidate) []Candidate {
-	out := slices.Clone(opening)
-	for i := range found {
-		f := &found[i]
-		if f.Verdict != Shown || !f.Fact.Dated {
-			continue
-		}
-		part := lastDecided + f.Line[len(lineLabel(f.Line)):]
-		for n := range out {
-			before, after, ok := strings.Cut(out[n].Line, part)
-			if !ok || out[n].Fact != nil || after != "" && !strings.HasPrefix(after, "; ") {
-				continue
-			}
-			if after = strings.TrimPrefix(after, "; "); after == "" {
-				before = strings.TrimSuffix(before, "; ")
-			}
-			out[n].Line = before + after
-		}
-	}
-	return slices.DeleteFunc(out, func(c Candidate) bool { return c.Fact == nil && strings.HasSuffix(c.Line, ", ") })
-}
-
 // lastDecided is a label in the line about the last conversation.
 const lastDecided = "decided: "
 

@@ -219,31 +219,22 @@ func (inWidgets) Reads(graphiti.Who, bool) []graphiti.Target {
 }
 func (p inWidgets) Writes(w graphiti.Who) []graphiti.Target { return p.Reads(w, false) }
 
-// TestWithoutDecided checks that the line about the last conversation does not repeat a
-// decision of a search result.
-func TestWithoutDecided(t *testing.T) {
+// TestOpens checks that a result that the line about the last conversation quotes is a repeat.
+func TestOpens(t *testing.T) {
 	const begin = "last conversation here, 2026-11-20, "
-	found := func(said string, v Verdict) []Candidate {
-		f := laid("user, 2026-11-20: " + said)
-		return []Candidate{{Fact: &f, Line: f.Text, Verdict: v}}
-	}
 	for _, tc := range []struct {
-		name  string
-		line  string
-		found []Candidate
-		want  string
+		line string
+		want Verdict
 	}{
-		{"the same decision", begin + "decided: We moved.", found("We moved.", Shown), ""},
-		{"open points stay", begin + "decided: We moved.; left open: Test it", found("We moved.", Shown), begin + "left open: Test it"},
-		{"another", begin + "decided: We moved.", found("We stayed.", Shown), begin + "decided: We moved."},
-		{"a hidden result", begin + "decided: We moved.", found("We moved.", Weak), begin + "decided: We moved."},
+		{begin + "decided: “We moved.”", Repeated},
+		{begin + "decided: “We moved.”; left open: “Test it”", Repeated},
+		{begin + "decided: “We stayed.”", Shown},
 	} {
-		var got string
-		for _, c := range withoutDecided([]Candidate{{Line: tc.line, Verdict: Shown}}, tc.found) {
-			got += c.Line
-		}
-		if got != tc.want {
-			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		ch := &chooser{count: 12, max: 2000}
+		ch.openWith([]Candidate{{Line: tc.line, Verdict: Shown}})
+		all := ch.choose([]Scoped{{graphiti.ScopeUser, []graphiti.Fact{laid("user, 2026-11-20: We moved.")}}})
+		if all[0].Verdict != tc.want {
+			t.Errorf("%s: got the verdict %q, want %q", tc.line, all[0].Verdict, tc.want)
 		}
 	}
 }

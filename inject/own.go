@@ -52,13 +52,6 @@ func saidBefore(c *dialect.Conversation) (texts []string) {
 
 // quotes reports whether a quotation is a text, or a part of it between ellipses.
 func quotes(quote, text string) bool {
-	start, cutEnd := strings.CutSuffix(quote, "…")
-	part, cutStart := strings.CutPrefix(start, "…")
-	switch {
-	case quote == text:
-		return true
-	case cutStart && cutEnd && part != "":
-		return strings.Contains(text, part)
-	}
-	return cutEnd && start != "" && strings.HasPrefix(text, start)
+	part := strings.Trim(quote, "…")
+	return quote == text || part != "" && part != quote && strings.Contains(text, part)
 }

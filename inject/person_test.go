@@ -58,7 +58,7 @@ func TestPersonInProject(t *testing.T) {
 			if !slices.Equal(got, tc.want) {
 				t.Errorf("shown %q, want %q", got, tc.want)
 			}
-			if why := silence(all); len(got) == 0 && why != tc.whyNothing {
+			if why := ch.silence(all); len(got) == 0 && why != tc.whyNothing {
 				t.Errorf("reason %q, want %q", why, tc.whyNothing)
 			}
 		})

@@ -321,11 +321,10 @@ func (m *Planner) recall(t *turn, who graphiti.Who) (Decision, Outcome) {
 	ch.apart = apart
 	ch.openWith(before)
 	all := ch.choose(scoped(reads, found))
-	before = withoutDecided(before, all)
 	if err != nil && !atOnce && !slices.ContainsFunc(all, func(c Candidate) bool { return c.Verdict == Shown }) {
 		return t.withoutSearch(before, missed, ReasonNone)
 	}
-	return t.show(before, all, ch.minScore, source, silence(all))
+	return t.show(before, all, ch.minScore, source, ch.silence(all))
 }
 
 // withoutSearch makes a decision of the opening alone: the search failed or was unnecessary.
@@ -369,15 +368,15 @@ func linesOfAll(opening []Candidate) (lines []string) {
 }
 
 // silence returns the reason for a block without results.
-func silence(all []Candidate) Reason {
+func (ch *chooser) silence(all []Candidate) Reason {
 	why := ReasonNothing
 	for i := range all {
-		switch all[i].Verdict {
-		case Weak:
+		switch v := all[i].Verdict; {
+		case v == Weak:
 			return ReasonWeak
-		case Visible, OwnWords, Told, NoDrift:
+		case (v == Visible || v == OwnWords || v == Told) && ch.strong(all[i].Fact):
 			why = ReasonVisible
-		case NotValid:
+		case v == NotValid:
 			if why == ReasonNothing {
 				why = ReasonOutdated
 			}
@@ -409,7 +408,7 @@ func chooserOf(t *turn) *chooser {
 	return &chooser{
 		now: t.o.Now(), staleAfter: t.o.StaleAfter, ownTurns: t.episodes(), history: t.c, visible: visible, written: sync.OnceValue(func() func(string) bool { return written(t.c) }),
 		told:     sync.OnceValue(func() func(string) bool { return told(t.c) }),
-		minScore: t.o.MinScore, drift: t.o.Drift, count: t.o.MaxFacts, max: t.o.room(t),
+		minScore: t.o.MinScore, count: t.o.MaxFacts, max: t.o.room(t),
 	}
 }
 

@@ -1,7 +1,6 @@
 package inject
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,15 +14,12 @@ const (
 	// prefetches is the maximum number of concurrent prefetches. Excess ones are skipped.
 	prefetches = 8
 
-	// heaviest is the number of prefetched terms compared with a question. An answer has too
+	// firsts is the number of prefetched terms compared with a question. An answer has too
 	// many terms to resemble any question.
-	heaviest = 8
+	firsts = 8
 
 	// answerPart is the number of bytes of an answer in a prefetch query.
 	answerPart = 1000
-
-	// saidCounts is the weight of a person's word in counting terms.
-	saidCounts = 3
 )
 
 // warm is a session's prefetch.
@@ -80,7 +76,7 @@ func (m *Planner) prefetch(who graphiti.Who, generation int64, query string) {
 	if !ok {
 		return
 	}
-	w := warm{generation: generation, terms: terms(query, heaviest), groups: m.opts().Reads(who, false)}
+	w := warm{generation: generation, terms: terms(query, firsts), groups: m.opts().Reads(who, false)}
 	for _, t := range w.groups {
 		if !m.opts().Prefetch { // the setting may change at any time, for example without consent
 			return
@@ -106,30 +102,14 @@ func (m *Planner) prepared(session TurnKey, query string, generation int64, read
 	return w.facts, len(asked) > 0 && likeness(asked, w.terms) >= m.opts().Similar
 }
 
-// terms returns at most most content words of a text, the most frequent first, then by
-// position. Words of the first line, which a person wrote, weigh more than an answer's.
+// terms returns the first most content words of a text: those of a person precede an answer's.
 func terms(text string, most int) map[string]bool {
-	var all []string
-	count := make(map[string]int)
-	said, answered, _ := strings.Cut(text, "\n")
-	for _, part := range []struct {
-		text   string
-		counts int
-	}{{said, saidCounts}, {answered, 1}} {
-		words.Each(part.text, func(w []byte, k words.Significance) bool {
-			if k == words.Content {
-				if count[string(w)] == 0 {
-					all = append(all, string(w))
-				}
-				count[string(w)] += part.counts
-			}
-			return true
-		})
-	}
-	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(count[b], count[a]) })
 	out := make(map[string]bool)
-	for _, w := range all[:min(len(all), most)] {
-		out[w] = true
-	}
+	words.Each(text, func(w []byte, k words.Significance) bool {
+		if k == words.Content {
+			out[string(w)] = true
+		}
+		return len(out) < most
+	})
 	return out
 }

@@ -68,7 +68,7 @@ func TestWhatIsLikeTheTurnBefore(t *testing.T) {
 		"Which colour does the garden shed have?":    false,
 		"": false,
 	} {
-		if got := likeness(terms(question, maxQuery), terms(turn, heaviest)); got >= 0.25 != like {
+		if got := likeness(terms(question, maxQuery), terms(turn, firsts)); got >= 0.25 != like {
 			t.Errorf("%q: got %.2f, want at least 0.25: %v", question, got, like)
 		}
 	}

@@ -37,7 +37,7 @@ const greeting = `{"model":"","max_tokens":1,"messages":[{"role":"user","content
 
 // Explain returns the explanation of a request to a server with this memory, by the
 // function that decides about requests (decide). path includes the query. If body is nil,
-// it uses a short question. It writes nothing: planner is a dry run (inject.DryRun), or
+// it uses a short question. It writes nothing: planner has no services, or is
 // nil if memory is off.
 func (m Memory) Explain(planner Planner, limits Limits, path string, header map[string][]string, body []byte) Explanation {
 	s := &decider{memo: memo.New(0), base: context.Background(), log: slog.New(slog.DiscardHandler)}

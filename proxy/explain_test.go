@@ -26,7 +26,7 @@ func explained(t *testing.T, m *Memory, namer graphiti.Namer, path string, heade
 	t.Helper()
 	var planner Planner
 	if m.Off.Reason == inject.ReasonNone {
-		dry := inject.DryRun(inject.Services{}, namer, inject.RecallSettings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000})
+		dry := inject.New(inject.Services{}, namer, inject.RecallSettings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000})
 		t.Cleanup(dry.Close)
 		planner = dry
 	}
@@ -172,6 +172,13 @@ type keptTurns struct{ nothing }
 
 func (keptTurns) Kept(string, []graphiti.Target) bool { return true }
 
+// readDecisions loads decisions but stores none.
+type readDecisions struct{ inject.Decisions }
+
+func (readDecisions) Keep(_ context.Context, _ [16]byte, d inject.Decision, _ ...string) (*inject.Decision, error) {
+	return &d, nil
+}
+
 // served is a planner that records its latest plan.
 type served struct {
 	*inject.Planner
@@ -191,7 +198,7 @@ func TestExplanationIsWhatIsServed(t *testing.T) {
 	st, namer := newState(), graphiti.Namer{}
 	services := inject.Services{Search: st, Facts: noCache{}, Decisions: st}
 	settings := inject.RecallSettings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000}
-	live, dry := &served{Planner: inject.New(services, namer, settings)}, inject.DryRun(services, namer, settings)
+	live, dry := &served{Planner: inject.New(services, namer, settings)}, inject.New(inject.Services{Search: st, Facts: noCache{}, Decisions: readDecisions{st}}, namer, settings)
 	t.Cleanup(live.Close)
 	t.Cleanup(dry.Close)
 	stub := newStub(t, say(okAnswer))
@@ -290,7 +297,7 @@ func TestRefusalsInTheirOrder(t *testing.T) {
 	} {
 		var planner Planner
 		if m.Off.Reason == inject.ReasonNone {
-			dry := inject.DryRun(inject.Services{}, graphiti.Namer{}, inject.RecallSettings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000})
+			dry := inject.New(inject.Services{}, graphiti.Namer{}, inject.RecallSettings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000})
 			t.Cleanup(dry.Close)
 			planner = dry
 		}

@@ -99,7 +99,7 @@ func dryPlanner(cfg *config.Config, namer graphiti.Namer, off inject.Reason) pro
 	if off != inject.ReasonNone {
 		return nil
 	}
-	return inject.DryRun(inject.Services{}, groups{namer, searched(cfg, namer, new(embedded.Others))}, inject.RecallSettings{
+	return inject.New(inject.Services{}, groups{namer, searched(cfg, namer, new(embedded.Others))}, inject.RecallSettings{
 		Timeout: cfg.Recall.Timeout, Background: cfg.Recall.BackgroundTimeout, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Recall.MaxChars,
 	})
 }

@@ -105,7 +105,11 @@ func forgetOne(c *cobra.Command, at *cli.Runner, s *service.Selector) error {
 
 // messageGone returns the result of forgetting a message, in words.
 func messageGone(f *service.Forgotten) string {
-	says := fmt.Sprintf("message %s in %s; blocks that already contain it stay in their conversations", f.Message, terminal.Count(len(f.Groups), "group"))
+	says := fmt.Sprintf("message %s in %s", f.Message, terminal.Count(len(f.Groups), "group"))
+	if f.Also > 0 {
+		says += ", with its copies: it was said in " + terminal.Count(f.Also, "more conversation")
+	}
+	says += "; blocks that already contain it stay in their conversations"
 	if f.NamesKept {
 		says += "; Graphiti may keep names and summaries of entities: graphiti-proxy memory forget --group deletes them with the group"
 	}

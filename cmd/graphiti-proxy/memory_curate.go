@@ -144,7 +144,7 @@ func newMemorySearchCommand() *cobra.Command {
 			return
 		}
 		var t terminal.Table
-		t.Row("ID", terminal.If(in.All, "VERDICT"), terminal.If(in.All, "STRENGTH"), "SCOPE", "FACT")
+		t.Row("ID", "VERDICT", terminal.If(in.All, "STRENGTH"), "SCOPE", "FACT")
 		hint := ""
 		for _, f := range answer.Facts {
 			id, strength := "-", "-" // forget knows no ID of Graphiti's
@@ -158,7 +158,7 @@ func newMemorySearchCommand() *cobra.Command {
 			if len(f.Keys) > 0 {
 				text += "; keys: " + strings.Join(f.Keys, ", ")
 			}
-			t.Row(id, terminal.If(in.All, f.Verdict), terminal.If(in.All, strength), f.Scope, text)
+			t.Row(id, f.Verdict, terminal.If(in.All, strength), f.Scope, text)
 		}
 		t.Print(w)
 		if in.All {

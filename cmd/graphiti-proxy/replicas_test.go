@@ -27,7 +27,7 @@ func replicas(t *testing.T, n int, model *proxytest.Provider, g *graphititest.Gr
 		for _, set := range append([]string{
 			"listen=127.0.0.1:0", "admin.listen=127.0.0.1:0", "data_dir=" + t.TempDir(), "upstream.openai=" + model.URL(),
 			"memory.backend=graphiti", "memory.endpoint=" + g.URL(), "memory.consent=true", "memory.timeout=1s",
-			"identity.owner=user:josh", "identity.group_ids=raw", "recall.drift_threshold=0", "log.level=error",
+			"identity.owner=user:josh", "identity.group_ids=raw", "log.level=error",
 			"state.backend=redis", "state.redis_url=" + r.URL(),
 		}, more...) {
 			p.args = append(p.args, "--set", set)

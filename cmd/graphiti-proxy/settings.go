@@ -162,7 +162,6 @@ func (s *settings) planning(cfg *config.Config) inject.RecallSettings {
 		MaxChars:   cfg.Recall.MaxChars,
 		StaleAfter: cfg.Recall.StaleAfter,
 		MinScore:   cfg.Recall.MinScore,
-		Drift:      cfg.Recall.DriftThreshold,
 		Share:      cfg.Recall.ContextShare,
 		Window:     cfg.Recall.ContextWindow,
 		NoWait:     !cfg.Recall.Wait,

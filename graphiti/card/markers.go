@@ -226,14 +226,16 @@ func setsApart(before, behind []string) bool {
 	return end <= longestOther && ContentWords(strings.Join(behind[:end], " ")) > 0 && ContentWords(strings.Join(before, " ")) > 1
 }
 
-// Decides reports whether a message states a change or a choice, and asks nothing.
+// Decides reports whether a message states a change or a choice, and neither asks nor requests.
 func Decides(said string) bool {
-	_, rest, spaced := strings.Cut(strings.TrimSpace(said), " ")
+	first, rest, spaced := strings.Cut(strings.TrimSpace(said), " ")
 	if !spaced {
 		rest = said
 	}
-	// "now its tests" changes nothing.
-	return !words.HasQuestion(said) && (words.States(said) && words.Changes(rest) || contrasts(said))
+	if words.HasQuestion(said) || instructing.has(bareOf(strings.ToLower(first))) || slices.ContainsFunc(strings.Split(said, ","), words.AsksSomething) {
+		return false
+	}
+	return words.States(said) && words.Changes(rest) || contrasts(said) // "now its tests" changes nothing
 }
 
 // contrasts reports whether a sentence of a text sets a choice against another, such as "Redis, not

@@ -205,6 +205,8 @@ func TestDecides(t *testing.T) {
 		"担当はミナトさんに変わりました":                             true,
 		"We chose Redis instead of MySQL.":            true,
 		"run the tests":                               false,
+		"use a map instead of that loop":              false,
+		"ok, who does the invoices now":               false,
 		"Now its tests.":                              false,
 		"great, now make the sidebar smaller":         false,
 		"Which database do we use now?":               false,

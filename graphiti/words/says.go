@@ -141,6 +141,22 @@ func Holds(text, other string) bool {
 	return all > 0 && float64(held) >= heldFrom*float64(all)
 }
 
+// Key returns a key that is equal for copies of one statement: their words are the same from the
+// first content word on, whatever their case, accents, endings and signs.
+func Key(text string) string {
+	b, content := new(strings.Builder), false
+	Each(text, func(w []byte, k Significance) bool {
+		if content = content || k == Content; content {
+			b.Write(append(w, ' '))
+		}
+		return true
+	})
+	if content {
+		return b.String()
+	}
+	return strings.Join(strings.Fields(strings.ToLower(text)), " ")
+}
+
 func contentOf(text string) map[string]bool {
 	out := make(map[string]bool)
 	Each(text, func(w []byte, k Significance) bool {

@@ -20,6 +20,7 @@ type messagePage struct {
 	Talk      *conversationPage // nil without a conversation
 	Alone     rowView
 	Scope     string
+	Also      int // other conversations with a copy of it
 	PinTo     []choice
 }
 
@@ -47,6 +48,7 @@ func (v *visit) message() error {
 	case err != nil:
 		return err
 	default:
+		m.Also = got.Also
 		if err := v.inConversation(m, &got); err != nil {
 			return err
 		}

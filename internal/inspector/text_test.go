@@ -70,7 +70,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 		}
 	}
 	for _, v := range []inject.Verdict{inject.Shown, inject.NotValid, inject.OwnWords, inject.Visible, inject.Repeated, inject.Superseded,
-		inject.Empty, inject.NoRoom, inject.NoDrift, inject.Told, inject.Weak} {
+		inject.Empty, inject.NoRoom, inject.Told, inject.Weak} {
 		if label, says := verdictOf(string(v)); label == "" || says == "" {
 			t.Errorf("the verdict %q is not explained", v)
 		}

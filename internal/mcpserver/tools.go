@@ -46,11 +46,12 @@ type searchFactsInput struct {
 }
 
 type fact struct {
-	UUID  string `json:"uuid"`
-	Fact  string `json:"fact"`
-	Group string `json:"group_id"`
-	Scope string `json:"scope"`
-	Since string `json:"valid_at,omitempty"`
+	UUID    string `json:"uuid"`
+	Fact    string `json:"fact"`
+	Group   string `json:"group_id"`
+	Scope   string `json:"scope"`
+	Since   string `json:"valid_at,omitempty"`
+	Omitted string `json:"omitted,omitempty"` // reason for which no block would show the fact
 }
 
 type factList struct {
@@ -66,7 +67,7 @@ func (s *server) searchFacts(ctx context.Context, req *mcp.CallToolRequest, in *
 	found, err := call(ctx, s, service.Search, service.SearchRequest{Selector: memory, Query: in.Query})
 	out = factList{"no facts found", []fact{}}
 	for _, f := range found.Facts[:min(limited(in.Max), len(found.Facts))] {
-		out.Message, out.Facts = "facts found", append(out.Facts, fact{f.ID, f.Text, f.Group, f.Scope, f.Since})
+		out.Message, out.Facts = "facts found", append(out.Facts, fact{f.ID, f.Text, f.Group, f.Scope, f.Since, f.Omitted()})
 	}
 	return out, err
 }

@@ -20,6 +20,7 @@ type Explained struct {
 	Memories []Kept   `json:"memories"` // memories of its messages
 	Turns    []Turn   `json:"turns"`    // oldest first
 	AllTurns int      `json:"all_turns"`
+	Also     int      `json:"also,omitempty"` // other conversations with a copy of the selected message
 	Note     string   `json:"note,omitempty"`
 	Groups   []string `json:"-"`
 }

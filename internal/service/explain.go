@@ -38,6 +38,9 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 		if x.Hash, err = sv.conversationOf(ctx, groups, id); err != nil {
 			return x, err
 		}
+		if found, err := sv.message(ctx, s, id); err == nil {
+			_, x.Also, _ = sv.withCopies(ctx, found)
+		}
 	}
 	g := gathering{sv: sv, hash: x.Hash, message: id, seen: make(map[string]bool)}
 	for _, o := range groups {

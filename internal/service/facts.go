@@ -199,13 +199,13 @@ func (sv *Service) said(ctx context.Context, t graphiti.Target, all bool, limit 
 	return list, unread, nil
 }
 
-// sayings maps the kind and words of a statement to the time of its latest message.
+// sayings maps the kind and key of a statement to the time of its latest message.
 type sayings map[string]string
 
-// supersede marks a statement if a later one has the same words. The newest statement must be
+// supersede marks a statement if a later one is a copy of it. The newest statement must be
 // first.
 func (s sayings) supersede(k *Known) {
-	same := k.Kind + "\n" + strings.ToLower(strings.Join(strings.Fields(k.Text), " "))
+	same := k.Kind + "\n" + words.Key(k.Text)
 	if since, again := s[same]; again {
 		k.State, k.Until = Superseded, since
 		return

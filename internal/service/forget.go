@@ -33,6 +33,7 @@ type Forgotten struct {
 
 	Message string   `json:"message,omitempty"` // the only forgotten message
 	Groups  []string `json:"groups,omitempty"`  // groups of the message
+	Also    int      `json:"also,omitempty"`    // other conversations with a copy of it, which is forgotten too
 
 	Blocks int `json:"blocks"` // emptied blocks
 

@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // held is a message in a group.
@@ -90,11 +91,46 @@ func (sv *Service) forgetMessage(ctx context.Context, s Selector) (f Forgotten, 
 	if err != nil {
 		return f, err
 	}
-	return sv.forgetHeld(ctx, id, found)
+	all, also, err := sv.withCopies(ctx, found)
+	if err != nil {
+		return f, err
+	}
+	return sv.forgetHeld(ctx, id, all, also)
 }
 
-func (sv *Service) forgetHeld(ctx context.Context, id string, found []held) (f Forgotten, err error) {
-	f.Message = id
+// withCopies returns a message, found in its groups, and then its copies there, and the number of
+// other conversations that have one. In a group of several people, and of a text without a
+// statement, such as "yes", there are none.
+func (sv *Service) withCopies(ctx context.Context, found []held) (all []held, talks int, err error) {
+	seen := map[string]bool{found[0].row.Session: true}
+	all = slices.Clone(found)
+	for _, h := range found {
+		if h.owner.Shared || card.ContentWords(h.row.Text) < minEnds {
+			continue
+		}
+		key := words.Key(h.row.Text)
+		for r, err := range sv.o.Memory.Rows(ctx, h.in.Group, graphiti.Filter{Text: true}) {
+			if err != nil {
+				return nil, 0, withRemedy(err)
+			}
+			if r.ID == h.row.ID || words.Key(r.Text) != key {
+				continue
+			}
+			copies, err := sv.messageIn(ctx, h.owner, r.ID.String())
+			if err != nil {
+				return nil, 0, err
+			}
+			if all = append(all, copies...); !seen[r.Session] {
+				seen[r.Session], talks = true, talks+1
+			}
+		}
+	}
+	return all, talks, nil
+}
+
+// forgetHeld deletes a message and its copies.
+func (sv *Service) forgetHeld(ctx context.Context, id string, found []held, also int) (f Forgotten, err error) {
+	f.Message, f.Also = id, also
 	for i := range found {
 		h := &found[i]
 		if err := sv.keepOtherSide(ctx, h); err != nil {
@@ -106,7 +142,9 @@ func (sv *Service) forgetHeld(ctx context.Context, id string, found []held) (f F
 		if _, err := sv.forget(ctx, ledger.Part{Group: h.in.Group, Message: h.entry[0].ID.String()}); err != nil {
 			return f, err
 		}
-		f.Groups = append(f.Groups, h.in.Group)
+		if !slices.Contains(f.Groups, h.in.Group) {
+			f.Groups = append(f.Groups, h.in.Group)
+		}
 		kept, err := sv.keepsNames(ctx, h.in.Group)
 		if err != nil {
 			return f, err
@@ -253,6 +291,10 @@ func (sv *Service) Correct(ctx context.Context, in *CorrectRequest) (c Corrected
 	if slices.ContainsFunc(found, func(h held) bool { return sv.o.State.Generations.Blocks(h.in.Group) }) {
 		return c, errors.New("its group is being forgotten; try again after the deletion: graphiti-proxy status shows its state")
 	}
+	all, also, err := sv.withCopies(ctx, found) // without the replacement
+	if err != nil {
+		return c, err
+	}
 	var kept []ledger.Turn
 	for i := range found {
 		t, err := sv.keepInstead(ctx, &found[i], text)
@@ -261,7 +303,7 @@ func (sv *Service) Correct(ctx context.Context, in *CorrectRequest) (c Corrected
 		}
 		kept, c.Kind = append(kept, t), t.Kind
 	}
-	c.Forgotten, err = sv.forgetHeld(ctx, id, found)
+	c.Forgotten, err = sv.forgetHeld(ctx, id, all, also)
 	for i := range kept { // the card may first have to drop an old line with the same words
 		if failed := sv.cards().Keep(&kept[i], []string{found[i].in.Group}); failed != nil {
 			sv.o.Log.Warn("put a correction on the card failed", "error", failed)

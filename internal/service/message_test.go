@@ -279,16 +279,79 @@ func TestForgetMessage_Lines(t *testing.T) {
 	}
 }
 
-// TestSearch_ExplainsAsChat checks that an explained search in a project shows the person's
-// own messages only if a chat with the same text would show them.
-func TestSearch_ExplainsAsChat(t *testing.T) {
+// TestMessage_Copies checks that forgetting and correcting a statement takes its copies in other
+// conversations, and nothing else: no other statement, no short answer, no copy of another person.
+func TestMessage_Copies(t *testing.T) {
+	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
+		for i, said := range []string{"The production cluster is prod-blue.", "production cluster is prod-blue", "THE PRODUCTION CLUSTER IS PROD-BLUE!", "The production cluster is not prod-blue."} {
+			m.Say(t, "", fmt.Sprint("s", i), "", said)
+		}
+		settle()
+		id := func(text string) string {
+			for _, r := range run(t, m, service.Show, service.ShowRequest{Last: 50}).Messages {
+				if r.Text == text {
+					return r.ID
+				}
+			}
+			t.Fatalf("no message %q", text)
+			return ""
+		}
+		if x := run(t, m, service.TurnsOf, service.ConversationRequest{Selector: service.Selector{Message: id("production cluster is prod-blue")}, Limit: 5}); x.Also != 2 {
+			t.Errorf("a copy is in %d more conversations, want 2", x.Also)
+		}
+		c := run(t, m, service.Correct, service.CorrectRequest{Selector: service.Selector{Message: id("production cluster is prod-blue")}, Text: "The production cluster is Prod-Blue"})
+		if c.Also != 2 {
+			t.Errorf("corrected in %d more conversations, want 2", c.Also)
+		}
+		settle()
+		if f := run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Message: id("I see.")}}); f.Also != 0 {
+			t.Errorf("forgotten in %d more conversations, want 0", f.Also)
+		}
+		settle()
+		all, _ := texts(t, m, "")
+		for text, want := range map[string]int{"cluster": 2, "CLUSTER": 0, "Prod-Blue": 1, "is not prod-blue.": 1, "I see.": 3} {
+			if n := strings.Count(all, text); n != want {
+				t.Errorf("%q is there %d times, want %d:\n%s", text, n, want, all)
+			}
+		}
+	})
+}
+
+// TestSearch_NoBar checks that a search lists the best matches of any form of text, with the reason
+// why a block would not have each, and the newest of equal ones first.
+func TestSearch_NoBar(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	for _, said := range []string{"The booking number of the hotel is QX7781.", "Our lake is called Tarn.", "Our hotel is near the lake", "бронь готелю KX9", "бронь готелю KX10"} {
+		m.Say(t, "", "s1", "", said)
+	}
+	for query, want := range map[string]string{
+		"Tell me the booking number of the hotel": "QX7781", "hotel booking": "QX7781", "lake": "Our hotel", "gimme the number again": "QX7781", "бронь": "KX10",
+	} {
+		for _, all := range []bool{true, false} {
+			found := run(t, m, service.Search, service.SearchRequest{Query: query, All: all}).Facts
+			if len(found) == 0 || !strings.Contains(found[0].Text, want) || found[0].Verdict == "" {
+				t.Errorf("search %q, explained %v: got %+v, want %s first", query, all, found, want)
+			}
+		}
+	}
+	first := run(t, m, service.Show, service.ShowRequest{Last: 20}).Messages[0].Name
+	if err := m.State.Ended.Add(t.Context(), servicetest.OwnersGroup, []string{first}, time.Now(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if found := run(t, m, service.Search, service.SearchRequest{Query: "booking number"}).Facts; !slices.ContainsFunc(found, func(f service.Found) bool {
+		return strings.Contains(f.Text, "QX7781") && f.Verdict == string(inject.NotValid)
+	}) {
+		t.Errorf("after its end: %+v, want the verdict %q", found, inject.NotValid)
+	}
+}
+
+// TestSearch_Private checks that a search in a project finds the person's own messages, and says
+// that a chat with the same text would not show them.
+func TestSearch_Private(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s1", "", "My editor is called Zed.")
 	for query, want := range map[string]inject.Verdict{"Which editor is called for by the guide?": inject.Private, "Which editor is mine?": inject.Shown} {
 		for _, all := range []bool{true, false} {
-			if !all { // a plain search finds the person's own messages everywhere
-				want = inject.Shown
-			}
 			found := run(t, m, service.Search, service.SearchRequest{Selector: service.Selector{Workspace: widgets}, Query: query, All: all}).Facts
 			if len(found) != 1 || found[0].Verdict != string(want) {
 				t.Errorf("search %q, explained %v: got %+v, want one result: %s", query, all, found, want)

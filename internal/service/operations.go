@@ -154,12 +154,12 @@ var List = Operation[ListRequest, Catalog]{
 type SearchRequest struct {
 	Selector
 	Query string `json:"query"`
-	All   bool   `json:"all,omitempty" flag:"explain" help:"also show rejected facts, and why"`
+	All   bool   `json:"all,omitempty" flag:"explain" help:"judge as a chat with this text does, with strengths and keys"`
 }
 
-// Search returns the results of a recall.
+// Search returns the best matches of a query.
 var Search = Operation[SearchRequest, Searched]{
-	Spec:  Spec{Name: "memory/search", About: "The facts that a message would recall", People: true},
+	Spec:  Spec{Name: "memory/search", About: "The facts that match a text best, and why a message would not recall them", People: true},
 	Run:   withMemory((*Service).Search),
 	Audit: func(in *SearchRequest, out *Searched) Entry { return in.audit("search", out.Groups) },
 }

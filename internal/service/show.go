@@ -72,27 +72,22 @@ type Searched struct {
 
 // Threshold compares the strongest fact with recall.min_score, in words.
 func (s *Searched) Threshold() string {
-	var best *float64
-	weak, shown := false, false
+	says := fmt.Sprintf("recall.min_score is %.2f", s.MinScore)
+	best, why := -1.0, ""
 	for _, f := range s.Facts {
-		weak, shown = weak || f.Verdict == string(inject.Weak), shown || f.Verdict == string(inject.Shown)
-		if f.Strength != nil && (best == nil || *f.Strength > *best) {
-			best = f.Strength
+		if f.Strength != nil && *f.Strength > best {
+			best, why = *f.Strength, f.Omitted()
 		}
 	}
-	says := fmt.Sprintf("recall.min_score is %.2f", s.MinScore)
 	switch {
 	case len(s.Facts) == 0:
 		return says + "; no match"
-	case best == nil:
+	case best < 0:
 		return says + "; this memory does not measure the strength of a match"
-	case shown:
-	case weak && *best < s.MinScore:
-		return says + fmt.Sprintf("; the strongest fact has %.2f and misses it by %.2f, so no fact is shown", *best, s.MinScore-*best)
-	case weak:
+	case why == string(inject.Weak) && best >= s.MinScore:
 		return says + "; the text contains no question to search for, so no fact is shown"
 	}
-	return says + fmt.Sprintf("; the strongest fact has %.2f", *best)
+	return says + fmt.Sprintf("; the strongest fact has %.2f", best)
 }
 
 // maxShown bounds the messages of one listing.
@@ -196,7 +191,8 @@ func (sv *Service) shownPlaces(ctx context.Context, s Selector) (places []ledger
 	return places, err
 }
 
-// Search returns the results of a recall, best first. All includes results that recall omits.
+// Search returns the best matches of a query, the newest first among equals. Each has the verdict
+// of a recall, which a search itself has no use for: it has no bar.
 func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched, err error) {
 	out.Facts = []Found{}
 	if strings.TrimSpace(in.Query) == "" {
@@ -216,12 +212,22 @@ func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched,
 	var found []inject.Scoped
 	for _, t := range sv.Recallable(targets) {
 		out.Groups = append(out.Groups, t.Group)
-		facts, err := sv.o.Memory.Search(ctx, []string{t.Group}, query, 2*sv.settings().MaxFacts)
+		facts, err := sv.o.Memory.Matches(ctx, t.Group, query, 2*sv.settings().MaxFacts)
 		if err != nil {
 			return out, withRemedy(err)
 		}
+		ended, err := sv.o.State.Ended.In(ctx, t.Group)
+		if err != nil {
+			return out, err
+		}
 		for i := range facts {
-			facts[i].Group = t.Group
+			f := &facts[i]
+			f.Group = t.Group
+			for _, name := range append([]string{f.UUID, f.Episode}, f.Messages...) {
+				if at, ok := ended[name]; ok {
+					f.InvalidAt, _ = time.Parse(time.RFC3339, at)
+				}
+			}
 		}
 		found = append(found, inject.Scoped{Scope: t.Scope, Facts: facts})
 	}
@@ -235,11 +241,8 @@ func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched,
 	out.MinScore = least
 	who, _ := sv.meant(in.Selector)
 	for _, c := range chosen {
-		if in.All && c.Scope == graphiti.ScopeUser && who.Workspace != "" && c.Verdict == inject.Shown && !c.Fact.OfUser && !sv.o.Planner.Searches(who, query, c.Fact.Group) {
+		if c.Scope == graphiti.ScopeUser && who.Workspace != "" && c.Verdict == inject.Shown && !c.Fact.OfUser && !sv.o.Planner.Searches(who, query, c.Fact.Group) {
 			c.Verdict = inject.Private
-		}
-		if c.Verdict != inject.Shown && !in.All {
-			continue
 		}
 		f := Found{ID: sv.idOf(c.Fact), Group: c.Fact.Group, Scope: string(c.Scope), Text: c.Line, Verdict: string(c.Verdict), Since: dateOf(c.Fact.ValidAt), Keys: keys[c.Fact.UUID]}
 		if c.Fact.Weighed {
@@ -247,9 +250,13 @@ func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched,
 		}
 		out.Facts = append(out.Facts, f)
 	}
+	slices.SortStableFunc(out.Facts, func(a, b Found) int { return min(1, len(a.Omitted())) - min(1, len(b.Omitted())) })
 	out.Others = sv.others(ctx, in.Selector, out.Groups)
 	return out, nil
 }
+
+// Omitted is the reason for which a block would not show a match, or "".
+func (f *Found) Omitted() string { return strings.TrimPrefix(f.Verdict, string(inject.Shown)) }
 
 // idOf returns the ID of a search result.
 func (sv *Service) idOf(f *graphiti.Fact) string {

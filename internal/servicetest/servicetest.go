@@ -89,7 +89,7 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 		Search: state.Ended.Search(kept), Facts: facts, Decisions: state.Decisions, Snapshots: state.Snapshots,
 		Opening: recall, Redact: p.RedactedBy, Memo: memo.New(memo.Size), Now: o.Now, Log: log,
 	}, recall, inject.RecallSettings{
-		Timeout: time.Minute, Background: time.Minute, MaxFacts: 8, Asked: 16, MaxChars: 1500, MinScore: 0.18, Drift: 0.5,
+		Timeout: time.Minute, Background: time.Minute, MaxFacts: 8, Asked: 16, MaxChars: 1500, MinScore: 0.18,
 		Share: 0.05, Window: 32_000, StaleAfter: 30 * 24 * time.Hour, CardChars: 400,
 	})
 	sv := service.New(service.Options{

@@ -9,15 +9,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-// DryRun returns a Memory that decides with these services but has no effects: it neither
-// stores decisions, nor caches searches, nor prefetches.
-func DryRun(s Services, g Groups, set RecallSettings) *Planner {
-	all := *s.orNothing()
-	all.Decisions, all.Facts, all.Snapshots, all.Memo = readDecisions{all.Decisions}, noFacts{}, readSnapshots{all.Snapshots}, memo.New(0)
-	set.Prefetch = false
-	return New(all, g, set)
-}
-
 // orNothing replaces nil services by ones without effect.
 func (s Services) orNothing() *Services {
 	if s.Search == nil {
@@ -53,16 +44,12 @@ func (s Services) orNothing() *Services {
 	return &s
 }
 
-// readDecisions loads decisions but stores none.
-type readDecisions struct{ Decisions }
+// noDecisions is an empty Decisions.
+type noDecisions struct{ Decisions }
 
-func (readDecisions) Keep(_ context.Context, _ [16]byte, d Decision, _ ...string) (*Decision, error) {
+func (noDecisions) Keep(_ context.Context, _ [16]byte, d Decision, _ ...string) (*Decision, error) {
 	return &d, nil
 }
-
-// noDecisions is an empty Decisions.
-type noDecisions struct{ readDecisions }
-
 func (noDecisions) Lookup(_ context.Context, _ int64, keys [][16]byte) ([]*Decision, error) {
 	return make([]*Decision, len(keys)), nil
 }
@@ -82,15 +69,11 @@ func (noSearch) Search(context.Context, []string, string, int) ([]graphiti.Fact,
 }
 func (noSearch) Ready(string) (ready, empty bool) { return true, false }
 
-// readSnapshots loads snapshots but saves none.
-type readSnapshots struct{ Snapshots }
-
-func (readSnapshots) Save(context.Context, string, []byte, int64, ...string) error { return nil }
-
 // noSnapshots is an empty Snapshots.
-type noSnapshots struct{ readSnapshots }
+type noSnapshots struct{ Snapshots }
 
-func (noSnapshots) Load(context.Context, string) ([]byte, error) { return nil, nil }
+func (noSnapshots) Load(context.Context, string) ([]byte, error)                 { return nil, nil }
+func (noSnapshots) Save(context.Context, string, []byte, int64, ...string) error { return nil }
 
 // noOpening is an empty Opening.
 type noOpening struct{}
