@@ -50,6 +50,7 @@ const (
 	ReasonWeak          Reason = "weak"
 	ReasonOutdated      Reason = "outdated"
 	ReasonVisible       Reason = "visible"
+	ReasonTold          Reason = "told"
 	ReasonRoutine       Reason = "routine"
 )
 

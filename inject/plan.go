@@ -367,6 +367,9 @@ func linesOfAll(opening []Candidate) (lines []string) {
 	return lines
 }
 
+// seen are the reasons of verdicts on what the model sees anyway.
+var reasonOf = map[Verdict]Reason{Visible: ReasonVisible, OwnWords: ReasonVisible, Told: ReasonTold}
+
 // silence returns the reason for a block without results.
 func (ch *chooser) silence(all []Candidate) Reason {
 	why := ReasonNothing
@@ -374,16 +377,12 @@ func (ch *chooser) silence(all []Candidate) Reason {
 		switch v := all[i].Verdict; {
 		case v == Weak:
 			return ReasonWeak
-		case (v == Visible || v == OwnWords || v == Told) && ch.strong(all[i].Fact):
-			why = ReasonVisible
-		case v == NotValid:
-			if why == ReasonNothing {
-				why = ReasonOutdated
-			}
-		default:
-			if why == ReasonNothing {
-				why = ReasonWeak
-			}
+		case reasonOf[v] != "" && ch.strong(all[i].Fact):
+			why = reasonOf[v]
+		case why == ReasonNothing && v == NotValid:
+			why = ReasonOutdated
+		case why == ReasonNothing:
+			why = ReasonWeak
 		}
 	}
 	return why

@@ -36,6 +36,7 @@ var Explanations = []Explanation{
 	{ReasonWeak, "no match is strong enough", "be more specific; graphiti-proxy memory search --explain '<text>' shows the distance"},
 	{ReasonOutdated, "no match is valid now", "state the current value"},
 	{ReasonVisible, "the conversation already contains the matches", ""},
+	{ReasonTold, "the client's own text, such as CLAUDE.md, is about the matches", ""},
 	{ReasonRoutine, "the message asks nothing, for example \"continue\" or \"thanks\"", ""},
 }
 

@@ -51,3 +51,18 @@ func TestTold_Laid(t *testing.T) {
 		}
 	}
 }
+
+// TestSilence_Told checks that a turn whose request already has the answer has a reason of its own,
+// for the figures, and that only a strong match is an answer.
+func TestSilence_Told(t *testing.T) {
+	for _, tc := range []struct {
+		verdict  Verdict
+		strength float64
+		want     Reason
+	}{{Told, 0.5, ReasonTold}, {Told, 0.1, ReasonWeak}, {Visible, 0.5, ReasonVisible}, {OwnWords, 0.1, ReasonWeak}, {NotValid, 0.5, ReasonOutdated}} {
+		ch := &chooser{minScore: 0.2}
+		if got := ch.silence([]Candidate{{Fact: &graphiti.Fact{Strength: tc.strength, Weighed: true}, Verdict: tc.verdict}}); got != tc.want {
+			t.Errorf("%q with strength %v: got the reason %q, want %q", tc.verdict, tc.strength, got, tc.want)
+		}
+	}
+}

@@ -27,7 +27,7 @@ type planned struct {
 }
 
 // ofTheSearch are the reasons that result from a search.
-var ofTheSearch = []inject.Reason{inject.ReasonNone, inject.ReasonNothing, inject.ReasonWeak, inject.ReasonOutdated, inject.ReasonVisible, inject.ReasonRoutine}
+var ofTheSearch = []inject.Reason{inject.ReasonNone, inject.ReasonNothing, inject.ReasonWeak, inject.ReasonOutdated, inject.ReasonVisible, inject.ReasonTold, inject.ReasonRoutine}
 
 // plan plans the memory of a request, within the mode that is allowed.
 func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c *caller, at *placed) (d planned) {

@@ -232,10 +232,8 @@ func Decides(said string) bool {
 	if !spaced {
 		rest = said
 	}
-	if words.HasQuestion(said) || instructing.has(bareOf(strings.ToLower(first))) || slices.ContainsFunc(strings.Split(said, ","), words.AsksSomething) {
-		return false
-	}
-	return words.States(said) && words.Changes(rest) || contrasts(said) // "now its tests" changes nothing
+	asks := words.HasQuestion(said) || isVerb(bareOf(strings.ToLower(first)), all) || slices.ContainsFunc(strings.Split(said, ","), words.AsksSomething)
+	return !asks && (words.States(said) && words.Changes(rest) || contrasts(said)) // "now its tests" changes nothing
 }
 
 // contrasts reports whether a sentence of a text sets a choice against another, such as "Redis, not
