@@ -206,14 +206,11 @@ func twinOf(c *dialect.Conversation, at *placed) capture.Twin {
 	}
 	if t.Text = normalized(c.Text(c.Last), maxTwin); utf8.RuneCount(t.Text) < minQuoted {
 		t.Text = nil
-	} else if c.Opens() && !c.Tools && (t.Form || t.Prompt != noPrompt) {
+	} else if c.Opens() && !c.Tools && (t.Form || t.Prompt != xxhash.Sum64(nil)) {
 		t.Whole = normalized(c.Raw(c.Last), maxWhole)
 	}
 	return t
 }
-
-// noPrompt is the hash of no system prompt.
-var noPrompt = xxhash.Sum64(nil)
 
 // saidOf identifies a message in its session. Answers before it do not count: a client may
 // send it to several models, or after another answer.

@@ -199,8 +199,7 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 	return t
 }
 
-// earlierMessages are the messages of a request before the newest that are in no stored turn. Each is
-// open, the client's, or held until its conversation continues.
+// earlierMessages are the messages before the newest that are in no stored turn: open, the client's or held.
 type earlierMessages []earlierMessage
 
 type earlierMessage struct {
@@ -211,14 +210,12 @@ type earlierMessage struct {
 // fates returns the number of messages for each of their fates.
 func (e earlierMessages) fates() string {
 	var list []string
+	counts := make(map[graphiti.FateName]int)
+	for i := range e {
+		counts[e[i].fate]++
+	}
 	for _, f := range graphiti.Fates {
-		n := 0
-		for i := range e {
-			if e[i].fate == f {
-				n++
-			}
-		}
-		if n > 0 {
+		if n := counts[f]; n > 0 {
 			list = append(list, fmt.Sprintf("%s=%d", f, n))
 		}
 	}

@@ -21,7 +21,7 @@ func newMemoryPendingCommand() *cobra.Command {
 	var acceptAll, rejectAll bool
 	c := described("memory-pending")
 	listed := service.PendingRequest{}
-	cli.InputFlags(c, &in)
+	cli.InputFlags(c, &in, service.Pending.Without...)
 	c.Flags().BoolVar(&listed.All, "all", false, "also list other lines, with their state")
 	c.Flags().BoolVar(&acceptAll, "accept-all", false, "accept all waiting lines")
 	c.Flags().BoolVar(&rejectAll, "reject-all", false, "reject all waiting lines")

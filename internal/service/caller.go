@@ -3,7 +3,9 @@ package service
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -31,8 +33,13 @@ func (e ForbiddenError) Unwrap() error { return e.error }
 // errOperators means that only operators have access.
 var errOperators = ForbiddenError{errors.New("only operators may do this: use admin.token, or the credential of a person with admin: true in identity.users_file")}
 
-// admits narrows an input to the caller's memory, or returns a ForbiddenError.
+// admits narrows an input to the caller's memory, or returns a ForbiddenError. It rejects ignored fields.
 func (o *Operation[In, Out]) admits(ctx context.Context, h *Host, c Caller, in *In) error {
+	for _, name := range o.Without {
+		if f := reflect.ValueOf(in).Elem().FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) }); !f.IsZero() {
+			return invalid(name + ": does not select here; remove it")
+		}
+	}
 	switch {
 	case c.Operator:
 		return nil

@@ -157,9 +157,12 @@ type PendingLines struct {
 	Groups []string   `json:"-"`
 }
 
+// notOfLines are the fields of a selector that select no standing lines.
+var notOfLines = []string{"agent", "session"}
+
 // Pending lists the lines that wait for their person's confirmation.
 var Pending = Operation[PendingRequest, PendingLines]{
-	Spec: Spec{Name: "memory/pending", About: "Rules and texts to remember that wait for confirmation; all=true lists all standing lines", People: true},
+	Spec: Spec{Name: "memory/pending", About: "Rules and texts to remember that wait for confirmation; all=true lists all standing lines", People: true, Without: notOfLines},
 	Run: func(ctx context.Context, h *Host, in *PendingRequest) (p PendingLines, err error) {
 		lines, groups, err := h.Memory.lines(ctx, in.Selector)
 		p.Lines, p.Groups = []Standing{}, groups
@@ -270,7 +273,7 @@ type Settled struct {
 
 // Settle accepts, rejects, ends or edits standing lines.
 var Settle = Operation[SettleRequest, Settled]{
-	Spec: Spec{Name: "memory/settle", About: "Accept, reject, end or edit standing lines, or let them wait again", People: true, Fails: OfMemory, Takes: ForgetTimeout},
+	Spec: Spec{Name: "memory/settle", About: "Accept, reject, end or edit standing lines, or let them wait again", People: true, Without: notOfLines, Fails: OfMemory, Takes: ForgetTimeout},
 	Run:  withMemory((*Service).Settle),
 	Audit: func(in *SettleRequest, out *Settled) Entry {
 		return in.audit("settle standing lines", out.Groups, slog.Int("lines", len(out.Lines)))

@@ -65,10 +65,11 @@ type Spec struct {
 	Name  string // as in memory/show
 	About string // description for people
 
-	People        bool // people may call it for their own memory; otherwise only operators may
-	Reads         bool // read-only, with a short input
-	WithoutMemory bool // works while memory is off
-	AnyDir        bool // works with a proxy of another data directory
+	People        bool     // people may call it for their own memory; otherwise only operators may
+	Reads         bool     // read-only, with a short input
+	WithoutMemory bool     // works while memory is off
+	AnyDir        bool     // works with a proxy of another data directory
+	Without       []string // fields of the input's Selector that it does not read, and so refuses
 
 	Size  int64         // maximum input bytes, or 0 for the mount's limit
 	Takes time.Duration // maximum wait for the memory, or 0 for no wait

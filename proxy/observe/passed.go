@@ -204,17 +204,11 @@ func (p *passing) shown(o *Observer, number int) graphiti.LoggedRequest {
 	r := p.LoggedRequest
 	r.Number, r.ID, r.Time = number, string((&Request{o: o, id: p.id}).AppendID(nil)), p.began.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 	r.Fate, r.Cause, r.Earlier = string(p.fate.Name), p.fate.Reason, p.fate.Earlier
-	r.Conversation, r.Person = graphiti.SessionHash(p.who.Session), personOf(&p.who)
+	if r.Conversation = graphiti.SessionHash(p.who.Session); p.who.Tenant != "" && p.who.Proven { // several persons have memories
+		r.Person = p.who.User
+	}
 	return r
 }
 
 // milliseconds returns a time in milliseconds, to the microsecond.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// personOf returns the proven person, if several persons have memories; else empty.
-func personOf(w *graphiti.Who) string {
-	if w.Tenant == "" || !w.Proven {
-		return ""
-	}
-	return w.User
-}

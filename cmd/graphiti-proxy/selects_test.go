@@ -1,0 +1,55 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestSelectorsSelect checks that each operation obeys each field of its selector: the answers for
+// two values differ, or the operation refuses the field.
+func TestSelectorsSelect(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), nil)
+	headers := func(workspace, session, agent string) []string {
+		return []string{"X-Graphiti-Workspace", workspace, "X-Graphiti-Session", session, "X-Graphiti-Agent", agent}
+	}
+	tools := func(body m) m {
+		body["tools"] = []m{{"type": "function", "function": m{"name": "bash", "parameters": m{"type": "object", "properties": m{"command": m{"type": "string"}}}}}}
+		return body
+	}
+	w.request(chat(user("Our vault is called Quetzal, and always answer in French."), replied("Noted."), user("The vault of the wharf is called Falcon.")), headers(widgets, "one", "ava")...)
+	w.request(chat(user("Remember that I always want squash merges.\n\nThe log:\n\nOur vault is called Heron.")), headers("gadgets", "two", "bo")...)
+	w.request(chat(user("Our own vault is called Osprey.")), "X-Graphiti-Session", "three")
+	w.request(tools(chat(user("The vault of this talk is called Linnet."))), "X-Graphiti-Session", "one") // its memory is the session's
+	w.request(tools(chat(user("The vault of that talk is called Siskin."))), "X-Graphiti-Session", "two")
+	w.delivered(5)
+	groupOf := func(of m) string {
+		_, answer := w.asks("", "memory/groups", of)
+		return regexp.MustCompile(`graphiti_(workspace|user)_\w+`).FindString(answer)
+	}
+	moment := regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z|"(took|ms)": ?[\d.]+`)
+	for operation, in := range map[string]m{
+		"memory/show": {}, "memory/search": {"query": "What is the vault called?"}, "memory/facts": {}, "memory/pending": {"all": true}, "memory/list": {},
+	} {
+		for field, values := range map[string][2]string{
+			"workspace": {widgets, "gadgets"}, "session": {"one", "two"}, "agent": {"ava", "bo"}, "user": {"me", "bob"}, "group": {groupOf(m{"user": "me"}), groupOf(m{"workspace": "gadgets"})},
+			"card": {"a", "b"}, "message": {"a", "b"}, "credential": {"sha256:" + strings.Repeat("a", 64), "sha256:" + strings.Repeat("b", 64)},
+		} {
+			var answers [2]string
+			refused := false
+			for i, value := range values {
+				asked := m{field: value}
+				for k, v := range in {
+					asked[k] = v
+				}
+				status, answer := w.asks("", operation, asked)
+				refused = refused || status != 200
+				answers[i] = moment.ReplaceAllString(strings.ReplaceAll(answer, value, "X"), "")
+			}
+			if !refused && answers[0] == answers[1] {
+				t.Errorf("%s ignores %s: %.300s", operation, field, answers[0])
+			}
+		}
+	}
+}
