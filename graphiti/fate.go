@@ -64,6 +64,7 @@ var LostReasons = []string{LostCutOff, LostFailed, LostFiltered, LostNoEnd, Lost
 // The reasons of other fates, besides the reasons of the X-Graphiti-Memory header.
 const (
 	HeldDoubt      = "doubt"    // the request may be about another turn
+	HeldTitle      = "title"    // the answer may be a title of the turn before
 	HeldTwin       = "check"    // a program may have asked about the message of another turn
 	AboutTwin      = "twin"     // a turn quotes the message at the same time
 	AboutDropped   = "dropped"  // its session continued without it

@@ -3,10 +3,12 @@ package proxy
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
@@ -173,6 +175,7 @@ const (
 	maxTwin       = 512     // runes
 	maxWhole      = 8 << 10 // runes
 	maxQuoting    = 64 << 10
+	maxTitle      = 80  // bytes
 	maxTitled     = 512 // bytes of each message
 )
 
@@ -284,6 +287,17 @@ func (s *decider) continuesProbe(c *dialect.Conversation, chain []dialect.Finger
 		}
 	}
 	return false
+}
+
+// isTitle reports whether an answer may be the title of a turn: a short line that is no
+// sentence, of words that the turn has. A request for a title is longer than the title: a
+// short question with a short answer is a person's.
+func isTitle(turn, asks, answer string) bool {
+	answer = strings.TrimSpace(answer)
+	if turn == "" || len(asks) <= maxTitle || len(answer) > maxTitle || strings.ContainsAny(answer, "\n.!?。！？") {
+		return false
+	}
+	return words.Holds(turn, answer)
 }
 
 // opening counts the sessions of a person with the same beginning.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -33,6 +34,7 @@ type turnOwner struct {
 	// Evidence for the end of the answer; see witness.
 	task       firstMessage          // of the conversation; zero for a subagent's
 	history    []dialect.Fingerprint // of the newest messages before the person's; nil if the conversation opens
+	about      string                // the end of the turn before, which a title is about; may be empty
 	said       dialect.Fingerprint   // the message without the answers before; zero without any
 	stopped    bool                  // the message before it has no answer
 	answers    int                   // number of the model's messages before the person's, or the client's
@@ -102,7 +104,7 @@ func (f *foundSession) witness(c *dialect.Conversation) {
 	if !c.Opens() {
 		f.history = slices.Clone(f.chain[max(0, c.Last-maxHistory):max(0, c.Last)])
 	}
-	f.stopped = c.Last > 0 && c.Messages[c.Last-1].Person
+	f.about, f.stopped = lastTurn(c), c.Last > 0 && c.Messages[c.Last-1].Person
 }
 
 // subagent sets whether a request is from a subagent, and gives it the session of its parent.
@@ -210,6 +212,27 @@ func twinOf(c *dialect.Conversation, at *placed) capture.Twin {
 		t.Whole = normalized(c.Raw(c.Last), maxWhole)
 	}
 	return t
+}
+
+// lastTurn returns the end of the turn before the newest, if the request offers no tools:
+// a client may ask for a title of it.
+func lastTurn(c *dialect.Conversation) string {
+	if c.Tools || !answeredBefore(c) {
+		return ""
+	}
+	var b strings.Builder
+	for i := c.Last - 1; i >= 0; i-- {
+		m := &c.Messages[i]
+		if m.Person || m.Role == dialect.RoleAssistant {
+			text := c.Text(i)
+			b.Write(text[:min(len(text), maxTitled)])
+			b.WriteByte('\n')
+		}
+		if m.Person {
+			break
+		}
+	}
+	return b.String()
 }
 
 // saidOf identifies a message in its session. Answers before it do not count: a client may

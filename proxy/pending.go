@@ -254,7 +254,7 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 	p.turn.Partial = a.End == dialect.EndLength
 	p.turn.Known = isKnown(p.block, p.turn.User, a.Text)
 	p.s.observer.Kept(p.turn.Kind, p.turn.Client, p.turn.User)
-	err := p.add()
+	err := p.add(a.Text)
 	if err == nil {
 		p.settle(graphiti.Fate{Name: graphiti.FateStored})
 		p.memory.Pending.End(&p.turn)
@@ -280,11 +280,14 @@ func (p *pendingTurn) keepStatement() {
 }
 
 // add stores the turn, or holds it if it may be no turn.
-func (p *pendingTurn) add() error {
+func (p *pendingTurn) add(answer string) error {
 	if p.turn.Kind != "" {
 		return p.memory.Turns.Add(context.Background(), p.turn)
 	}
 	why := p.why
+	if why.Reason != graphiti.HeldDoubt && isTitle(p.about, p.turn.User, answer) {
+		why.Reason = graphiti.HeldTitle
+	}
 	if why.Reason != graphiti.HeldTwin {
 		why.Twin = capture.Twin{}
 	}
