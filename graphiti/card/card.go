@@ -386,7 +386,9 @@ func Sayer(said string) func(text string) bool {
 	terms, forbids := slices.Collect(maps.Keys(termsOf(said))), marksOf(said).forbids
 	return func(text string) bool {
 		lower := strings.ToLower(text)
-		if len(terms) == 0 || slices.ContainsFunc(terms, func(t string) bool { return !strings.Contains(lower, t[:min(len(t), sameStart)]) && isASCII(t) && isASCII(lower) }) {
+		if len(terms) == 0 || slices.ContainsFunc(terms, func(t string) bool {
+			return !strings.Contains(lower, t[:min(len(t), sameStart)]) && isASCII(t) && isASCII(lower)
+		}) {
 			return false // the usual case
 		}
 		for s := range words.Sentences(text) {
