@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -33,22 +34,24 @@ func (e ForbiddenError) Unwrap() error { return e.error }
 // errOperators means that only operators have access.
 var errOperators = ForbiddenError{errors.New("only operators may do this: use admin.token, or the credential of a person with admin: true in identity.users_file")}
 
-// admits narrows an input to the caller's memory, or returns a ForbiddenError. It rejects ignored fields.
+// admits narrows an input to the caller's memory, or returns a ForbiddenError. It rejects ignored
+// fields of callers with access.
 func (o *Operation[In, Out]) admits(ctx context.Context, h *Host, c Caller, in *In) error {
+	var ignored error
 	for _, name := range o.Without {
 		if f := reflect.ValueOf(in).Elem().FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) }); !f.IsZero() {
-			return invalid(name + ": does not select here; remove it")
+			ignored = invalid(name + ": does not select here; remove it")
 		}
 	}
 	switch {
 	case c.Operator:
-		return nil
+		return ignored
 	case o.Own != nil && c.Own != (Selector{}):
-		return o.Own(ctx, h, in, c.Own)
+		return cmp.Or(o.Own(ctx, h, in, c.Own), ignored)
 	case !o.People || c.Own == (Selector{}):
 		return errOperators
 	}
-	return h.Memory.narrow(ctx, any(in).(interface{ selected() *Selector }).selected(), c.Own)
+	return cmp.Or(h.Memory.narrow(ctx, any(in).(interface{ selected() *Selector }).selected(), c.Own), ignored)
 }
 
 func (s *Selector) selected() *Selector { return s }
