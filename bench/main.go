@@ -34,7 +34,7 @@ func main() {
 	}
 	if len(os.Args) > 1 {
 		if run, ok := map[string]func() error{
-			"recall": func() error { return recall(os.Args[2:]) }, "prefix": prefix, "latency": latency,
+			"recall": func() error { return recall(os.Args[2:]) }, "fit": func() error { return fitCommand(os.Args[2:]) }, "prefix": prefix, "latency": latency,
 			"telemetry": func() error { return telemetry(os.Args[2:]) },
 			"streams":   func() error { return streams(os.Args[2:]) },
 		}[os.Args[1]]; ok {

@@ -46,8 +46,6 @@ func recall(args []string) error {
 	absentFlag := fs.Bool("absent", false, "measure how often a question without evidence gets a block")
 	corrected := fs.Bool("corrections", false, "measure whether corrections are shown; needs no data")
 	followed := fs.Bool("followups", false, "measure whether follow-up questions are answered; needs no data")
-	jitter := fs.Bool("jitter", false, "measure in this process, with the numbers unchanged and changed by up to a quarter")
-	fitted := fs.Bool("fit", false, "try each number larger and smaller, and adopt changes that raise the mean of -jitter")
 	every := fs.Int("every", 1, "ask one in this many questions, for a rough estimate")
 	score := fs.String("min-score", "", "recall.min_score; empty: the default")
 	old := fs.String("binary", "", "binary of the proxy to measure, such as an earlier version; default: this version")
@@ -84,17 +82,6 @@ func recall(args []string) error {
 		if convs[i], err = readLocomo(file); err != nil {
 			return err
 		}
-	}
-	if *jitter || *fitted {
-		m, err := remember(dir, convs, *chars, *facts)
-		if err != nil {
-			return err
-		}
-		defer m.close()
-		if *fitted {
-			return fit(m)
-		}
-		return jittered(m)
 	}
 	if *corrected {
 		return corrections(dir, binary, m, env...)

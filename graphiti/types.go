@@ -38,6 +38,10 @@ type Fact struct {
 	// OfUser is Distilled.OfUser of a distilled fact.
 	OfUser bool
 
+	// Meant reports whether the fact was found by its meaning alone: it has no word of the
+	// question.
+	Meant bool
+
 	// Keys holds the keys of a distilled fact in lookups.
 	Keys []string
 

@@ -128,6 +128,7 @@ func (g *groupIndex) add(number int64, messages []indexedMessage) {
 			if g.addWord(w, m.Place, m.Asks) {
 				left--
 			}
+			eachPiece(w, func(p []byte) { g.addWord(p, m.Place, m.Asks) })
 			return left > 0
 		})
 		note.place, note.speaker = uint32(m.Place), g.speakers[m.Speaker] //nolint:gosec // a place has 32 bits
@@ -171,8 +172,10 @@ func (g *groupIndex) addWord(w []byte, place int64, asks bool) bool {
 		l = &list{}
 		word := string(w)
 		g.lists[word] = l
-		g.begins.add(word)
-		g.ends.add(backwards(word))
+		if word[0] != pieceMark[0] {
+			g.begins.add(word)
+			g.ends.add(backwards(word))
+		}
 		g.bytes += wordBytes + 2*len(word)
 	}
 	g.bytes -= cap(l.deltas)
@@ -230,7 +233,9 @@ func (g *groupIndex) compact() {
 		now.deltas = slices.Clip(deltas[from:])
 		word := hold(w)
 		lists[word] = now
-		begins, ends = append(begins, word), append(ends, hold(backwards(w)))
+		if word[0] != pieceMark[0] {
+			begins, ends = append(begins, word), append(ends, hold(backwards(w)))
+		}
 	}
 	slices.Sort(begins)
 	slices.Sort(ends)
@@ -259,8 +264,10 @@ func (g *groupIndex) halve() {
 	}
 	g.begins, g.ends = sorted{}, sorted{}
 	for s := range g.lists {
-		g.begins.add(s)
-		g.ends.add(backwards(strings.Clone(s)))
+		if s[0] != pieceMark[0] {
+			g.begins.add(s)
+			g.ends.add(backwards(strings.Clone(s)))
+		}
 	}
 	g.dropClaimsLocked(g.oldest)
 	for name := range g.speakers {

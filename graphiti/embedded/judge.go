@@ -87,7 +87,7 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 				continue // "Nice!"
 			}
 			h.strength = max(h.strength, besideStrength(at, h))
-			if h.strength == 0 && !h.ranked.kin {
+			if h.strength == 0 {
 				continue
 			}
 		}

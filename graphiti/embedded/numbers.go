@@ -1,15 +1,15 @@
 package embedded
 
 // Numbers are the constants of ranking. A script has fitted them to conversations between
-// people. It compares them by the mean of runs with each number off by up to a quarter, to
-// avoid narrow peaks (bench recall -jitter).
+// people. It
+// compared them by the mean of runs with each number off by up to a quarter, to avoid narrow
+// peaks.
 type Numbers struct {
 	Saturation   float64 // how soon repeating a word adds nothing (BM25's k1)
 	Length       float64 // how much the length of a message counts against it (BM25's b)
 	Name         float64 // of a speaker's name: most of their messages do not have it
 	Light        float64 // of a word of grammar
 	Kin          float64 // of a word that replaces a similar word that the memory lacks
-	Related      float64 // of a word related to a word of the question
 	Earlier      float64 // of a word that only an earlier question has
 	Conversation float64 // of a message in a conversation that has all the words
 	Named        float64 // of a message by the speaker that the question names
@@ -36,7 +36,7 @@ type Numbers struct {
 
 // Fitted are the Numbers in use.
 var Fitted = Numbers{
-	Saturation: 0.8, Length: 0.5, Name: 0.4, Light: 0.2, Kin: 0.7, Related: 0.5, Earlier: 0.3, Conversation: 0.8, Named: 2.4,
+	Saturation: 0.8, Length: 0.5, Name: 0.4, Light: 0.2, Kin: 0.7, Earlier: 0.3, Conversation: 0.8, Named: 2.4,
 	OnDate: 2.5, InSpan: 2, TellsWhen: 1.3, AsksToo: 0.9, OnlyAsks: 0.2, Model: 0.7, Curated: 1.2,
 	Marginal: 0.15, Weakest: 0.25, Doubtful: 0.25,
 	Unsaid: 0.5, Proof: 1.26, Request: 0.19, Hearsay: 0.29,

@@ -7,18 +7,19 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
 
-// ownFloor is the least likeness of a statement to its question in the vectors of
-// sentence.Model.
-const ownFloor = 0.25
-
 // ownRoutine has the vectors of routineRequests and complaints.
 //
 //go:embed routine.bin
 var ownRoutine []byte
 
+// Encoder computes the vectors of sentence.Model.
+type Encoder interface {
+	Encode(ctx context.Context, text string) ([]float32, error)
+}
+
 // encoderOf returns an encoder that runs in this process.
-func encoderOf(m *sentence.Model) encoder {
-	e := encoder{model: sentence.Name, floor: ownFloor, close: func() {}}
+func encoderOf(m Encoder) encoder {
+	e := encoder{model: sentence.Name, own: true, close: func() {}}
 	for i := 0; i+sentence.Dimensions <= len(ownRoutine); i += sentence.Dimensions {
 		e.routine = append(e.routine, int8sOf(ownRoutine[i:i+sentence.Dimensions]))
 	}

@@ -18,15 +18,14 @@ type ranked struct {
 	place int64
 	has   [maxTerms]float32
 	own   uint32 // a bit for each term at the place itself
-	kin   bool   // the place itself has a related word
 	score float64
 }
 
 // rank returns the best most places, in ascending order.
-func rank(n *Numbers, terms []term, related []answering, most int) []ranked {
+func rank(n *Numbers, terms []term, most int) []ranked {
 	w := walks.Get().(*walk) //nolint:forcetypeassert // the pool's only type
 	defer walks.Put(w)
-	w.merge(terms, related)
+	w.merge(terms)
 	// The conversation changes a place's worth by less than half.
 	all := bestOf(w.sum(n, terms), 3*most, &w.scores)
 	byConversation(n, all, terms)
@@ -43,13 +42,8 @@ func rank(n *Numbers, terms []term, related []answering, most int) []ranked {
 			if v.place > all[i].place+reach {
 				break
 			}
-			itself := v.place == all[i].place
-			if v.of >= len(terms) {
-				out[i].kin = out[i].kin || itself
-				continue
-			}
 			has[v.of] += beside[all[i].place-v.place+reach]
-			if itself {
+			if v.place == all[i].place {
 				out[i].own |= 1 << v.of
 			}
 		}
@@ -58,14 +52,6 @@ func rank(n *Numbers, terms []term, related []answering, most int) []ranked {
 		}
 	}
 	return out
-}
-
-// visitsOf returns the number of places of these terms.
-func visitsOf(terms []term) (n int) {
-	for i := range terms {
-		n += len(terms[i].places)
-	}
-	return n
 }
 
 // byConversation raises the scores of places, in ascending order, by the share of the
@@ -116,27 +102,19 @@ type walk struct {
 
 var walks = sync.Pool{New: func() any { return &walk{} }}
 
-// visit is a place of a term or, with a number above the terms', of a related word, with
-// the weight of the related word.
+// visit is a place of a term.
 type visit struct {
 	place int64
 	of    int
-	tells float64
 }
 
 // merge puts the places of all words in order.
-func (w *walk) merge(terms []term, related []answering) {
+func (w *walk) merge(terms []term) {
 	w.visits = w.visits[:0]
 	var ends []int // of the parts that are in order
 	for n := range terms {
 		for _, p := range terms[n].places {
 			w.visits = append(w.visits, visit{place: p, of: n})
-		}
-		ends = append(ends, len(w.visits))
-	}
-	for n, a := range related {
-		for _, s := range a {
-			w.visits = append(w.visits, visit{s.place, len(terms) + n, s.score})
 		}
 		ends = append(ends, len(w.visits))
 	}
@@ -182,7 +160,7 @@ func (w *walk) sum(numbers *Numbers, terms []term) []scored {
 		}
 		some := w.visits[i:n]
 		i = n
-		if len(some) == 1 && first.of < len(terms) {
+		if len(some) == 1 {
 			for q := max(1, first.place-reach); q <= first.place+reach; q++ {
 				w.sums = append(w.sums, scored{q, alone[first.of][q-first.place+reach]})
 			}
@@ -193,7 +171,7 @@ func (w *walk) sum(numbers *Numbers, terms []term) []scored {
 			for some[from].place < q-reach {
 				from++
 			}
-			w.sums = append(w.sums, scored{q, worthAt(numbers, q, some[from:], weights[:len(terms)])})
+			w.sums = append(w.sums, scored{q, worthAt(numbers, q, some[from:], weights[:])})
 		}
 	}
 	return w.sums
@@ -202,26 +180,19 @@ func (w *walk) sum(numbers *Numbers, terms []term) []scored {
 // worthAt returns the score of a place from the visits near it. near is in ascending order,
 // with the visits out of reach last.
 func worthAt(numbers *Numbers, place int64, near []visit, weights []float64) (sum float64) {
-	var has [maxTerms + maxAsked]float64 // frequency of a term, or weight of a related word at its best place
-	there := uint64(0)                   // a bit for each one in reach
+	var has [maxTerms]float64
+	there := uint64(0) // a bit for each term in reach
 	for i := range near {
 		v := &near[i]
 		if v.place > place+reach {
 			break
 		}
 		there |= 1 << v.of
-		if v.of < len(weights) {
-			has[v.of] += beside[place-v.place+reach]
-		} else {
-			has[v.of] = max(has[v.of], v.tells*beside[place-v.place+reach])
-		}
+		has[v.of] += beside[place-v.place+reach]
 	}
 	for ; there != 0; there &= there - 1 {
-		if n := bits.TrailingZeros64(there); n < len(weights) {
-			sum += weights[n] * has[n] / (has[n] + numbers.Saturation)
-		} else {
-			sum += numbers.Related * has[n]
-		}
+		n := bits.TrailingZeros64(there)
+		sum += weights[n] * has[n] / (has[n] + numbers.Saturation)
 	}
 	return sum
 }

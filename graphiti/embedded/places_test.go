@@ -24,14 +24,6 @@ func TestRankIsWhatAPlainSumSays(t *testing.T) {
 				}
 			}
 		}
-		related := make([]answering, r.IntN(3))
-		for n := range related {
-			for p := int64(1); p <= size; p++ {
-				if r.IntN(40) == 0 {
-					related[n] = append(related[n], scored{p, r.Float64()})
-				}
-			}
-		}
 		var want []scored
 		for q := int64(1); q <= size+reach; q++ {
 			sum, near, whole := 0.0, 0.0, 0.0
@@ -51,15 +43,6 @@ func TestRankIsWhatAPlainSumSays(t *testing.T) {
 					}
 				}
 			}
-			for n := range related {
-				most := 0.0
-				for _, a := range related[n] {
-					if d := q - a.place; d >= -reach && d <= reach {
-						most = max(most, a.score*beside[d+reach])
-					}
-				}
-				sum += Fitted.Related * most
-			}
 			if sum > 0 && whole > 0 {
 				sum *= 1 + Fitted.Conversation*near/whole
 			}
@@ -69,7 +52,7 @@ func TestRankIsWhatAPlainSumSays(t *testing.T) {
 		}
 		slices.SortFunc(want, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
 		const most = 1000 // more than exist, because a cut comes before the conversation changes the order
-		got := rank(&Fitted, terms, related, most)
+		got := rank(&Fitted, terms, most)
 		slices.SortFunc(got, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
 		if len(got) != len(want) {
 			t.Fatalf("%d places, want %d", len(got), len(want))

@@ -89,9 +89,12 @@ type hit struct {
 	score   float64
 	ranked  *ranked
 
-	strength float64   // of its answer: see judge
-	passage  string    // the best part of a long message; "" for the whole message
-	over     bool      // it is a fact that is no longer valid
+	strength float64 // of its answer: see judge
+	passage  string  // the best part of a long message; "" for the whole message
+	over     bool    // it is a fact that is no longer valid
+	meant    bool    // it has no piece of a word of the question
+	vec      []int8  // nil without one
+	features Features
 	exchange *exchange // of an answer that is judged with its problem
 
 	*row // nil until it is read
@@ -109,6 +112,15 @@ type asked struct {
 	named    []string // speakers
 	names    []string // the words that are part of a speaker's name
 	dates    dates
+
+	own     int     // number of the first words that are of the current question
+	vec     []int8  // nil without the model
+	terms   []term  // its words
+	level   float64 // likeness from which on likeness counts
+	numbers *Numbers
+	gate    float64              // whether it asks for something that may be remembered
+	states  func(h *hit) float64 // gate of a message
+	score   *Weights
 }
 
 // weigh sets the scores of hits by their notes.

@@ -51,8 +51,29 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	if g.groupNumber() == 0 || max <= 0 {
 		return nil, nil
 	}
+	q := e.askedOf(query)
+	var v *groupVectors
+	if e.ownModel() {
+		v = e.understood(ctx, g, q)
+	}
+	hits, err := e.byWords(ctx, g, q, max)
+	if err != nil {
+		return nil, err
+	}
+	// Each call of another model costs: it gets questions that words do not answer.
+	if e.mean != nil && !e.mean.own && !e.mean.paused.Load() && q.asks && !slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= enough }) {
+		v = e.understood(ctx, g, q)
+	}
+	if v == nil {
+		return hits, nil
+	}
+	return e.fitted(ctx, g, v, q, hits, max)
+}
+
+// askedOf describes a query.
+func (e *Store) askedOf(query string) *asked {
 	question, _, _ := strings.Cut(query, graphiti.Earlier)
-	q := &asked{text: question, words: words.Of(query, maxAsked), dates: datesIn(query, time.Now())}
+	q := &asked{text: question, words: words.Of(query, maxAsked), dates: datesIn(query, time.Now()), score: &e.score, numbers: &e.numbers}
 	q.asks = words.Asks(question)
 	if !q.asks && words.MayAsk(question) {
 		q.asks, q.mayAsk = true, true
@@ -60,18 +81,22 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	q.personal = words.Personal(question)
 	q.form = formOf(question)
 	q.sketch = sketchOf(q.words)
-	asks := min(len(words.Of(question, maxAsked)), len(q.words))
-	all := lookUp(g, q.words, asks)
+	q.own = min(len(words.Of(question, maxAsked)), len(q.words))
+	return q
+}
+
+// byWords returns the messages that the words of a question find.
+func (e *Store) byWords(ctx context.Context, g *groupIndex, q *asked, max int) ([]*hit, error) {
+	all := lookUp(g, q.words, q.own)
 	terms := chooseTerms(all)
-	others := relatedTo(g, q.words[:asks], mostVisits-visitsOf(terms))
-	if len(terms)+len(others) == 0 {
-		return e.byMeaning(ctx, g, q, nil, max)
+	if len(terms) == 0 {
+		return nil, nil
 	}
 	q.named, q.names = g.speakersNamed(q.words)
 	for i := range terms {
 		terms[i].name = slices.Contains(q.names, terms[i].word)
 	}
-	hits, err := e.known(ctx, g, rank(&e.numbers, terms, others, maxHits), q)
+	hits, err := e.known(ctx, g, rank(&e.numbers, terms, maxHits), q)
 	if err != nil {
 		return nil, err
 	}
@@ -80,13 +105,7 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	if hits, err = e.judge(ctx, g, hits, terms, all, q); err != nil {
 		return nil, err
 	}
-	if hits, err = e.best(ctx, g, q.text, g.settle(hits, q), max); err != nil {
-		return nil, err
-	}
-	if hits, err = e.unlessRoutine(ctx, g, q, hits); err != nil {
-		return nil, err
-	}
-	return e.byMeaning(ctx, g, q, hits, max)
+	return e.best(ctx, g, q.text, g.settle(hits, q), max)
 }
 
 // known returns the messages at these places with their notes. It reads a message if its

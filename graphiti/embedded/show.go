@@ -39,6 +39,7 @@ func (h *hit) fact(group string) graphiti.Fact {
 		Said:      said,
 		Strength:  h.strength,
 		Weighed:   true,
+		Meant:     h.meant,
 	}
 }
 

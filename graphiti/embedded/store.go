@@ -16,7 +16,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
 
 //go:embed schema.sql
@@ -30,6 +29,9 @@ type Store struct {
 	recent   *recentRows
 	outlines *outlines
 	numbers  Numbers
+	score    Weights
+	asks     Gate     // of messages that ask for something
+	states   Gate     // of statements
 	mean     *vectors // nil: messages are found by their words alone
 	distils  func()   // called after new messages; nil if no model distils facts
 	scratch  string   // path of a file that Close deletes; "" for none
@@ -70,7 +72,7 @@ func open(path string, s sqlite.Sync) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
-	e := &Store{db: db, recent: newRecentRows(), outlines: newOutlines(), numbers: Fitted}
+	e := &Store{db: db, recent: newRecentRows(), outlines: newOutlines(), numbers: Fitted, score: shipped, asks: asksGate, states: statesGate}
 	e.index = newIndexes(e.indexed, indexBytes)
 	return e, nil
 }
@@ -88,13 +90,15 @@ func (e *Store) Embed(o Embedding, log *slog.Logger) (err error) {
 }
 
 // Understand is Embed with a model in this process.
-func (e *Store) Understand(m *sentence.Model, log *slog.Logger) (err error) {
+func (e *Store) Understand(m Encoder, log *slog.Logger) (err error) {
 	e.mean, err = startVectors(e.db, encoderOf(m), log)
 	return err
 }
 
-// Tune replaces the constants of ranking. It is called once, before all other methods.
-func (e *Store) Tune(n Numbers) { e.numbers = n }
+// Tune replaces the fitted numbers. It is called once, before all other methods.
+func (e *Store) Tune(w Weights, asks, states Gate) {
+	e.score, e.asks, e.states = w, asks, states
+}
 
 // Pause stops or resumes sending texts to the endpoint of Embed. During the pause messages
 // are found by their words alone.

@@ -30,11 +30,11 @@ type encoder struct {
 	embed func(ctx context.Context, texts []string) ([][]int8, error)
 	close func()
 
-	// Of the model of this program: the least likeness of a statement to its question, and
-	// the vectors of routineRequests. Those of an endpoint are learnt.
-	floor      float64
+	own bool // the model of this program
+
+	// The vectors of routineRequests and complaints, by the model of this program.
 	routine    [][]int8
-	complaints [][]int8 // of the model of this program only
+	complaints [][]int8
 }
 
 // vectors finds statements by their meaning. If the encoder is slow or down, it finds none,
@@ -55,8 +55,6 @@ type vectors struct {
 	groups map[int64]*groupVectors
 	held   int
 
-	routine [][]int8 // vectors of routineRequests; nil until the endpoint has returned them
-
 	paused atomic.Bool // no text is encoded
 }
 
@@ -65,16 +63,13 @@ type groupVectors struct {
 	places []int64
 	vecs   [][]int8
 	used   time.Time
-
-	measure sync.Once
-	floor   float64 // likeness that a message must exceed; set by measure
 }
 
 // startVectors starts to embed messages and facts without a vector, in the background.
 func startVectors(db *sqlite.DB, by encoder, log *slog.Logger) (*vectors, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &vectors{
-		encoder: by, routine: by.routine, db: db, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
+		encoder: by, db: db, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
 		asking: make(chan struct{}, 1), recent: newRecentVectors(), groups: make(map[int64]*groupVectors),
 	}
 	err := db.Write(ctx, func(tx *sqlite.Tx) (err error) {
@@ -165,8 +160,8 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	if err != nil || v.paused.Load() { // checked now: messages from after the pause are not sent
 		return 0, err
 	}
-	if err := v.learnRoutine(ctx); err != nil || len(ids) == 0 {
-		return 0, err
+	if len(ids) == 0 {
+		return 0, nil
 	}
 	var texts []string
 	var of []*unreadMessage
@@ -214,7 +209,7 @@ func (v *vectors) read(ctx context.Context, ids []int64) (batch []unreadMessage,
 		var fact bool
 		err := scan(&m.id, &m.name, &role, &speaker, &m.text, &fact, &keys)
 		note := noteOf(graphiti.RoleType(role), speaker, m.text, time.Time{})
-		m.states = m.text != "" && (fact || note.Flags&isNoStatement == 0)
+		m.states = m.text != "" && (fact || note.Flags&isModels == 0)
 		m.text += keys
 		batch = append(batch, m)
 		return err

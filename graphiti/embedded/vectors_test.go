@@ -95,7 +95,7 @@ func TestMeaning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(facts) > 0 && strings.Contains(facts[0].Text, want) && !strings.Contains(facts[0].Text, "somebody else")
+		return len(facts) > 0 && facts[0].Strength >= enough && strings.Contains(facts[0].Text, want) && !strings.Contains(facts[0].Text, "somebody else")
 	}
 	within := func(question, want string) {
 		t.Helper()
@@ -129,9 +129,9 @@ func TestMeaning(t *testing.T) {
 		tell(t, e, "g", name, text, "")
 		polltest.Until(t, "a call for "+text, func() bool { return endpoint.calls.Load() > calls })
 	}
-	polltest.Until(t, "all that means a car", func() bool {
+	polltest.Until(t, "what means a car", func() bool {
 		facts, err := e.Search(t.Context(), []string{"g"}, "Where is the car?", 5)
-		return err == nil && len(facts) == mostMeant && facts[0].Strength == meant
+		return err == nil && len(facts) > 0 && facts[0].Strength >= enough && (strings.Contains(facts[0].Text, "vehicle") || strings.Contains(facts[0].Text, "automobile"))
 	})
 	calls = endpoint.calls.Load()
 	if finds("Is the happy one glad?", "") {

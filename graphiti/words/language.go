@@ -16,6 +16,13 @@ type language uint8
 //go:embed stop.txt
 var stopLists string
 
+//go:embed more.txt
+var moreLists string
+
+// typed is the number of languages in stop.txt, which has curated lists. Those of more.txt have
+// words of other languages, too: one of its words shows no language.
+var typed = language(strings.Count("\n"+stopLists, "\n") - strings.Count("\n"+stopLists, "\n#") - 1)
+
 // The parts of a line of the table.
 const (
 	function = iota
@@ -28,12 +35,12 @@ const (
 
 // table maps each word of a part to a set of languages, one bit for each. Words of the
 // first person and words that ask are function words, too.
-var table = func() (m [parts]map[string]uint32) {
+var table = func() (m [parts]map[string]uint64) {
 	for part := range m {
-		m[part] = make(map[string]uint32)
+		m[part] = make(map[string]uint64)
 	}
 	n := 0
-	for line := range strings.Lines(stopLists) {
+	for line := range strings.Lines(stopLists + moreLists) {
 		if line[0] == '#' {
 			continue
 		}
@@ -81,19 +88,19 @@ const lookedAt = 1024
 // languageOf returns the language with the most function words in a text; of equal
 // languages, the first in the table. It returns 0 if the text has no function word.
 func languageOf(text string) language {
-	var counts [32]uint8
+	var counts [64]uint8
 	var best language
 	var room [64]byte
 	eachPlain(text, room[:], func(w []byte) {
 		for of := table[function][string(w)]; of != 0; of &= of - 1 {
-			l := bits.TrailingZeros32(of)
+			l := bits.TrailingZeros64(of)
 			if counts[l] < 255 {
 				counts[l]++
 			}
 		}
 	})
 	for l := range counts {
-		if counts[l] > counts[best] {
+		if counts[l] > counts[best] && (language(l) <= typed || counts[l] > 1) {
 			best = language(l)
 		}
 	}
@@ -175,7 +182,7 @@ func MayAsk(text string) bool {
 	n, known, orders := 0, 0, false
 	eachPlain(text, room[:], func(w []byte) {
 		says := table[ordering][string(w)] != 0 || routine[Term(string(w))]
-		if lang.has(w) || says {
+		if lang <= typed && lang.has(w) || says {
 			known++
 		}
 		orders = orders || says && n == 0

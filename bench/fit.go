@@ -1,0 +1,582 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/gob"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
+)
+
+// cached is an encoder that keeps vectors in a file.
+type cached struct {
+	model *sentence.Model
+	path  string
+
+	mu sync.Mutex
+	of map[string][]float32
+}
+
+func newCached(path string) (*cached, error) {
+	m, err := sentence.Load()
+	if err != nil {
+		return nil, err
+	}
+	c := &cached{model: m, path: path, of: make(map[string][]float32)}
+	if b, err := os.ReadFile(path); path != "" && err == nil {
+		err = gob.NewDecoder(bytes.NewReader(b)).Decode(&c.of)
+		return c, err
+	}
+	return c, nil
+}
+
+func (c *cached) Encode(ctx context.Context, text string) ([]float32, error) {
+	c.mu.Lock()
+	v := c.of[text]
+	c.mu.Unlock()
+	if v != nil {
+		return v, nil
+	}
+	v, err := c.model.Encode(ctx, text)
+	if err == nil {
+		c.mu.Lock()
+		c.of[text] = v
+		c.mu.Unlock()
+	}
+	return v, err
+}
+
+func (c *cached) save() error {
+	if c.path == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(c.of); err != nil {
+		return err
+	}
+	return os.WriteFile(c.path, b.Bytes(), 0o600)
+}
+
+// example is a vector with its class.
+type example struct {
+	vec []float32
+	is  bool
+}
+
+// newGate fits a logistic regression, in which both classes weigh the same.
+func newGate(all []example) (g embedded.Gate) {
+	var n [2]float64
+	mean := make([]float64, sentence.Dimensions)
+	for _, e := range all {
+		n[bitOf(e.is)]++
+		for i, x := range e.vec {
+			mean[i] += float64(x) / float64(len(all))
+		}
+	}
+	spread := 0.0
+	for _, e := range all {
+		for i, x := range e.vec {
+			d := float64(x) - mean[i]
+			spread += d * d / float64(len(all)*len(mean))
+		}
+	}
+	spread = math.Sqrt(spread)
+	x := make([][]float32, len(all))
+	for k, e := range all {
+		x[k] = make([]float32, len(mean))
+		for i := range mean {
+			x[k][i] = float32((float64(e.vec[i]) - mean[i]) / spread)
+		}
+	}
+	b, bias := make([]float64, len(mean)), 0.0
+	const rounds, decay, rate, momentum = 200, 0.1, 0.5, 0.9
+	grad, speed, biasSpeed := make([]float64, len(mean)), make([]float64, len(mean)), 0.0
+	for range rounds {
+		clear(grad)
+		biasGrad := 0.0
+		for k, e := range all {
+			sum := bias
+			for i, v := range x[k] {
+				sum += b[i] * float64(v)
+			}
+			d := (1/(1+math.Exp(-sum)) - float64(bitOf(e.is))) / (2 * n[bitOf(e.is)])
+			biasGrad += d
+			for i, v := range x[k] {
+				grad[i] += d * float64(v)
+			}
+		}
+		biasSpeed = momentum*biasSpeed - rate*biasGrad
+		bias += biasSpeed
+		for i := range b {
+			speed[i] = momentum*speed[i] - rate*(grad[i]+decay*b[i])
+			b[i] += speed[i]
+		}
+	}
+	for i := range b {
+		g.Weights[i] = float32(b[i] / spread)
+		bias -= b[i] * mean[i] / spread
+	}
+	g.Bias = float32(bias)
+	return g
+}
+
+func bitOf(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// gates are both gates, fitted to some weeks.
+type gates struct{ asks, states embedded.Gate }
+
+// corpus has the examples of each gate, by week; week 0 is of the other lists.
+type corpus struct{ asks, states [weekCount + 1][]example }
+
+func newCorpus(by *cached) (c *corpus, err error) {
+	c = &corpus{}
+	seen := make(map[string]bool)
+	add := func(to *[]example, text string, is bool) error {
+		v, err := by.Encode(context.Background(), text[:min(len(text), 1000)])
+		if key := fmt.Sprintf("%p %t %s", to, is, text); err == nil && !seen[key] {
+			seen[key] = true
+			*to = append(*to, example{v, is})
+		}
+		return err
+	}
+	for n := 1; n <= weekCount; n++ {
+		talks, err := readWeek(n)
+		if err != nil {
+			return nil, err
+		}
+		for _, talk := range talks {
+			for _, t := range talk.Turns {
+				var err error
+				switch t.Kind {
+				case "ask":
+					err = add(&c.asks[n], t.User, true)
+				case "plain":
+					err = add(&c.asks[n], t.User, false)
+				}
+				if err == nil {
+					err = add(&c.states[n], t.User, t.Kind == "say" || t.Kind == "fix")
+				}
+				if err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	for _, list := range []struct {
+		file         string
+		column       int
+		asks, states int // 1: yes, 0: no, -1: not an example
+	}{
+		{"everyday.tsv", 2, 0, 0}, {"person.tsv", 0, -1, 1}, {"person.tsv", 1, 1, 0}, {"person.tsv", 2, 1, 0},
+		{"corrections.tsv", 1, -1, 1}, {"corrections.tsv", 2, -1, 1}, {"corrections.tsv", 3, 1, 0},
+	} {
+		b, err := os.ReadFile(filepath.Join("bench", "testdata", list.file))
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(b)) {
+			fields := strings.Split(strings.TrimSpace(line), "\t")
+			if line[0] == '#' || len(fields) <= list.column {
+				continue
+			}
+			if list.asks >= 0 {
+				err = add(&c.asks[0], fields[list.column], list.asks == 1)
+			}
+			if err == nil {
+				err = add(&c.states[0], fields[list.column], list.states == 1)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return c, nil
+}
+
+// fit fits the gates to all weeks but some.
+func (c *corpus) fit(without ...int) gates {
+	var asks, states []example
+	for n := range c.asks {
+		if !slices.Contains(without, n) {
+			asks, states = append(asks, c.asks[n]...), append(states, c.states[n]...)
+		}
+	}
+	return gates{newGate(asks), newGate(states)}
+}
+
+// row is one possible answer.
+type row struct {
+	embedded.Features
+	is bool
+}
+
+// fitTurn are the possible answers to a turn.
+type fitTurn struct {
+	kind string
+	rows []row
+}
+
+// fitScore fits the score of the answers to a question.
+func fitScore(turns []fitTurn) (w embedded.Weights) {
+	var all [][]float64
+	var is []bool
+	for i := range turns {
+		if t := &turns[i]; t.kind == "ask" || t.kind == "plain" {
+			for k := range t.rows {
+				all, is = append(all, t.rows[k].Features[:]), append(is, t.rows[k].is)
+			}
+		}
+	}
+	mean, deviation := spread(all)
+	w.Features = make(map[string]embedded.Feature)
+	features := make([]embedded.Feature, len(mean)) // with a weight of 1
+	for k := range mean {
+		features[k] = embedded.Feature{Weight: 1, Mean: rounded4(mean[k]), Deviation: rounded4(max(deviation[k], 0.01))}
+	}
+	scaled := make([][]float64, len(all))
+	for i, x := range all {
+		for k := range x {
+			scaled[i] = append(scaled[i], features[k].Of(x[k]))
+		}
+	}
+	b, bias := regression(scaled, is)
+	for k, name := range embedded.FeatureNames {
+		features[k].Weight = rounded4(b[k])
+		w.Features[name] = features[k]
+	}
+	for name, weight := range given {
+		f := w.Features[name]
+		f.Weight = weight
+		w.Features[name] = f
+	}
+	w.Bias = bias
+	return w
+}
+
+// given are the weights that weeks cannot teach: none of their questions names a time.
+var given = map[string]float64{"dated": 0.5}
+
+// spread returns the means and deviations of columns.
+func spread(all [][]float64) (mean, deviation []float64) {
+	mean, deviation = make([]float64, len(all[0])), make([]float64, len(all[0]))
+	for _, x := range all {
+		for k := range x {
+			mean[k] += x[k] / float64(len(all))
+		}
+	}
+	for _, x := range all {
+		for k := range x {
+			deviation[k] += (x[k] - mean[k]) * (x[k] - mean[k]) / float64(len(all))
+		}
+	}
+	for k := range deviation {
+		deviation[k] = math.Sqrt(deviation[k]) + 1e-6
+	}
+	return mean, deviation
+}
+
+// regression fits a logistic regression with Newton's method.
+func regression(all [][]float64, is []bool) (b []float64, bias float64) {
+	mean, deviation := spread(all)
+	n := len(mean) + 1
+	sum := make([]float64, n)
+	for range 12 {
+		grad, h := make([]float64, n), make([][]float64, n)
+		for k := range h {
+			h[k] = make([]float64, n)
+		}
+		x := make([]float64, n)
+		for i := range all {
+			s := sum[n-1]
+			for k := range mean {
+				x[k] = (all[i][k] - mean[k]) / deviation[k]
+				s += sum[k] * x[k]
+			}
+			x[n-1] = 1
+			p := 1 / (1 + math.Exp(-s))
+			for k := range x {
+				grad[k] += (p - float64(bitOf(is[i]))) * x[k]
+				for j := range x {
+					h[k][j] += p * (1 - p) * x[k] * x[j]
+				}
+			}
+		}
+		for k := range mean {
+			grad[k] += sum[k]
+			h[k][k]++
+		}
+		for k, step := range solve(h, grad) {
+			sum[k] -= step
+		}
+	}
+	bias, b = sum[n-1], make([]float64, n-1)
+	for k := range b {
+		b[k] = sum[k] / deviation[k]
+		bias -= b[k] * mean[k]
+	}
+	return b, bias
+}
+
+func rounded4(x float64) float64 { return math.Round(1e4*x) / 1e4 }
+
+func solve(a [][]float64, y []float64) []float64 {
+	n, x := len(y), make([]float64, len(y))
+	for i := range n {
+		p := i
+		for k := i + 1; k < n; k++ {
+			if math.Abs(a[k][i]) > math.Abs(a[p][i]) {
+				p = k
+			}
+		}
+		a[i], a[p], y[i], y[p] = a[p], a[i], y[p], y[i]
+		for k := i + 1; k < n; k++ {
+			m := a[k][i] / a[i][i]
+			for j := i; j < n; j++ {
+				a[k][j] -= m * a[i][j]
+			}
+			y[k] -= m * y[i]
+		}
+	}
+	for i := n - 1; i >= 0; i-- {
+		x[i] = y[i]
+		for j := i + 1; j < n; j++ {
+			x[i] -= a[i][j] * x[j]
+		}
+		x[i] /= a[i][i]
+	}
+	return x
+}
+
+var indexOf = func() map[string]int {
+	m := make(map[string]int)
+	for i, name := range embedded.FeatureNames {
+		m[name] = i
+	}
+	return m
+}()
+
+// turnOf returns a turn for fitting: its rows with the gates.
+func (a *weekAsk) turnOf(g *gates) fitTurn {
+	t := fitTurn{kind: a.Kind}
+	if a.Person {
+		t.kind = ""
+	}
+	asks := g.asks.Of(a.vec)
+	for k := range a.found {
+		c := &a.found[k]
+		f := c.Features
+		f[indexOf["asks"]] = asks
+		if c.Statement {
+			f[indexOf["states"]] = g.states.Of(c.Vec)
+			f[indexOf["sure"]] = 1 / (1 + math.Exp(-4*f[indexOf["states"]]))
+		}
+		t.rows = append(t.rows, row{f, a.Kind == "ask" && holds(c.Text, a.Expect)})
+	}
+	return t
+}
+
+// figures are what a week measures.
+type figures struct{ asks, answered, lines, right, plain, disturbed, old, won float64 }
+
+func (f *figures) String() string {
+	return fmt.Sprintf("answered %.3f  routine %.3f  precision %.3f  corrections %.3f  (%.2f lines)", f.answered/f.asks, f.disturbed/f.plain, f.right/max(1, f.lines), f.won/max(1, f.old), f.lines/f.asks)
+}
+
+// strengths returns the strengths of the answers, and the numbers of the answers by them.
+func (a *weekAsk) strengths(w *embedded.Weights, g *gates) (of []float64, order []int) {
+	for i, r := range a.turnOf(g).rows {
+		of, order = append(of, w.Strength(&r.Features)), append(order, i)
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(of[y], of[x]) })
+	return of, order
+}
+
+// shown returns the lines of a block.
+func (a *weekAsk) shown(w *embedded.Weights, g *gates) []embedded.Candidate {
+	const mostLines, furtherShare = 3, 0.25
+	of, order := a.strengths(w, g)
+	var out []embedded.Candidate
+	for _, i := range order[:min(len(order), mostLines)] {
+		if of[i] >= minScore && of[i] >= furtherShare*of[order[0]] {
+			out = append(out, a.found[i])
+		}
+	}
+	slices.SortStableFunc(out, func(x, y embedded.Candidate) int { return y.ValidAt.Compare(x.ValidAt) })
+	return out
+}
+
+// strongest returns the strength of the best answer to a turn.
+func (a *weekAsk) strongest(w *embedded.Weights, g *gates) float64 {
+	of, order := a.strengths(w, g)
+	if len(of) == 0 {
+		return 0
+	}
+	return of[order[0]]
+}
+
+func (f *figures) add(a *weekAsk, lines []embedded.Candidate) {
+	switch {
+	case a.Kind == "plain":
+		f.plain++
+		if len(lines) > 0 {
+			f.disturbed++
+		}
+	case a.Kind == "ask" && !a.Person:
+		f.asks++
+		hit, first := false, ""
+		for _, l := range lines {
+			f.lines++
+			is := holds(l.Text, a.Expect)
+			if is {
+				f.right++
+				hit = true
+			}
+			if first == "" && (is || holds(l.Text, a.Old)) {
+				first = l.Text
+			}
+		}
+		f.answered += float64(bitOf(hit))
+		if len(a.Old) > 0 {
+			f.old++
+			f.won += float64(bitOf(first != "" && holds(first, a.Expect)))
+		}
+	}
+}
+
+func fitCommand(args []string) error {
+	fs := flag.NewFlagSet("fit", flag.ContinueOnError)
+	cache := fs.String("cache", "", "file for the vectors of the next run")
+	write := fs.Bool("write", false, "write the numbers fitted to all weeks into the program")
+	aim := fs.Float64("routine", 0.03, "share of routine requests with a block at which the figures are compared")
+	leave := fs.Int("without", 0, "with -write: the week to leave out, to measure the program with it; 0: none")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	by, err := newCached(*cache)
+	if err != nil {
+		return err
+	}
+	c, err := newCorpus(by)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "corpus", len(by.of), time.Now().Format(time.TimeOnly))
+	_ = by.save()
+	dir, err := os.MkdirTemp("", "graphiti-proxy-fit-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	fitted := make(map[string]*gates)
+	var mu sync.Mutex
+	without := func(weeks ...int) *gates {
+		slices.Sort(weeks)
+		key := fmt.Sprint(slices.Compact(weeks))
+		mu.Lock()
+		defer mu.Unlock()
+		if fitted[key] == nil {
+			g := c.fit(weeks...)
+			fitted[key] = &g
+		}
+		return fitted[key]
+	}
+	modes := []struct {
+		name string
+		keys float64
+	}{{"no model", -1}, {"half of the keys", 0.5}}
+	turns := make([][weekCount + 1][]weekAsk, len(modes))
+	for m := range modes {
+		for n := 1; n <= weekCount; n++ {
+			if turns[m][n], err = replay(n, dir, by, without(n), modes[m].keys); err != nil {
+				return fmt.Errorf("week %d: %w", n, err)
+			}
+			fmt.Fprintln(os.Stderr, "replayed", n, len(by.of), time.Now().Format(time.TimeOnly))
+		}
+	}
+	if err := by.save(); err != nil {
+		return err
+	}
+	// barOf returns the strength that a share of the routine requests of all weeks but one reaches.
+	barOf := func(w *embedded.Weights, left int) float64 {
+		var all []float64
+		for m := range modes {
+			for n := 1; n <= weekCount; n++ {
+				for i := range turns[m][n] {
+					if a := &turns[m][n][i]; n != left && a.Kind == "plain" {
+						all = append(all, a.strongest(w, without(left, n)))
+					}
+				}
+			}
+		}
+		slices.Sort(all)
+		return all[int((1-*aim)*float64(len(all)))]
+	}
+	train := func(left int) embedded.Weights {
+		var all []fitTurn
+		for m := range modes {
+			for n := 1; n <= weekCount; n++ {
+				for i := range turns[m][n] {
+					if n != left {
+						all = append(all, turns[m][n][i].turnOf(without(left, n)))
+					}
+				}
+			}
+		}
+		w := fitScore(all)
+		// The strength of the bar is that of recall.min_score.
+		bar := barOf(&w, left)
+		w.Bias = rounded4(w.Bias + math.Log(minScore/(1-minScore)) - math.Log(bar/(1-bar)))
+		return w
+	}
+	for left := 1; left <= weekCount; left++ {
+		w, g := train(left), without(left)
+		for m := range modes {
+			var f figures
+			for i := range turns[m][left] {
+				f.add(&turns[m][left][i], turns[m][left][i].shown(&w, g))
+			}
+			fmt.Printf("%-17s week %d left out: %s\n", modes[m].name, left, &f)
+		}
+	}
+	w := train(*leave)
+	b, _ := json.MarshalIndent(w, "", "\t")
+	fmt.Println(string(b))
+	if *write {
+		w.Origin = "go run ./bench fit -write, fitted to bench/testdata/weeks"
+		b, _ = json.MarshalIndent(w, "", "\t")
+		g := without()
+		if *leave > 0 {
+			g = without(*leave)
+		}
+		var file bytes.Buffer
+		_ = binary.Write(&file, binary.LittleEndian, g.asks)
+		_ = binary.Write(&file, binary.LittleEndian, g.states)
+		folder := filepath.Join("graphiti", "embedded")
+		if err := os.WriteFile(filepath.Join(folder, "gates.bin"), file.Bytes(), 0o644); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(folder, "weights.json"), append(b, '\n'), 0o644)
+	}
+	return nil
+}
+
+// minScore is the default of recall.min_score.
+const minScore = 0.18

@@ -1,0 +1,138 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+const (
+	mostFitted  = 3    // lines for one question
+	fittedShare = 0.25 // of the best strength, for further lines
+)
+
+// understood compares a question with the vectors of a group, and sets what the model of this
+// program says of it: whether it asks for something that may be remembered. The likenesses of
+// another model count from their median on. It returns nil if the model is too slow.
+func (e *Store) understood(ctx context.Context, g *groupIndex, q *asked) *groupVectors {
+	v, vec := e.mean.compared(ctx, g.groupNumber(), q.text)
+	if q.vec = vec; vec == nil {
+		return nil
+	}
+	if !e.mean.own {
+		q.gate, q.level = surelyAsks, v.level(vec)
+		q.states = func(h *hit) float64 { return 1 - 2*bit(h.note.Flags&isNoStatement != 0) }
+		return v
+	}
+	q.gate, q.states = e.asks.Of(vec), func(h *hit) float64 { return e.states.Of(h.vec) }
+	q.asks, q.mayAsk = q.asks || q.gate >= 0, false
+	return v
+}
+
+// fitted returns the candidates that are likely to answer a question, by the fitted score, the
+// best first. Messages between people are ranked by their words.
+func (e *Store) fitted(ctx context.Context, g *groupIndex, v *groupVectors, q *asked, hits []*hit, most int) ([]*hit, error) {
+	if slices.ContainsFunc(hits, func(h *hit) bool { return h.note.isNamed() }) {
+		return hits, nil
+	}
+	all := q.rated(g, v, hits)
+	slices.SortFunc(all, func(a, b *hit) int { return cmp.Or(cmp.Compare(b.strength, a.strength), cmp.Compare(b.place, a.place)) })
+	n := 0
+	for n < min(len(all), most, mostFitted) {
+		// If one suffices, others must, too; otherwise an explanation shows all.
+		if best := all[0].strength; all[n].strength < fittedShare*best || best >= enough && all[n].strength < enough {
+			break
+		}
+		n++
+	}
+	all = all[:n]
+	if err := e.load(ctx, g.groupNumber(), all); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(h *hit) bool { return h.row == nil }), nil
+}
+
+// rated returns the candidates with their strengths. To settle which facts are valid compares the
+// strengths, and may give an ended fact's to another one.
+func (q *asked) rated(g *groupIndex, v *groupVectors, hits []*hit) []*hit {
+	all := g.candidates(q, v, hits)
+	for _, h := range all {
+		h.strength = q.score.Strength(&h.features)
+	}
+	return g.settle(once(all, q.terms), q)
+}
+
+// copyFrom is the likeness of the words of copies. In it, all numbers are equal.
+const copyFrom = 0.85
+
+// once returns hits without the older copies of one statement. A copy has all that the older one
+// has of the question: other rows of a table differ in a number only.
+func once(hits []*hit, terms []term) (out []*hit) {
+	const kind = isModels | isFact
+	for _, h := range hits {
+		copied := func(o *hit) bool {
+			if o.place <= h.place || o.note.Flags&(isAsking|isOnlyAsked) != 0 || o.features[fSure] < 0.5 || h.note.Flags&kind != o.note.Flags&kind || !h.note.form.sketch.mayBeLike(o.note.form.sketch, copyFrom) {
+				return false
+			}
+			a, b := h.note.formOf(), o.note.formOf()
+			return a.like(&b) >= copyFrom && hasAll(terms, o.place, h.place)
+		}
+		if h.note.Flags&isFact != 0 || !slices.ContainsFunc(hits, copied) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// Candidate is a possible answer, for fitting the weights.
+type Candidate struct {
+	graphiti.Fact
+	Features
+	Vec       []int8 // nil without one
+	Statement bool   // Features has a gate of it
+}
+
+// Candidates returns the possible answers to a query with their features, and the query's vector.
+func (e *Store) Candidates(ctx context.Context, group, query string) (all []Candidate, vec []int8, err error) {
+	g, err := e.index.Get(ctx, group)
+	if err != nil || g.groupNumber() == 0 {
+		return nil, nil, err
+	}
+	q := e.askedOf(query)
+	v := e.understood(ctx, g, q)
+	hits, err := e.byWords(ctx, g, q, mostSearched)
+	if err != nil || v == nil {
+		return nil, nil, err
+	}
+	hits = q.rated(g, v, hits)
+	if err := e.load(ctx, g.groupNumber(), hits); err != nil {
+		return nil, nil, err
+	}
+	for _, h := range hits {
+		if h.row != nil {
+			all = append(all, Candidate{h.fact(group), h.features, h.vec, h.vec != nil && h.note.Flags&(isFact|isModels) == 0})
+		}
+	}
+	return all, q.vec, nil
+}
+
+// mostSearched is the number of results that a chat asks for.
+const mostSearched = 24
+
+// Compares reports whether everything has its vector.
+func (e *Store) Compares() bool {
+	e.mean.mu.Lock()
+	defer e.mean.mu.Unlock()
+	return len(e.mean.todo) == 0
+}
+
+// hasAll reports whether the message at a place has all the terms of another one.
+func hasAll(terms []term, place, of int64) bool {
+	return !slices.ContainsFunc(terms, func(t term) bool {
+		_, there := slices.BinarySearch(t.places, of)
+		_, here := slices.BinarySearch(t.places, place)
+		return there && !here
+	})
+}

@@ -1,0 +1,153 @@
+package embedded
+
+import (
+	_ "embed"
+	"encoding/json"
+	"math"
+)
+
+// Features describe a message or a fact as an answer to a question. Their order is that of
+// FeatureNames.
+type Features [featureCount]float64
+
+const (
+	fAsks     = iota // gate of the question: it asks for something that may be remembered
+	fBefore          // strength by words and their neighbors, see judge
+	fPieces          // share of the question's weight in its pieces of words
+	fLike            // likeness of meaning
+	fTogether        // pieces and likeness, in standard deviations above the other candidates
+	fBehind          // the same, less than the best candidate
+	fStates          // gate of the candidate: it is a statement
+	fSure            // probability of that
+	fModels          // 1 if a model said it
+	fFact            // 1 for a fact
+	fDated           // it is from the time in question
+	featureCount
+)
+
+// FeatureNames are the names of the features in weights.json.
+var FeatureNames = [featureCount]string{
+	"asks", "before", "pieces", "like", "together", "behind", "states", "sure", "models", "fact", "dated",
+}
+
+// Weights are the fitted numbers of a logistic regression.
+type Weights struct {
+	Origin   string
+	Bias     float64
+	Features map[string]Feature
+}
+
+// Feature is a weight, and the mean and the standard deviation of what it weighs. A value counts
+// as at most four deviations: rare values must not decide.
+type Feature struct{ Weight, Mean, Deviation float64 }
+
+// Of returns the weighted value.
+func (f *Feature) Of(x float64) float64 {
+	if f.Deviation == 0 {
+		return 0
+	}
+	return f.Weight * max(-4, min(4, (x-f.Mean)/f.Deviation))
+}
+
+//go:embed weights.json
+var fitted []byte
+
+// shipped are the weights in the program.
+var shipped = func() (w Weights) {
+	if err := json.Unmarshal(fitted, &w); err != nil {
+		panic(err)
+	}
+	return w
+}()
+
+// Shipped returns the weights in the program.
+func Shipped() Weights { return shipped }
+
+const (
+	enough  = 0.18 // strength by words that suffices for a message that asks
+	certain = 0.8  // strength by words that suffices for every message
+
+	asksNothing = -0.4 // gate below which nothing else suffices
+	surelyAsks  = 0.25 // gate from which the best candidate suffices, if it is a statement
+	muchAlike   = 0.35 // and has this likeness
+)
+
+// Strength returns the probability that a candidate answers its question; at least enough if its
+// words, or its likeness, suffice.
+func (w *Weights) Strength(f *Features) float64 {
+	if f[fAsks] < asksNothing && f[fBefore] < certain {
+		return 0
+	}
+	sum := w.Bias
+	for k, name := range FeatureNames {
+		feature := w.Features[name]
+		sum += feature.Of(f[k])
+	}
+	if f[fBefore] >= certain || f[fBefore] >= enough && f[fAsks] >= 0 {
+		return max(logistic(sum), f[fBefore])
+	}
+	if f[fAsks] >= surelyAsks && f[fLike] >= muchAlike && f[fSure] >= 0.5 && f[fBehind] == 0 {
+		return max(logistic(sum), enough)
+	}
+	return logistic(sum)
+}
+
+func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+const (
+	// A small memory has few candidates to compare with: these are added.
+	others      = 8.0
+	usualPieces = 0.08
+	usualLike   = 0.12
+
+	mostLength = 2000 // bytes of a message that count
+)
+
+// features sets the features of candidates.
+func (q *asked) features(g *groupIndex, v *groupVectors, all []*hit, pieces []term) {
+	whole, length := weightOf(pieces), 0.0
+	for _, h := range all {
+		length += float64(min(h.note.Length, mostLength)) / float64(len(all))
+	}
+	for _, h := range all {
+		f, flags := &h.features, h.note.Flags
+		f[fAsks], f[fBefore], f[fLike], f[fSure] = q.gate, h.strength, usualLike, 0.5
+		// Of two messages with the same words, the shorter one is about them (BM25).
+		short := 2 / (1 + 0.25 + 0.75*float64(min(h.note.Length, mostLength))/(length+1))
+		f[fPieces] = short * shareAt(pieces, h.place) / max(whole, 1e-9)
+		if h.vec = v.at(h.place); h.vec != nil {
+			f[fLike] = likeness(q.vec, h.vec) - q.level
+		}
+		if h.vec != nil && flags&(isFact|isModels) == 0 {
+			f[fStates] = q.states(h)
+			f[fSure] = logistic(gateUnit * f[fStates])
+		}
+		f[fModels], f[fFact] = bit(flags&isModels != 0), bit(flags&isFact != 0)
+		f[fDated] = q.dates.fit(q.numbers, h.note.Day) - 1
+	}
+	standard := func(of int, usual float64) func(h *hit) float64 {
+		sum, squares, n := others*usual, others*2*usual*usual, others+float64(len(all))
+		for _, h := range all {
+			sum, squares = sum+h.features[of], squares+h.features[of]*h.features[of]
+		}
+		deviation := math.Sqrt(max(0, squares/n-sum/n*sum/n)) + 0.05
+		return func(h *hit) float64 { return (h.features[of] - sum/n) / deviation }
+	}
+	byPieces, byMeaning, best := standard(fPieces, usualPieces), standard(fLike, usualLike), math.Inf(-1)
+	for _, h := range all {
+		f := &h.features
+		f[fTogether] = (byPieces(h) + byMeaning(h)) / 4
+		best = max(best, f[fTogether])
+	}
+	for _, h := range all {
+		f := &h.features
+		f[fBehind] = f[fTogether] - best
+	}
+}
+
+func bit(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
