@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
@@ -461,6 +460,81 @@ func (f *figures) add(a *weekAsk, lines []embedded.Candidate) {
 	}
 }
 
+// A fitter has the turns of all weeks, without and with facts.
+type fitter struct {
+	corpus *corpus
+	fitted map[string]*gates // by the weeks left out
+	turns  [len(fitModes)][weekCount + 1][]weekAsk
+	aim    float64 // share of routine requests with a block
+}
+
+// fitModes are the memories that the score is fitted to; keys is the parameter of replay.
+var fitModes = [...]struct {
+	name string
+	keys float64
+}{{"no model", -1}, {"half of the keys", 0.5}}
+
+// without returns the gates fitted to all weeks but some.
+func (f *fitter) without(weeks ...int) *gates {
+	slices.Sort(weeks)
+	key := fmt.Sprint(slices.Compact(weeks))
+	if f.fitted[key] == nil {
+		g := f.corpus.fit(weeks...)
+		f.fitted[key] = &g
+	}
+	return f.fitted[key]
+}
+
+// each calls do for the turns of all weeks but one, with gates fitted without either week.
+func (f *fitter) each(left int, do func(a *weekAsk, g *gates)) {
+	for m := range f.turns {
+		for n := 1; n <= weekCount; n++ {
+			for i := range f.turns[m][n] {
+				if n != left {
+					do(&f.turns[m][n][i], f.without(left, n))
+				}
+			}
+		}
+	}
+}
+
+// train returns the weights fitted to all weeks but one. A share of their routine requests has a
+// candidate of the strength of recall.min_score.
+func (f *fitter) train(left int) embedded.Weights {
+	var all []fitTurn
+	f.each(left, func(a *weekAsk, g *gates) { all = append(all, a.turnOf(g)) })
+	w := fitScore(all)
+	var strengths []float64
+	f.each(left, func(a *weekAsk, g *gates) {
+		if a.Kind == "plain" {
+			strengths = append(strengths, a.strongest(&w, g))
+		}
+	})
+	slices.Sort(strengths)
+	bar := strengths[int((1-f.aim)*float64(len(strengths)))]
+	w.Bias = rounded4(w.Bias + math.Log(minScore/(1-minScore)) - math.Log(bar/(1-bar)))
+	return w
+}
+
+// write writes weights and gates into the program.
+func (f *fitter) write(left int) error {
+	w, g := f.train(left), f.without(left)
+	w.Origin = "go run ./bench fit -write, fitted to bench/testdata/weeks"
+	b, err := json.MarshalIndent(w, "", "\t")
+	if err != nil {
+		return err
+	}
+	var file bytes.Buffer
+	if err := binary.Write(&file, binary.LittleEndian, []embedded.Gate{g.asks, g.states}); err != nil {
+		return err
+	}
+	folder := filepath.Join("graphiti", "embedded")
+	if err := os.WriteFile(filepath.Join(folder, "gates.bin"), file.Bytes(), 0o644); err != nil { //nolint:gosec // a source file
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "weights.json"), append(b, '\n'), 0o644) //nolint:gosec // a source file
+}
+
 func fitCommand(args []string) error {
 	fs := flag.NewFlagSet("fit", flag.ContinueOnError)
 	cache := fs.String("cache", "", "file for the vectors of the next run")
@@ -474,106 +548,37 @@ func fitCommand(args []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := newCorpus(by)
-	if err != nil {
+	f := &fitter{fitted: make(map[string]*gates), aim: *aim}
+	if f.corpus, err = newCorpus(by); err != nil {
 		return err
 	}
-	fmt.Fprintln(os.Stderr, "corpus", len(by.of), time.Now().Format(time.TimeOnly))
-	_ = by.save()
 	dir, err := os.MkdirTemp("", "graphiti-proxy-fit-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	fitted := make(map[string]*gates)
-	var mu sync.Mutex
-	without := func(weeks ...int) *gates {
-		slices.Sort(weeks)
-		key := fmt.Sprint(slices.Compact(weeks))
-		mu.Lock()
-		defer mu.Unlock()
-		if fitted[key] == nil {
-			g := c.fit(weeks...)
-			fitted[key] = &g
-		}
-		return fitted[key]
-	}
-	modes := []struct {
-		name string
-		keys float64
-	}{{"no model", -1}, {"half of the keys", 0.5}}
-	turns := make([][weekCount + 1][]weekAsk, len(modes))
-	for m := range modes {
+	for m, mode := range fitModes {
 		for n := 1; n <= weekCount; n++ {
-			if turns[m][n], err = replay(n, dir, by, without(n), modes[m].keys); err != nil {
+			if f.turns[m][n], err = replay(n, dir, by, f.without(n), mode.keys); err != nil {
 				return fmt.Errorf("week %d: %w", n, err)
 			}
-			fmt.Fprintln(os.Stderr, "replayed", n, len(by.of), time.Now().Format(time.TimeOnly))
 		}
 	}
 	if err := by.save(); err != nil {
 		return err
 	}
-	// barOf returns the strength that a share of the routine requests of all weeks but one reaches.
-	barOf := func(w *embedded.Weights, left int) float64 {
-		var all []float64
-		for m := range modes {
-			for n := 1; n <= weekCount; n++ {
-				for i := range turns[m][n] {
-					if a := &turns[m][n][i]; n != left && a.Kind == "plain" {
-						all = append(all, a.strongest(w, without(left, n)))
-					}
-				}
-			}
-		}
-		slices.Sort(all)
-		return all[int((1-*aim)*float64(len(all)))]
-	}
-	train := func(left int) embedded.Weights {
-		var all []fitTurn
-		for m := range modes {
-			for n := 1; n <= weekCount; n++ {
-				for i := range turns[m][n] {
-					if n != left {
-						all = append(all, turns[m][n][i].turnOf(without(left, n)))
-					}
-				}
-			}
-		}
-		w := fitScore(all)
-		// The strength of the bar is that of recall.min_score.
-		bar := barOf(&w, left)
-		w.Bias = rounded4(w.Bias + math.Log(minScore/(1-minScore)) - math.Log(bar/(1-bar)))
-		return w
-	}
 	for left := 1; left <= weekCount; left++ {
-		w, g := train(left), without(left)
-		for m := range modes {
-			var f figures
-			for i := range turns[m][left] {
-				f.add(&turns[m][left][i], turns[m][left][i].shown(&w, g))
+		w, g := f.train(left), f.without(left)
+		for m, mode := range fitModes {
+			var of figures
+			for i := range f.turns[m][left] {
+				of.add(&f.turns[m][left][i], f.turns[m][left][i].shown(&w, g))
 			}
-			fmt.Printf("%-17s week %d left out: %s\n", modes[m].name, left, &f)
+			fmt.Printf("%-17s week %d left out: %s\n", mode.name, left, &of)
 		}
 	}
-	w := train(*leave)
-	b, _ := json.MarshalIndent(w, "", "\t")
-	fmt.Println(string(b))
 	if *write {
-		w.Origin = "go run ./bench fit -write, fitted to bench/testdata/weeks"
-		b, _ = json.MarshalIndent(w, "", "\t")
-		g := without()
-		if *leave > 0 {
-			g = without(*leave)
-		}
-		var file bytes.Buffer
-		_ = binary.Write(&file, binary.LittleEndian, g.asks)
-		_ = binary.Write(&file, binary.LittleEndian, g.states)
-		folder := filepath.Join("graphiti", "embedded")
-		if err := os.WriteFile(filepath.Join(folder, "gates.bin"), file.Bytes(), 0o644); err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(folder, "weights.json"), append(b, '\n'), 0o644)
+		return f.write(*leave)
 	}
 	return nil
 }

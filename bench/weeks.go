@@ -73,6 +73,51 @@ type weekAsk struct {
 	personal   []embedded.Candidate // of the person's own memory, for a turn in a project
 }
 
+// rows returns the messages of a turn, as a memory stores them.
+func (turn *weekTurn) rows(id, session string, said time.Time) []graphiti.Row {
+	source := fmt.Sprintf(`{"session":%q}`, session)
+	return []graphiti.Row{
+		{Name: graphiti.EpisodeName(id, graphiti.RoleUser), Role: graphiti.RoleUser, Text: turn.User, Said: said, Source: source},
+		{Name: graphiti.EpisodeName(id, graphiti.RoleAssistant), Role: graphiti.RoleAssistant, Text: turn.Answer, Said: said, Source: source},
+	}
+}
+
+// toldFacts are the facts that a memory was given.
+type toldFacts struct {
+	names map[string]string // by their texts
+	key   int               // number of keys until now
+}
+
+// distil gives a memory the facts of a conversation, with a share of their keys.
+func (told *toldFacts) distil(store *embedded.Store, talk *weekTalk, t int, session string, said time.Time, keys float64) error {
+	ctx := context.Background()
+	var facts []graphiti.Distilled
+	for i := range talk.Facts {
+		f := &talk.Facts[i]
+		d := graphiti.Distilled{Name: fmt.Sprintf("fact-%d-%d", t, i), Text: f.Text, Kind: f.Kind, About: f.About, Role: graphiti.RoleUser, Since: said, Made: said}
+		told.names[f.Text] = d.Name
+		for _, k := range f.Keys {
+			if told.key++; float64(told.key*37%100) < keys*100 {
+				d.Keys = append(d.Keys, k)
+			}
+		}
+		for _, r := range f.Replaces {
+			d.Replaces = append(d.Replaces, told.names[r])
+		}
+		for _, s := range f.Sources {
+			d.Sources = append(d.Sources, graphiti.EpisodeName(fmt.Sprintf("%s-%d", session, int(s[0].(float64))), graphiti.RoleType(s[1].(string))))
+		}
+		facts = append(facts, d)
+	}
+	b, _, err := store.Undistilled(ctx, 0, 0)
+	for err == nil && b != nil {
+		if _, err = store.KeepFacts(ctx, b, facts, graphiti.Spent{}); err == nil {
+			b, _, err = store.Undistilled(ctx, 0, 0)
+		}
+	}
+	return err
+}
+
 // replay plays a week through an embedded memory in this process, and returns its turns. keys is
 // the share of the facts' keys that the memory gets; -1: it gets no facts.
 func replay(n int, dir string, by embedded.Encoder, g *gates, keys float64) ([]weekAsk, error) {
@@ -92,8 +137,7 @@ func replay(n int, dir string, by embedded.Encoder, g *gates, keys float64) ([]w
 	store.Distil(func() {})
 	ctx, said := context.Background(), time.Now().Add(-time.Hour)
 	const own = "person"
-	names := make(map[string]string) // of facts, by their texts
-	key := 0
+	told := toldFacts{names: make(map[string]string)}
 	var all []weekAsk
 	for t := range talks {
 		talk := &talks[t]
@@ -130,42 +174,13 @@ func replay(n int, dir string, by embedded.Encoder, g *gates, keys float64) ([]w
 			all = append(all, a)
 			before = append(before, turn.User)
 			said = said.Add(time.Second)
-			id := fmt.Sprintf("%s-%d", session, i)
-			source := fmt.Sprintf(`{"session":%q}`, session)
-			err := store.Write(ctx, group, []graphiti.Row{
-				{Name: graphiti.EpisodeName(id, graphiti.RoleUser), Role: graphiti.RoleUser, Text: turn.User, Said: said, Source: source},
-				{Name: graphiti.EpisodeName(id, graphiti.RoleAssistant), Role: graphiti.RoleAssistant, Text: turn.Answer, Said: said, Source: source},
-			})
+			err := store.Write(ctx, group, turn.rows(fmt.Sprintf("%s-%d", session, i), session, said))
 			if err != nil {
 				return nil, err
 			}
 		}
 		if keys >= 0 {
-			var facts []graphiti.Distilled
-			for i := range talk.Facts {
-				f := &talk.Facts[i]
-				d := graphiti.Distilled{Name: fmt.Sprintf("fact-%d-%d", t, i), Text: f.Text, Kind: f.Kind, About: f.About, Role: graphiti.RoleUser, Since: said, Made: said}
-				names[f.Text] = d.Name
-				for _, k := range f.Keys {
-					if key++; float64(key*37%100) < keys*100 {
-						d.Keys = append(d.Keys, k)
-					}
-				}
-				for _, r := range f.Replaces {
-					d.Replaces = append(d.Replaces, names[r])
-				}
-				for _, s := range f.Sources {
-					d.Sources = append(d.Sources, graphiti.EpisodeName(fmt.Sprintf("%s-%d", session, int(s[0].(float64))), graphiti.RoleType(s[1].(string))))
-				}
-				facts = append(facts, d)
-			}
-			b, _, err := store.Undistilled(ctx, 0, 0)
-			for err == nil && b != nil {
-				if _, err = store.KeepFacts(ctx, b, facts, graphiti.Spent{}); err == nil {
-					b, _, err = store.Undistilled(ctx, 0, 0)
-				}
-			}
-			if err != nil {
+			if err := told.distil(store, talk, t, session, said, keys); err != nil {
 				return nil, err
 			}
 		}

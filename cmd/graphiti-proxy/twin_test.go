@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
@@ -103,6 +104,9 @@ func TestTwins_OfOtherSessions(t *testing.T) {
 		"chat id":  func(id string) (m, []string) { return m{}, []string{"X-OpenWebUI-Chat-Id", id} },
 	} {
 		for ids, want := range map[[2]string]bool{{"one", "two"}: true, {"", "two"}: true, {"one", ""}: false, {"", ""}: false} {
+			if ids == [2]string{} && name != "header" {
+				continue // nothing is named
+			}
 			for _, first := range []string{"turn", "other"} {
 				t.Run(strings.Join([]string{name, ids[0], ids[1], first}, " "), func(t *testing.T) {
 					t.Parallel()
@@ -120,12 +124,19 @@ func TestTwins_OfOtherSessions(t *testing.T) {
 					const words = "The pager of team Ibex is 5512, who may use it?"
 					turn := func() { send(ids[0], user(words)) }
 					other := func() { send(ids[1], m{"role": "system", "content": "You check messages."}, user(words)) }
-					if first == "turn" {
-						turn()
-						other()
-					} else {
-						other()
-						turn()
+					for range 20 { // until a busy machine sends the second request while the first is held
+						began := time.Now()
+						if first == "turn" {
+							turn()
+							other()
+						} else {
+							other()
+							turn()
+						}
+						if time.Since(began) < time.Second {
+							break
+						}
+						w = start(t, t.TempDir(), nil)
 					}
 					count := func(f graphiti.FateName) int64 { return w.app.status(t.Context(), false).Messages[f] }
 					waitUntil(t, "the fates", func() bool { return count(graphiti.FateOpen)+count(graphiti.FateHeld) == 0 })

@@ -26,7 +26,7 @@ func (e *Store) Matches(ctx context.Context, group, query string, max int) ([]gr
 	if len(terms) == 0 {
 		return facts, nil
 	}
-	hits, err := e.known(ctx, g, rank(&e.numbers, terms, nil, maxHits), q)
+	hits, err := e.known(ctx, g, rank(&e.numbers, terms, maxHits), q)
 	if err != nil {
 		return nil, err
 	}
