@@ -142,7 +142,7 @@ func bitOf(is bool) int {
 // gates are both gates, fitted to some weeks.
 type gates struct{ asks, states embedded.Gate }
 
-// corpus has the examples of each gate, by week; week 0 is of the other lists.
+// corpus has the examples of each gate, by week; the other lists are week 0.
 type corpus struct{ asks, states [weekCount + 1][]example }
 
 func newCorpus(by *cached) (c *corpus, err error) {
@@ -182,7 +182,7 @@ func newCorpus(by *cached) (c *corpus, err error) {
 	for _, list := range []struct {
 		file         string
 		column       int
-		asks, states int // 1: yes, 0: no, -1: not an example
+		asks, states int // 1 for yes, 0 for no, -1 for no example
 	}{
 		{"everyday.tsv", 2, 0, 0}, {"person.tsv", 0, -1, 1}, {"person.tsv", 1, 1, 0}, {"person.tsv", 2, 1, 0},
 		{"corrections.tsv", 1, -1, 1}, {"corrections.tsv", 2, -1, 1}, {"corrections.tsv", 3, 1, 0},
@@ -392,7 +392,7 @@ func (a *weekAsk) turnOf(g *gates) fitTurn {
 	return t
 }
 
-// figures are what a week measures.
+// figures are the figures of a week.
 type figures struct{ asks, answered, lines, right, plain, disturbed, old, won float64 }
 
 func (f *figures) String() string {
@@ -540,7 +540,7 @@ func fitCommand(args []string) error {
 	cache := fs.String("cache", "", "file for the vectors of the next run")
 	write := fs.Bool("write", false, "write the numbers fitted to all weeks into the program")
 	aim := fs.Float64("routine", 0.03, "share of routine requests with a block at which the figures are compared")
-	leave := fs.Int("without", 0, "with -write: the week to leave out, to measure the program with it; 0: none")
+	leave := fs.Int("without", 0, "with -write: the week to leave out, to measure the program with it; 0 leaves out no week")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}

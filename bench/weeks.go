@@ -21,7 +21,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
-// weekTalk is a conversation of testdata/weeks: what a person says in a week of ordinary work.
+// weekTalk is a conversation of testdata/weeks, which has weeks of ordinary work.
 type weekTalk struct {
 	Project string // "" outside of projects
 	Day     int
@@ -33,7 +33,7 @@ type weekTalk struct {
 type weekTurn struct {
 	Kind         string // say, fix, ask, or plain: no memory helps with it
 	User, Answer string
-	Expect, Old  []string // words of the answer to a question, and of what is out of date
+	Expect, Old  []string // words of the answer to a question, and of an outdated answer
 	Person       bool     // the question is about the person
 	Tag          string
 }
@@ -62,7 +62,7 @@ func readWeek(n int) (talks []weekTalk, err error) {
 	return talks, nil
 }
 
-// weekAsk is a turn as a query, with what may answer it.
+// weekAsk is a turn as a query, with its possible answers.
 type weekAsk struct {
 	*weekTurn
 	week, talk int
@@ -196,14 +196,14 @@ var (
 	fold         = cases.Fold()
 )
 
-// comparable returns a text as it is compared with the words of an answer.
+// comparable returns a text to compare with the words of an answer.
 func comparable(text string) string {
 	text = fold.String(norm.NFKC.String(datesOfLines.ReplaceAllString(text, ":")))
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// holds reports whether one of the words stands in a text, however it goes on; a number does not
-// stand within a longer one.
+// holds reports whether a text contains one of the words, with any ending; a number must not be a
+// part of a longer one.
 func holds(text string, words []string) bool {
 	text = comparable(text)
 	for _, w := range words {

@@ -35,7 +35,7 @@ const (
 	pullTimeout   = 30 * time.Second
 	importTimeout = 10 * time.Minute
 
-	// readAtOnce is the number of episodes in one look at the ledger. After a failure the puller
+	// readAtOnce is the number of episodes that one query of the ledger returns. After a failure the puller
 	// waits for firstPause, twice as long after each further one, but at most for lastPause.
 	readAtOnce = 100
 	firstPause = time.Second

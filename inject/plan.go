@@ -367,7 +367,7 @@ func linesOfAll(opening []Candidate) (lines []string) {
 	return lines
 }
 
-// seen are the reasons of verdicts on what the model sees anyway.
+// seen are the reasons of verdicts on lines that the model sees anyway.
 var reasonOf = map[Verdict]Reason{Visible: ReasonVisible, OwnWords: ReasonVisible, Told: ReasonTold}
 
 // silence returns the reason for a block without results.

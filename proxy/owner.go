@@ -17,7 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// turnOwner says whose turn a request is, if anybody's: its person's, a client's (a chore, or a
+// turnOwner is the owner of a request's turn: its person's, a client's (a chore, or a
 // request about a turn), or a model's (a subagent). owner decides it once for each request. The end
 // of the answer, which may show more, reads the evidence.
 type turnOwner struct {

@@ -36,7 +36,7 @@ type pendingTurn struct {
 	prefill string              // beginning of the answer, given in the request
 	before  dialect.Fingerprint // the conversation before the prefill
 	chained bool
-	round   []byte // the request's tool round, from dialect.Conversation.Round; nil if it has none
+	round   []byte // the request's tool round, from dialect.Conversation.Round; or nil
 	read    dialect.Dialect
 	calls   []dialect.Call // of the answer before, if the request may hold only their results
 	child   bool           // a subagent's turn, for its parent's notes

@@ -199,7 +199,7 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 	return t
 }
 
-// earlierMessages are the messages before the newest that are in no stored turn: open, the client's or held.
+// earlierMessages are the earlier messages without a stored turn: open, the client's or held.
 type earlierMessages []earlierMessage
 
 type earlierMessage struct {

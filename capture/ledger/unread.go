@@ -9,7 +9,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Unread is an episode of Graphiti whose facts are to be read. It has no text.
+// Unread is an episode of Graphiti with unread facts. It has no text.
 type Unread struct {
 	Group   string
 	Names   []string // of its messages
@@ -45,7 +45,7 @@ func (s *Ledger) AddUnread(list []Unread) error {
 	})
 }
 
-// Unread returns the first n episodes to read. Those that failed follow the others.
+// Unread returns the first n episodes to read. Failed ones follow the others.
 func (s *Ledger) Unread(ctx context.Context, n int) (list []Unread, err error) {
 	err = each(ctx, s.db, "SELECT body FROM turns WHERE state = 'cut' AND body <> '' ORDER BY attempts, seq LIMIT ?", []any{n},
 		func(scan func(...any) error) error {

@@ -13,9 +13,8 @@ const (
 	fittedShare = 0.25 // of the best strength, for further lines
 )
 
-// understood compares a question with the vectors of a group, and sets what the model of this
-// program says of it: whether it asks for something that may be remembered. The likenesses of
-// another model count from their median on. It returns nil if the model is too slow.
+// understood compares a question with the vectors of a group, and sets the results of the gates. The
+// likenesses of another model count from their median on. It returns nil if the model is too slow.
 func (e *Store) understood(ctx context.Context, g *groupIndex, q *asked) *groupVectors {
 	v, vec := e.mean.compared(ctx, g.groupNumber(), q.text)
 	if q.vec = vec; vec == nil {

@@ -33,7 +33,7 @@ func nearestOf(all [][]int8, vec []int8) (most float64) {
 }
 
 // compared returns the vectors of a group, and that of a question. Without an answer of the
-// encoder in time, the search goes on without them.
+// encoder in time, the search does without them.
 func (v *vectors) compared(ctx context.Context, group int64, question string) (*groupVectors, []int8) {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc

@@ -113,7 +113,7 @@ type asked struct {
 	names    []string // the words that are part of a speaker's name
 	dates    dates
 
-	own     int     // number of the first words that are of the current question
+	own     int     // number of words of the current question: the first ones
 	vec     []int8  // nil without the model
 	terms   []term  // its words
 	level   float64 // likeness from which on likeness counts

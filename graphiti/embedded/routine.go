@@ -2,7 +2,7 @@ package embedded
 
 import "context"
 
-// routineRequests are requests of everyday work: none is a rule.
+// routineRequests are requests of everyday work, not rules.
 var routineRequests = []string{
 	"run the tests", "why is this so slow?", "what did you just change?", "go on", "fix the typo in the header", "can you split this function?",
 	"is that our bug or theirs?", "commit and push", "how do I run only one test?", "rename it to something better", "do we still need this file?",

@@ -37,7 +37,7 @@ type Weights struct {
 	Features map[string]Feature
 }
 
-// Feature is a weight, and the mean and the standard deviation of what it weighs. A value counts
+// Feature is a weight, and the mean and the standard deviation of the value. A value counts
 // as at most four deviations: rare values must not decide.
 type Feature struct{ Weight, Mean, Deviation float64 }
 
@@ -68,7 +68,7 @@ const (
 	certain = 0.8  // strength by words that suffices for every message
 
 	asksNothing = -0.4 // gate below which nothing else suffices
-	surelyAsks  = 0.25 // gate from which the best candidate suffices, if it is a statement
+	surelyAsks  = 0.15 // gate from which the best candidate suffices, if it is a statement
 	muchAlike   = 0.35 // and has this likeness
 )
 
