@@ -20,12 +20,23 @@ import (
 // importPeek is the number of bytes that tell a conversation from a line.
 const importPeek = 64 << 10
 
+// filled fills each read: a JSON decoder reads blanks again for each piece that it gets.
+type filled struct{ io.Reader }
+
+func (f filled) Read(p []byte) (int, error) {
+	n, err := io.ReadFull(f.Reader, p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}
+
 // ReadLines finds out the format of a file and calls f for each message in it, with the
 // line number, or in an export with the number of the message. It holds no more than one
 // item at a time. It returns the number of messages of an export that it left out.
 func ReadLines(r io.Reader, f func(int, Line) error) (left int, err error) {
 	whole := &bounded{r: transform.NewReader(r, unicode.BOMOverride(transform.Nop)), end: maxExport, most: maxExport}
-	in := bufio.NewReaderSize(whole, 1<<20)
+	in := bufio.NewReaderSize(filled{whole}, 1<<20)
 	n := 1
 	for b, err := in.ReadByte(); err == nil; b, err = in.ReadByte() {
 		if b == '\n' {
