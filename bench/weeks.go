@@ -129,7 +129,7 @@ func replay(n int, dir string, by embedded.Encoder, g *gates, keys float64) ([]w
 	if err != nil {
 		return nil, err
 	}
-	defer store.Close()
+	defer func() { _ = store.Close() }()
 	if err := store.Understand(by, slog.New(slog.DiscardHandler)); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func (e *Store) routineLikeness(ctx context.Context, text string) (request, comp
 	if err != nil {
 		return 0, 0
 	}
-	return nearestOf(e.mean.encoder.routine, vec), nearestOf(e.mean.complaints, vec)
+	return nearestOf(e.mean.routine, vec), nearestOf(e.mean.complaints, vec)
 }
 
 // ownModel reports whether the model of this program measures meaning.
