@@ -245,26 +245,21 @@ func fitScore(turns []fitTurn) (w embedded.Weights) {
 		}
 	}
 	mean, deviation := spread(all)
-	w.Features = make(map[string]embedded.Feature)
-	features := make([]embedded.Feature, len(mean)) // with a weight of 1
-	for k := range mean {
-		features[k] = embedded.Feature{Weight: 1, Mean: rounded4(mean[k]), Deviation: rounded4(max(deviation[k], 0.01))}
+	for k, name := range embedded.FeatureNames {
+		w.Features[k] = embedded.Feature{Name: name, Weight: 1, Mean: rounded4(mean[k]), Deviation: rounded4(max(deviation[k], 0.01))}
 	}
 	scaled := make([][]float64, len(all))
 	for i, x := range all {
 		for k := range x {
-			scaled[i] = append(scaled[i], features[k].Of(x[k]))
+			scaled[i] = append(scaled[i], w.Features[k].Of(x[k]))
 		}
 	}
 	b, bias := regression(scaled, is)
-	for k, name := range embedded.FeatureNames {
-		features[k].Weight = rounded4(b[k])
-		w.Features[name] = features[k]
+	for k := range w.Features {
+		w.Features[k].Weight = rounded4(b[k])
 	}
 	for name, weight := range given {
-		f := w.Features[name]
-		f.Weight = weight
-		w.Features[name] = f
+		w.Features[indexOf[name]].Weight = weight
 	}
 	w.Bias = bias
 	return w

@@ -36,6 +36,9 @@ func (e *Store) fitted(ctx context.Context, g *groupIndex, v *groupVectors, q *a
 	if slices.ContainsFunc(hits, func(h *hit) bool { return h.note.isNamed() }) {
 		return hits, nil
 	}
+	if q.gate < asksNothing { // the usual request: likenesses would cost milliseconds
+		return slices.DeleteFunc(hits, func(h *hit) bool { return h.strength < certain }), nil
+	}
 	all := q.rated(g, v, hits)
 	slices.SortFunc(all, func(a, b *hit) int { return cmp.Or(cmp.Compare(b.strength, a.strength), cmp.Compare(b.place, a.place)) })
 	n := 0

@@ -34,12 +34,15 @@ var FeatureNames = [featureCount]string{
 type Weights struct {
 	Origin   string
 	Bias     float64
-	Features map[string]Feature
+	Features [featureCount]Feature
 }
 
 // Feature is a weight, and the mean and the standard deviation of the value. A value counts
 // as at most four deviations: rare values must not decide.
-type Feature struct{ Weight, Mean, Deviation float64 }
+type Feature struct {
+	Name                    string
+	Weight, Mean, Deviation float64
+}
 
 // Of returns the weighted value.
 func (f *Feature) Of(x float64) float64 {
@@ -79,9 +82,8 @@ func (w *Weights) Strength(f *Features) float64 {
 		return 0
 	}
 	sum := w.Bias
-	for k, name := range FeatureNames {
-		feature := w.Features[name]
-		sum += feature.Of(f[k])
+	for k := range f {
+		sum += w.Features[k].Of(f[k])
 	}
 	if f[fBefore] >= certain || f[fBefore] >= enough && f[fAsks] >= 0 {
 		return max(logistic(sum), f[fBefore])

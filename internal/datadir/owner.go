@@ -26,12 +26,6 @@ func newOwner() string { return "user:" + strings.ToLower(rand.Text()) }
 
 func ownerFile(dir string) string { return filepath.Join(dir, "owner") }
 
-// KnownOwner returns the stored owner's key, or "".
-func KnownOwner(dir string) string {
-	owner, _ := readOwner(dir)
-	return owner
-}
-
 // readOwner returns the stored owner's key, or an error with the reason if it is missing.
 func readOwner(dir string) (string, error) {
 	b, err := readOwn(ownerFile(dir))

@@ -52,8 +52,8 @@ func TestOwnerIsNeverReplaced(t *testing.T) {
 			if err != nil || tc.owner != "new" && owner != tc.owner || tc.owner == "new" && (owner == made || !madeHere.MatchString(owner)) {
 				t.Fatalf("got owner %q, error %v; want owner %s", owner, err, tc.owner)
 			}
-			if KnownOwner(dir) != owner || recovered != (tc.file != made+"\n" && owner == made) {
-				t.Errorf("%q, recovered %v", KnownOwner(dir), recovered)
+			if known, _ := readOwner(dir); known != owner || recovered != (tc.file != made+"\n" && owner == made) {
+				t.Errorf("got owner %q, recovered %v; want owner %q", known, recovered, owner)
 			}
 		})
 	}

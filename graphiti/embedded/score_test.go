@@ -1,0 +1,32 @@
+package embedded
+
+import "testing"
+
+// TestShipped checks that weights.json has a weight for each feature, in their order.
+func TestShipped(t *testing.T) {
+	for k, name := range FeatureNames {
+		if got := Shipped().Features[k]; got.Name != name || got.Deviation == 0 {
+			t.Errorf("feature %d of weights.json is %+v, want %s with a deviation", k, got, name)
+		}
+	}
+}
+
+// TestStrength checks which strengths by words and likenesses suffice for a message, by its gate.
+func TestStrength(t *testing.T) {
+	for _, tc := range []struct {
+		name                    string
+		asks, words, like, sure float64
+		want                    bool
+	}{
+		{"a question, found by its words", 0.5, enough, 0, 0.5, true},
+		{"a question, found by its meaning", surelyAsks, 0, muchAlike, 0.9, true},
+		{"a question that is like another question", surelyAsks, 0, muchAlike, 0.1, false},
+		{"a request with shared words", asksNothing - 0.1, certain - 0.01, 0.9, 0.9, false},
+		{"a request with all words of a statement", asksNothing - 0.1, certain, 0, 0.5, true},
+	} {
+		f := Features{fAsks: tc.asks, fBefore: tc.words, fLike: tc.like, fSure: tc.sure}
+		if got := shipped.Strength(&f); got >= enough != tc.want {
+			t.Errorf("%s: strength %.2f, want at least %.2f: %v", tc.name, got, enough, tc.want)
+		}
+	}
+}
