@@ -141,17 +141,23 @@ func readMarks() (marks map[string]mark, unspaced []string, terms map[string]boo
 	return marks, unspaced, terms, longest
 }
 
-// verbs has the verbs with which a rule may begin, and runs the words for fetching, running
+// verbs has the verbs with which a rule may begin, lastVerbs those that may end one, and runs the words for fetching, running
 // and installing, for each of tongues. Of all tongues, checking are the words for the checks of a project, plainRuns those of runs that
 // may run them, and telling those with which a sentence is about another one.
 var (
 	verbs     = vocabularies(func(l *tongue) string { return l.Verbs })
+	lastVerbs = vocabularies(func(l *tongue) string { return l.Last })
 	runs      = vocabularies(func(l *tongue) string { return strings.ReplaceAll(l.Runs, "+", "") })
 	checking  = vocabularies(func(l *tongue) string { return l.Checks })
 	plainRuns = vocabularies(func(l *tongue) string {
 		return strings.Join(slices.DeleteFunc(strings.Fields(l.Runs), func(w string) bool { return w[0] != '+' }), " ")
 	})
-	telling = vocabularies(func(l *tongue) string { return l.Tells })
+	articles = vocabularies(func(l *tongue) string { return l.Articles })
+	finite   = vocabularies(func(l *tongue) string { return l.Finite })
+	denied   = vocabularies(func(l *tongue) string { return l.Denied })
+	wanting  = vocabularies(func(l *tongue) string { return l.Wants })
+	more     = vocabularies(func(l *tongue) string { return l.More })
+	telling  = vocabularies(func(l *tongue) string { return l.Tells })
 )
 
 // bareOf returns a phrase without the signs around it.
@@ -164,6 +170,7 @@ type marked struct {
 }
 
 func (s *marked) add(m mark) {
+	s.tongues |= m.tongues
 	s.forbids, s.lasting = s.forbids || m.forbids, s.lasting || m.lasting
 	s.everywhere, s.anywhere, s.prefers = s.everywhere || m.everywhere, s.anywhere || m.anywhere, s.prefers || m.prefers
 	s.contrasts = s.contrasts || m.contrasts
@@ -232,7 +239,7 @@ func Decides(said string) bool {
 	if !spaced {
 		rest = said
 	}
-	asks := words.HasQuestion(said) || isVerb(bareOf(strings.ToLower(first)), all) || slices.ContainsFunc(strings.Split(said, ","), words.AsksSomething)
+	asks := words.HasQuestion(said) || verbs.have(bareOf(strings.ToLower(first))) || slices.ContainsFunc(strings.Split(said, ","), words.AsksSomething)
 	return !asks && (words.States(said) && words.Changes(rest) || contrasts(said)) // "now its tests" changes nothing
 }
 
@@ -249,10 +256,12 @@ func contrasts(text string) bool {
 
 // hasName reports whether a word after a sentence's first one has a capital letter.
 func hasName(s string) bool {
-	return slices.ContainsFunc(strings.Fields(s)[1:], func(w string) bool {
-		first, _ := utf8.DecodeRuneInString(w)
-		return unicode.IsUpper(first)
-	})
+	return slices.ContainsFunc(strings.Fields(s)[1:], startsUpper)
+}
+
+func startsUpper(w string) bool {
+	first, _ := utf8.DecodeRuneInString(w)
+	return unicode.IsUpper(first)
 }
 
 // signs matches signs of something to fetch or run: an address, a path, a pipe or another sign of
@@ -312,10 +321,12 @@ func namesChecks(said []string) bool {
 	return false
 }
 
-// vocabulary is a set of words, of beginnings of words, and of words in scripts without spaces.
+// vocabulary is a set of words, of beginnings ("x*") and ends ("*x") of words, and of words in scripts
+// without spaces. Words behind "!" are not in it.
 type vocabulary struct {
-	words            map[string]bool
-	begins, unspaced []string
+	words                  map[string]bool
+	begins, ends, unspaced []string
+	not                    *vocabulary
 }
 
 // vocabularyList has a vocabulary for each of tongues.
@@ -323,7 +334,7 @@ type vocabularyList []vocabulary
 
 func vocabularies(list func(l *tongue) string) (all vocabularyList) {
 	for n := range tongues {
-		v := vocabulary{words: make(map[string]bool)}
+		v := vocabulary{words: make(map[string]bool), not: &vocabulary{words: make(map[string]bool)}}
 		for w := range strings.FieldsSeq(list(&tongues[n])) {
 			v.add(strings.TrimPrefix(w, "+"))
 		}
@@ -332,10 +343,20 @@ func vocabularies(list func(l *tongue) string) (all vocabularyList) {
 	return all
 }
 
-// have reports whether one of them has a word.
+// have reports whether one of them has a word. In an unknown language the end of a word shows nothing.
 func (all vocabularyList) have(w string) bool {
 	for n := range all {
-		if all[n].has(w) {
+		if all[n].knows(w) {
+			return true
+		}
+	}
+	return false
+}
+
+// haveIn reports whether the vocabulary of one of some tongues has a word.
+func (all vocabularyList) haveIn(w string, of tongueSet) bool {
+	for n := range all {
+		if of>>n&1 != 0 && (all[n].knows(w) || all[n].endsAs(w)) && !all[n].not.knows(w) && !all[n].not.endsAs(w) {
 			return true
 		}
 	}
@@ -353,7 +374,13 @@ func (all vocabularyList) begin(text string) bool {
 }
 func (v *vocabulary) add(w string) {
 	begin, prefix := strings.CutSuffix(w, "*")
+	end, suffix := strings.CutPrefix(w, "*")
+	no, excludes := strings.CutPrefix(w, "!")
 	switch r, _ := utf8.DecodeRuneInString(w); {
+	case excludes:
+		v.not.add(no)
+	case suffix:
+		v.ends = append(v.ends, end)
 	case r >= firstUnspaced:
 		v.unspaced = append(v.unspaced, w)
 	case prefix:
@@ -363,9 +390,13 @@ func (v *vocabulary) add(w string) {
 	}
 }
 
-func (v *vocabulary) has(w string) bool {
+func (v *vocabulary) knows(w string) bool {
 	return v.words[w] || slices.ContainsFunc(v.begins, func(b string) bool { return strings.HasPrefix(w, b) }) ||
 		slices.ContainsFunc(v.unspaced, func(u string) bool { return strings.Contains(w, u) })
+}
+
+func (v *vocabulary) endsAs(w string) bool {
+	return slices.ContainsFunc(v.ends, func(e string) bool { return len(w) > len(e) && strings.HasSuffix(w, e) })
 }
 
 // sharedWords is the share of the shorter text's words that two texts about one subject

@@ -10,12 +10,13 @@ import (
 )
 
 const (
-	maxRule  = 200 // characters of a rule
-	minRest  = 2   // words of a rule besides its marks
-	minWish  = 3   // content words of a rule whose mark is a preference for the project
-	maxPlace = 4   // words for the project before a rule: "in this repo, …"
-	nearMark = 2   // words between an English verb and its mark: "write comments always in German"
-	maxTopic = 14  // characters of a topic before the mark of a language without spaces
+	maxRule   = 200 // characters of a rule
+	minRest   = 2   // words of a rule besides its marks
+	minWish   = 3   // content words of a rule whose mark is a preference for the project
+	maxPlace  = 4   // words for the project before a rule: "in this repo, …"
+	maxEnding = 6   // words of "no more …"
+	nearMark  = 2   // words between an English verb and its mark: "write comments always in German"
+	maxTopic  = 14  // characters of a topic before the mark of a language without spaces
 )
 
 // readRule reports whether a sentence is a rule, a lasting instruction for the model, and whether it
@@ -29,10 +30,12 @@ func readRule(s string) (everywhere, ok bool) {
 	}
 	m := marksOf(s)
 	_, rest, _ := strings.Cut(s, ", ") // "for tests, always use testify"
-	begun := begins(s)
-	lasting := m.lasting && (begun || rest != "" && begins(rest) || (!tells(s) || afterShould(saidIn(s)) != nil) && (m.everywhere || goesOn(s) || endsLasting(saidIn(s)))) && ContentWords(s) > 0
+	begun, said := begins(s), saidIn(s)
+	wants := m.lasting && slices.ContainsFunc(said[:min(maxPlace, len(said))], wanting.have)
+	ends := m.forbids && forbidsAt(said) && len(said) <= maxEnding && slices.ContainsFunc(said[1:], func(w string) bool { return more.have(bareOf(w)) }) // "keine Emojis mehr"
+	lasting := m.lasting && (begun || rest != "" && begins(rest) || (!tells(s) || afterShould(said) != nil) && (m.everywhere || goesOn(s) || endsLasting(said)) || wants) && ContentWords(s) > 0
 	wishes := m.prefers && namesProject(s) && ContentWords(s) >= minWish
-	return m.everywhere || m.anywhere && m.lasting, (lasting || wishes) && (m.rest >= minRest || begun)
+	return m.everywhere || m.anywhere && m.lasting, (lasting || wishes || ends) && (m.rest >= minRest || begun)
 }
 
 // begins reports whether a sentence has the form of a rule, and nothing else. Its first clause begins
@@ -40,65 +43,75 @@ func readRule(s string) (everywhere, ok bool) {
 // repo" or "every time you add a table" may precede. Only words of please, other marks, or a clause such as
 // "unless I ask" may follow: no other beginning or end is evidence that the sentence is its author's.
 func begins(s string) bool {
-	clauses := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(s, "’", "'")), func(r rune) bool { return strings.ContainsRune(",，、", r) })
-	led := false
+	clauses := strings.FieldsFunc(strings.ReplaceAll(s, "’", "'"), func(r rune) bool { return strings.ContainsRune(",，、،", r) })
+	var marked tongueSet
 	for ; len(clauses) > 1; clauses = clauses[1:] {
-		leads, lasting := leadsIn(clauses[0])
+		leads, of := leadsIn(clauses[0])
 		if !leads {
 			break
 		}
-		led = led || lasting
+		marked |= of
 	}
 	if len(clauses) == 0 {
 		return false
 	}
-	marked := led
 	for _, tail := range clauses[1:] {
-		joins, lasting := joinsRule(tail)
+		joins, of := joinsRule(tail)
 		if !joins {
 			return false
 		}
-		marked = marked || lasting
+		marked |= of
 	}
 	return instructs(clauses[0], marked)
 }
 
-// leadsIn reports whether a clause may precede a rule, and whether it is a lasting mark.
-func leadsIn(clause string) (leads, lasting bool) {
+// leadsIn reports whether a clause may precede a rule, and the tongues in which it is a lasting mark.
+func leadsIn(clause string) (leads bool, marked tongueSet) {
+	clause = strings.ToLower(clause)
 	said := strings.Fields(clause)
 	if len(said) == 0 {
-		return false, false
+		return false, 0
 	}
 	m, size := markAt(said, 0)
 	sum := marksOf(clause)
 	switch {
 	case m.front:
-		return true, m.lasting
+		return true, m.tongues
 	case sum.lasting && sum.rest == 0, sum.everywhere && len(said) <= maxPlace+1:
-		return true, true
+		return true, sum.tongues
 	}
-	return size == len(said) || isPlease(strings.TrimSpace(clause)) || len(said) <= maxPlace && namesProject(" "+clause+" ") || words.Opens(said[0]) && !words.AsksSomething(clause), false
+	return size == len(said) || isPlease(strings.TrimSpace(clause)) || len(said) <= maxPlace && namesProject(" "+clause+" ") || isCondition(said), 0
 }
 
-// joinsRule reports whether a clause may follow a rule, and whether it is a lasting mark.
-func joinsRule(clause string) (joins, lasting bool) {
-	clause = strings.Trim(clause, " .!。！")
+// joinsRule reports whether a clause may follow a rule, and the tongues in which it is a lasting mark. A
+// condition may follow, or a choice that the rule is set against.
+func joinsRule(clause string) (joins bool, marked tongueSet) {
+	clause = strings.ToLower(strings.Trim(clause, " .!。！"))
 	said, m := strings.Fields(clause), marksOf(clause)
-	if len(said) == 0 || m.lasting || m.forbids || m.rest == 0 || isPlease(clause) {
-		return true, m.lasting && m.rest == 0
+	if len(said) == 0 || m.lasting && m.rest == 0 || isPlease(clause) {
+		return true, m.tongues
 	}
-	for n := range min(2, len(said)-1) { // "even if …"
-		if words.Opens(said[n]) {
-			return !words.AsksSomething(strings.Join(said[n:], " ")), false
-		}
+	if first, size := markAt(said, 0); first.contrasts && len(said) <= size+longestOther && words.Tells(strings.Join(said[size:], " ")) {
+		return !slices.ContainsFunc(said[size:], isFunction), 0
 	}
-	return false, false
+	return isCondition(said) || isCondition(said[1:]), 0 // "even if …"
+}
+
+// isCondition reports whether a clause is a condition of a rule, and says nothing about a sentence.
+func isCondition(said []string) bool {
+	tells := func(w string) bool { return telling.have(w) && !isFunction(w) }
+	return len(said) > 1 && words.Opens(said[0]) && !words.AsksSomething(strings.Join(said, " ")) && !telling.have(said[1]) && !slices.ContainsFunc(said, tells)
 }
 
 // instructs reports whether a clause is an instruction with a lasting mark, which may be in another
 // clause.
-func instructs(clause string, marked bool) bool {
+func instructs(clause string, marked tongueSet) bool {
 	said := strings.Fields(strings.TrimRight(clause, ".!。！ "))
+	for n := range said {
+		if n == 0 || n+1 < len(said) || !startsUpper(said[n]) { // a German verb ends no clause with a capital
+			said[n] = strings.ToLower(said[n])
+		}
+	}
 	for len(said) > 1 && isPlease(said[0]) {
 		said = said[1:]
 	}
@@ -106,7 +119,7 @@ func instructs(clause string, marked bool) bool {
 		return false
 	}
 	if r, _ := utf8.DecodeRuneInString(said[0]); r >= firstUnspaced {
-		return beginsUnspaced(strings.Join(said, " "), marked)
+		return beginsUnspaced(strings.Join(said, " "), marked != 0)
 	}
 	if rest := afterShould(said); rest != nil {
 		m, _ := markAt(rest, 0)
@@ -115,7 +128,7 @@ func instructs(clause string, marked bool) bool {
 	said[0] = strings.TrimPrefix(said[0], "n'")                 // French: "n'utilise jamais"
 	for size := 2; size <= min(maxPlace, len(said)-1); size++ { // "in this repo always …"
 		place := " " + strings.Join(said[:size], " ") + " "
-		if m, _ := markAt(said, size); (m.lasting || isVerb(said[size], all)) && !isVerb(said[0], all) && (namesProject(place) || marksOf(place).everywhere) {
+		if m, _ := markAt(said, size); (m.lasting || verbs.have(said[size])) && !verbs.have(said[0]) && (namesProject(place) || marksOf(place).everywhere) {
 			said = said[size:]
 			break
 		}
@@ -126,16 +139,17 @@ func instructs(clause string, marked bool) bool {
 		return namesProject(" " + clause + " ")
 	case m.lasting && !m.front:
 		return continues(said[size:], m)
-	case marked && (m.forbids || isVerb(said[0], all)):
+	case marked != 0 && (m.forbids || isVerbAt(said, 0, marked)):
 		return true
 	case m.forbids && endsLasting(said):
 		return true // "no more jokes from now on"
-	case m.forbids:
-		said = said[size:] // "ne fais jamais …"
+	case m.forbids && size < len(said): // "ne fais jamais …"
+		said = said[size:]
+		return hasMarkAfter(said, func(of tongueSet) bool { return isVerbAt(said, 0, of) || denied.haveIn(said[0], of) })
 	case size > 0:
 		return false
 	}
-	return len(said) > 0 && hasMarkAfter(said)
+	return hasMarkAfter(said, func(of tongueSet) bool { return isVerbAt(said, 0, of) })
 }
 
 // afterShould returns the words after "you should" in any language, or nil.
@@ -175,30 +189,30 @@ func continues(said []string, begun mark) bool {
 			continue
 		case isPlease(said[n]):
 			continue
-		case isVerb(said[n], of):
+		case isVerbAt(said, n, of):
 			return n+1 == len(said) || !isSubject(said[n+1], of)
 		}
-		return isVerb(said[len(said)-1], of&verbLast)
+		last := said[len(said)-1]
+		return lastVerbs.haveIn(last, of) && !isFunction(last) && !startsUpper(last)
 	}
 	return false
 }
 
 // hasMarkAfter reports whether a verb that instructs begins a clause, and a lasting mark of its
 // language follows and belongs to the verb.
-func hasMarkAfter(said []string) bool {
-	if last := said[len(said)-1]; isVerb(last, verbLast) && !isFunction(last) && len(said) > 1 { // it may be about another rule
-		return false
-	}
+func hasMarkAfter(said []string, begins func(of tongueSet) bool) bool {
 	for n := 1; n < len(said); n++ {
 		m, size := markAt(said, n)
 		before := said[n-1]
-		if m.lasting && !m.front && isVerb(said[0], m.tongues) && !m.tongues.has(before, func(l *tongue) []string { return strings.Fields(l.As) }) {
+		if m.lasting && !m.front && begins(m.tongues) && !m.tongues.has(before, func(l *tongue) []string { return strings.Fields(l.As) }) {
 			next := ""
 			if n+size < len(said) {
 				next = said[n+size]
 			}
 			english := m.tongues&1 != 0
 			switch {
+			case continues(said[n+size:], m): // the first word is a task, and the rest is another's rule
+				return false
 			case next == "" && english:
 				return size > 1
 			case next == "" || n == 1 && !english || !isVerb(next, m.tongues) && (!english || isFunction(next) && n <= nearMark+1):
@@ -206,7 +220,8 @@ func hasMarkAfter(said []string) bool {
 			}
 			return false
 		}
-		if words.Opens(said[n]) || isSubject(said[n], all) || size > 0 && m.forbids { // of another clause
+		each := n+1 < len(said) && longest[said[n+1]] > 1                                      // "before every commit" is no clause
+		if words.Opens(said[n]) && !each || isSubject(said[n], all) || size > 0 && m.forbids { // of another clause
 			return false
 		}
 	}
@@ -223,6 +238,7 @@ func beginsUnspaced(s string, marked bool) bool {
 		topic, rest, found := strings.Cut(said, w)
 		switch {
 		case !found || !marks[w].lasting:
+		case strings.HasPrefix(rest, asBefore): // "いつも通り"
 		case verbLast:
 			begun = begun || topic == "" || utf8.RuneCountInString(topic) <= maxTopic && slices.ContainsFunc(topics, func(t string) bool { return strings.HasSuffix(topic, t) })
 		case topic == "":
@@ -244,6 +260,9 @@ func beginsUnspaced(s string, marked bool) bool {
 
 // quoting are the particles after a sentence that another one is about.
 var quoting = []string{"を", "と", "は", "라고", "를"}
+
+// asBefore is "as" behind a mark.
+const asBefore = "通り"
 
 // topics are the particles of a topic.
 var topics = []string{"は", "では", "に", "前に", "는 ", "은 ", "에 ", "에서 ", "에는 ", "에서는 "}
@@ -267,16 +286,6 @@ type tongueSet uint32
 
 const all tongueSet = 1<<32 - 1
 
-// verbLast are the tongues in which an infinitive at the end of a sentence instructs.
-var verbLast = func() (of tongueSet) {
-	for n := range tongues {
-		if tongues[n].VerbLast {
-			of |= 1 << n
-		}
-	}
-	return of
-}()
-
 // has reports whether a list of one of the tongues has a word.
 func (of tongueSet) has(w string, list func(l *tongue) []string) bool {
 	for n := range tongues {
@@ -290,12 +299,13 @@ func (of tongueSet) has(w string, list func(l *tongue) []string) bool {
 // isVerb reports whether a rule in some tongues may begin with a word.
 func isVerb(w string, of tongueSet) bool {
 	bare, _, _ := strings.Cut(w, "-") // "tutoie-moi"
-	for n := range verbs {
-		if of>>n&1 != 0 && (verbs[n].has(bare) || runs[n].has(bare)) {
-			return true
-		}
-	}
-	return of != 0 && words.BeginsRequest(bare)
+	return verbs.haveIn(bare, of) || runs.haveIn(bare, of)
+}
+
+// isVerbAt reports whether word n is a verb of a rule: one of the list, or in some tongues any other
+// content word before an article, unless its form is one of a statement.
+func isVerbAt(said []string, n int, of tongueSet) bool {
+	return isVerb(said[n], of) || n+1 < len(said) && articles.haveIn(said[n+1], of) && !isFunction(said[n]) && !finite.haveIn(said[n], of)
 }
 
 // isSelf reports whether a word refers to the author in any language.
@@ -310,7 +320,7 @@ func isSubject(w string, of tongueSet) bool {
 
 // isPlease reports whether a word may precede a request in any language.
 func isPlease(w string) bool {
-	return all.has(w, func(l *tongue) []string { return strings.Split(l.Please, "|") })
+	return !isSelf(w) && all.has(w, func(l *tongue) []string { return strings.Split(l.Please, "|") }) // Polish "i" is "and"
 }
 
 func isFunction(w string) (is bool) {
@@ -319,6 +329,11 @@ func isFunction(w string) (is bool) {
 		return false
 	})
 	return is
+}
+
+func forbidsAt(said []string) bool {
+	m, _ := markAt(said, 0)
+	return m.forbids
 }
 
 // goesOn reports whether a content word follows a lasting mark: "as always" makes no rule.

@@ -158,7 +158,7 @@ func phrasesIn(text string) (asked []int, ruled bool) {
 	for phrase, m := range marks {
 		ruled = ruled || (m.lasting || m.prefers) && strings.Contains(lower, phrase)
 	}
-	return asked, ruled
+	return asked, ruled || slices.ContainsFunc(strings.Fields(lower), func(w string) bool { return more.have(bareOf(w)) })
 }
 
 // statement parses a sentence such as "Please remember that we use tabs".
@@ -221,8 +221,14 @@ type tongue struct {
 	// Phrases of here refer to a project, and words of answer to answers.
 	Self, First, Others, Here, Answer string
 
-	Ends     string // of requests, in languages with the verb at the end
-	VerbLast bool   // an infinitive at the end instructs
+	Ends   string // of requests, in languages with the verb at the end
+	Last   string // verbs that instruct at the end
+	Denied string // verbs behind a negation that instruct
+	Wants  string // makes a rule that waits, with a lasting mark: "I always want …"
+	More   string // makes a rule that waits, with a negation before it: "no more …"
+
+	// A content word before a word of articles may be a verb that instructs, unless it is one of finite.
+	Articles, Finite string
 
 	// The marks of rules. Front begins another clause before a rule, everywhere extends it to all
 	// projects, anywhere does so beside a lasting mark, prefers is lasting in a sentence that names the
