@@ -25,12 +25,9 @@ func namesProject(s string) bool {
 }
 
 // tells reports whether a sentence begins with a function word that begins no mark.
-func tells(s string) bool {
-	said := saidIn(s)
-	if _, size := markAt(said, 0); size > 0 {
-		return false
-	}
-	return isFunction(said[0])
+func tells(said []string) bool {
+	_, size := markAt(said, 0)
+	return size == 0 && isFunction(said[0])
 }
 
 // asks reports whether a sentence ends as a question does.
@@ -75,6 +72,10 @@ func termsOf(s string) map[string]bool {
 
 // firstUnspaced is the first letter of the scripts that are read in pairs of characters.
 const firstUnspaced = 'ก'
+
+func unspacedIn(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r >= firstUnspaced })
+}
 
 // stem returns the beginning of a word, which its other forms share.
 func stem(w string) string {
@@ -141,9 +142,8 @@ func readMarks() (marks map[string]mark, unspaced []string, terms map[string]boo
 	return marks, unspaced, terms, longest
 }
 
-// verbs has the verbs with which a rule may begin, lastVerbs those that may end one, and runs the words for fetching, running
-// and installing, for each of tongues. Of all tongues, checking are the words for the checks of a project, plainRuns those of runs that
-// may run them, and telling those with which a sentence is about another one.
+// These have the lists of each of tongues: plainRuns the words of Runs that may run the checks of a
+// project, and subject the first words of Self.
 var (
 	verbs     = vocabularies(func(l *tongue) string { return l.Verbs })
 	lastVerbs = vocabularies(func(l *tongue) string { return l.Last })
@@ -157,6 +157,9 @@ var (
 	denied   = vocabularies(func(l *tongue) string { return l.Denied })
 	wanting  = vocabularies(func(l *tongue) string { return l.Wants })
 	more     = vocabularies(func(l *tongue) string { return l.More })
+	likeness = vocabularies(func(l *tongue) string { return l.As })
+	selves   = vocabularies(func(l *tongue) string { return l.Self })
+	subject  = vocabularies(func(l *tongue) string { return strings.SplitN(l.Self, " ", 2)[0] })
 	telling  = vocabularies(func(l *tongue) string { return l.Tells })
 )
 
@@ -206,7 +209,7 @@ func marksOf(s string) (sum marked) {
 			sum.rest++
 		}
 	}
-	if strings.ContainsFunc(lower, func(r rune) bool { return r >= firstUnspaced }) {
+	if unspacedIn(lower) {
 		for _, w := range unspaced {
 			if strings.Contains(lower, w) {
 				sum.add(marks[w])
@@ -345,12 +348,7 @@ func vocabularies(list func(l *tongue) string) (all vocabularyList) {
 
 // have reports whether one of them has a word. In an unknown language the end of a word shows nothing.
 func (all vocabularyList) have(w string) bool {
-	for n := range all {
-		if all[n].knows(w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(v vocabulary) bool { return v.knows(w) })
 }
 
 // haveIn reports whether the vocabulary of one of some tongues has a word.
@@ -365,13 +363,11 @@ func (all vocabularyList) haveIn(w string, of tongueSet) bool {
 
 // begin reports whether a text in a script without spaces begins with a word of one of them.
 func (all vocabularyList) begin(text string) bool {
-	for n := range all {
-		if slices.ContainsFunc(all[n].unspaced, func(u string) bool { return strings.HasPrefix(text, u) }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(v vocabulary) bool {
+		return slices.ContainsFunc(v.unspaced, func(u string) bool { return strings.HasPrefix(text, u) })
+	})
 }
+
 func (v *vocabulary) add(w string) {
 	begin, prefix := strings.CutSuffix(w, "*")
 	end, suffix := strings.CutPrefix(w, "*")

@@ -25,17 +25,19 @@ const (
 // begins with a pronoun or an article is a statement, such as "the server never answers". A
 // question is no rule.
 func readRule(s string) (everywhere, ok bool) {
-	if utf8.RuneCountInString(s) > maxRule || strings.HasSuffix(s, ":") || asks(s) {
+	if s == "" || utf8.RuneCountInString(s) > maxRule || strings.HasSuffix(s, ":") || asks(s) {
 		return false, false
 	}
 	m := marksOf(s)
 	_, rest, _ := strings.Cut(s, ", ") // "for tests, always use testify"
 	begun, said := begins(s), saidIn(s)
 	wants := m.lasting && slices.ContainsFunc(said[:min(maxPlace, len(said))], wanting.have)
-	ends := m.forbids && forbidsAt(said) && len(said) <= maxEnding && slices.ContainsFunc(said[1:], func(w string) bool { return more.have(bareOf(w)) }) // "keine Emojis mehr"
-	lasting := m.lasting && (begun || rest != "" && begins(rest) || (!tells(s) || afterShould(said) != nil) && (m.everywhere || goesOn(s) || endsLasting(said)) || wants) && ContentWords(s) > 0
+	goesOn, ends := lastingIn(said)
+	first, _ := markAt(said, 0)
+	stops := first.forbids && len(said) <= maxEnding && slices.ContainsFunc(said[1:], func(w string) bool { return more.have(bareOf(w)) }) // "keine Emojis mehr"
+	lasting := m.lasting && (begun || rest != "" && begins(rest) || (!tells(said) || afterShould(said) != nil) && (m.everywhere || goesOn || unspacedIn(s) || ends) || wants) && ContentWords(s) > 0
 	wishes := m.prefers && namesProject(s) && ContentWords(s) >= minWish
-	return m.everywhere || m.anywhere && m.lasting, (lasting || wishes || ends) && (m.rest >= minRest || begun)
+	return m.everywhere || m.anywhere && m.lasting, (lasting || wishes || stops) && (m.rest >= minRest || begun)
 }
 
 // begins reports whether a sentence has the form of a rule, and nothing else. Its first clause begins
@@ -141,10 +143,11 @@ func instructs(clause string, marked tongueSet) bool {
 		return continues(said[size:], m)
 	case marked != 0 && (m.forbids || isVerbAt(said, 0, marked)):
 		return true
-	case m.forbids && endsLasting(said):
-		return true // "no more jokes from now on"
-	case m.forbids && size < len(said): // "ne fais jamais …"
-		said = said[size:]
+	case m.forbids && size < len(said):
+		if _, ends := lastingIn(said); ends {
+			return true // "no more jokes from now on"
+		}
+		said = said[size:] // "ne fais jamais …"
 		return hasMarkAfter(said, func(of tongueSet) bool { return isVerbAt(said, 0, of) || denied.haveIn(said[0], of) })
 	case size > 0:
 		return false
@@ -165,14 +168,16 @@ func afterShould(said []string) []string {
 	return nil
 }
 
-// endsLasting reports whether a clause ends with a lasting mark of several words.
-func endsLasting(said []string) bool {
-	for n := 1; n < len(said); n++ {
-		if m, size := markAt(said, n); m.lasting && !m.front && size > 1 && n+size == len(said) {
-			return true
+// lastingIn reports whether a content word follows a lasting mark ("as always" makes no rule), and
+// whether one of several words ends a clause.
+func lastingIn(said []string) (goesOn, ends bool) {
+	for n := range said {
+		if m, size := markAt(said, n); m.lasting {
+			goesOn = goesOn || ContentWords(strings.Join(said[n+size:], " ")) > 0
+			ends = ends || n > 0 && !m.front && size > 1 && n+size == len(said)
 		}
 	}
-	return false
+	return goesOn, ends
 }
 
 // continues reports whether the words after a lasting mark are an instruction, not small talk such
@@ -190,10 +195,10 @@ func continues(said []string, begun mark) bool {
 		case isPlease(said[n]):
 			continue
 		case isVerbAt(said, n, of):
-			return n+1 == len(said) || !isSubject(said[n+1], of)
+			return n+1 == len(said) || !subject.haveIn(said[n+1], of)
 		}
 		last := said[len(said)-1]
-		return lastVerbs.haveIn(last, of) && !isFunction(last) && !startsUpper(last)
+		return lastVerbs.haveIn(last, of) && !isFunction(last) && !startsUpper(last) && !isFunction(said[max(0, len(said)-2)])
 	}
 	return false
 }
@@ -203,26 +208,21 @@ func continues(said []string, begun mark) bool {
 func hasMarkAfter(said []string, begins func(of tongueSet) bool) bool {
 	for n := 1; n < len(said); n++ {
 		m, size := markAt(said, n)
-		before := said[n-1]
-		if m.lasting && !m.front && begins(m.tongues) && !m.tongues.has(before, func(l *tongue) []string { return strings.Fields(l.As) }) {
-			next := ""
-			if n+size < len(said) {
-				next = said[n+size]
-			}
-			english := m.tongues&1 != 0
+		before, rest, english := said[n-1], said[min(n+size, len(said)):], m.tongues&1 != 0
+		if m.lasting && !m.front && begins(m.tongues) && !likeness.haveIn(before, m.tongues) {
 			switch {
-			case continues(said[n+size:], m): // the first word is a task, and the rest is another's rule
+			case continues(rest, m): // the first word is a task, and the rest is another's rule
 				return false
-			case next == "" && english:
+			case english && len(rest) == 0:
 				return size > 1
-			case next == "" || n == 1 && !english || !isVerb(next, m.tongues) && (!english || isFunction(next) && n <= nearMark+1):
-				return n == 1 || !isFunction(before) || isSelf(before) || isPlease(before) || namesProject(" "+strings.Join(said[1:n], " ")+" ")
+			case english && (!isFunction(rest[0]) || n > nearMark+1):
+				return false
 			}
-			return false
+			return n == 1 || !isFunction(before) || selves.have(before) || isPlease(before) || namesProject(" "+strings.Join(said[1:n], " ")+" ")
 		}
-		each := n+1 < len(said) && longest[said[n+1]] > 1                                      // "before every commit" is no clause
-		if words.Opens(said[n]) && !each || isSubject(said[n], all) || size > 0 && m.forbids { // of another clause
-			return false
+		each := n+1 < len(said) && longest[said[n+1]] > 1 // "before every commit" is no clause
+		if words.Opens(said[n]) && !each || subject.have(said[n]) || m.forbids {
+			return false // of another clause
 		}
 	}
 	return false
@@ -238,7 +238,7 @@ func beginsUnspaced(s string, marked bool) bool {
 		topic, rest, found := strings.Cut(said, w)
 		switch {
 		case !found || !marks[w].lasting:
-		case strings.HasPrefix(rest, asBefore): // "いつも通り"
+		case likeness.begin(rest): // "いつも通り"
 		case verbLast:
 			begun = begun || topic == "" || utf8.RuneCountInString(topic) <= maxTopic && slices.ContainsFunc(topics, func(t string) bool { return strings.HasSuffix(topic, t) })
 		case topic == "":
@@ -261,66 +261,32 @@ func beginsUnspaced(s string, marked bool) bool {
 // quoting are the particles after a sentence that another one is about.
 var quoting = []string{"を", "と", "は", "라고", "를"}
 
-// asBefore is "as" behind a mark.
-const asBefore = "通り"
-
 // topics are the particles of a topic.
 var topics = []string{"は", "では", "に", "前に", "는 ", "은 ", "에 ", "에서 ", "에는 ", "에서는 "}
 
 // isAbout reports whether a sentence that begins as a rule says something about it: "… is bad
 // advice". It has a word such as "says" outside of a clause.
 func isAbout(s string) bool {
-	for _, w := range saidIn(s) {
-		if w = bareOf(w); telling.have(w) {
-			return true
-		}
-		if words.Opens(w) {
-			break
-		}
+	said := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !isWordRune(r) })
+	if end := slices.IndexFunc(said, words.Opens); end >= 0 {
+		said = said[:end]
 	}
-	return false
+	return slices.ContainsFunc(said, telling.have)
 }
 
 // tongueSet is a set of tongues, one bit for each.
 type tongueSet uint32
 
-const all tongueSet = 1<<32 - 1
-
-// has reports whether a list of one of the tongues has a word.
-func (of tongueSet) has(w string, list func(l *tongue) []string) bool {
-	for n := range tongues {
-		if of>>n&1 != 0 && slices.Contains(list(&tongues[n]), w) {
-			return true
-		}
-	}
-	return false
-}
-
-// isVerb reports whether a rule in some tongues may begin with a word.
-func isVerb(w string, of tongueSet) bool {
-	bare, _, _ := strings.Cut(w, "-") // "tutoie-moi"
-	return verbs.haveIn(bare, of) || runs.haveIn(bare, of)
-}
-
 // isVerbAt reports whether word n is a verb of a rule: one of the list, or in some tongues any other
 // content word before an article, unless its form is one of a statement.
 func isVerbAt(said []string, n int, of tongueSet) bool {
-	return isVerb(said[n], of) || n+1 < len(said) && articles.haveIn(said[n+1], of) && !isFunction(said[n]) && !finite.haveIn(said[n], of)
-}
-
-// isSelf reports whether a word refers to the author in any language.
-func isSelf(w string) bool {
-	return all.has(w, func(l *tongue) []string { return strings.Fields(l.Self) })
-}
-
-// isSubject reports whether a word is the author as the subject of a sentence.
-func isSubject(w string, of tongueSet) bool {
-	return of.has(w, func(l *tongue) []string { return append(strings.Fields(l.Self), "")[:1] })
+	bare, _, _ := strings.Cut(said[n], "-") // "tutoie-moi"
+	return verbs.haveIn(bare, of) || runs.haveIn(bare, of) || n+1 < len(said) && articles.haveIn(said[n+1], of) && !isFunction(said[n]) && !finite.haveIn(said[n], of) && !slices.ContainsFunc(said[n:], likeness.have)
 }
 
 // isPlease reports whether a word may precede a request in any language.
 func isPlease(w string) bool {
-	return !isSelf(w) && all.has(w, func(l *tongue) []string { return strings.Split(l.Please, "|") }) // Polish "i" is "and"
+	return !selves.have(w) && slices.ContainsFunc(tongues, func(l tongue) bool { return slices.Contains(strings.Split(l.Please, "|"), w) }) // Polish "i" is "and"
 }
 
 func isFunction(w string) (is bool) {
@@ -329,20 +295,4 @@ func isFunction(w string) (is bool) {
 		return false
 	})
 	return is
-}
-
-func forbidsAt(said []string) bool {
-	m, _ := markAt(said, 0)
-	return m.forbids
-}
-
-// goesOn reports whether a content word follows a lasting mark: "as always" makes no rule.
-func goesOn(s string) bool {
-	said := saidIn(s)
-	for n := range said {
-		if m, size := markAt(said, n); m.lasting && ContentWords(strings.Join(said[n+size:], " ")) > 0 {
-			return true
-		}
-	}
-	return strings.ContainsFunc(s, func(r rune) bool { return r >= firstUnspaced })
 }

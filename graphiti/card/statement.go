@@ -185,7 +185,7 @@ func isPlain(s, others string) bool {
 	}
 	first, _ := utf8.DecodeRuneInString(s)
 	for at, r := range s {
-		if !isWordRune(r) && !strings.ContainsRune(" .,!'’。、，！", r) && !strings.ContainsRune(others, r) && (!strings.ContainsRune("-/", r) || !inner(at)) {
+		if !isWordRune(r) && !strings.ContainsRune(" .,!'’。、，！", r) && !strings.ContainsRune(others, r) && (!strings.ContainsRune("-/_", r) || !inner(at)) {
 			return false
 		}
 	}

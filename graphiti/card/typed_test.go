@@ -130,6 +130,7 @@ func TestRead_Heard(t *testing.T) {
 		"I want to see the diff.":               false,
 		"The server needs more memory.":         false,
 		"Show me more of it.":                   false,
+		"- •\nNo more. * *":                     false,
 	} {
 		if m := Read(text); m.Alone || len(m.Statements) > 0 != want {
 			t.Errorf("Read(%q) = %+v, want a rule that waits: %v", text, m, want)
