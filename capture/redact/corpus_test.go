@@ -157,6 +157,9 @@ var secretsInText = []struct{ name, text, secret string }{
 	{"private key", "look:\n{}\nthat is all", "-----BEGIN RSA PRIVATE KEY-----\n" + mixed(64) + "\n" + mixed(64) + "\n-----END RSA PRIVATE KEY-----"},
 	{"private key, cut off", "look:\n{}", "-----BEGIN OPENSSH PRIVATE KEY-----\n" + mixed(64)},
 	{"private key, its end", "the rest of it is\n{}-----END RSA PRIVATE KEY-----\nand no more", mixed(64) + "\n" + mixed(64) + "\n" + mixed(9) + "==\n"},
+	{"private key, long", "look:\n{}\nthat is all", "-----BEGIN RSA PRIVATE KEY-----\n" + lines(60) + "-----END RSA PRIVATE KEY-----"},
+	{"private key, long and cut off", "look:\n{}", "-----BEGIN RSA PRIVATE KEY-----\n" + lines(60)},
+	{"private key, its long end", "the rest of it is\n{}-----END RSA PRIVATE KEY-----\nand no more", lines(50)},
 	{"private key, PGP", "{}", "-----BEGIN PGP PRIVATE KEY BLOCK-----\n" + mixed(60) + "\n-----END PGP PRIVATE KEY BLOCK-----"},
 	{"private key, in JSON", `{"private_key": "{}"}`, `-----BEGIN PRIVATE KEY-----\n` + mixed(64) + `\n-----END PRIVATE KEY-----\n`},
 
@@ -475,4 +478,13 @@ var lookAlikes = []string{
 	"ssh git@github.com:acme/widgets.git",
 	"aws s3 ls s3://my-bucket/prefix",
 	"https://discord.com/api/webhooks/ is where they are",
+}
+
+// lines returns lines of random letters, as a key has them.
+func lines(n int) string {
+	var b strings.Builder
+	for range n {
+		b.WriteString(mixed(64) + "\n")
+	}
+	return b.String()
 }

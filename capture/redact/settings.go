@@ -437,7 +437,7 @@ func (s *scan) begins(at int) bool {
 
 // rest returns the real end of a token of which only maxValue bytes were read.
 func (s *scan) rest(from, end int) int {
-	for end-from >= maxValue && end < len(s.text) && isGraph(s.text[end]) {
+	for end-from >= maxValue && end < len(s.text) && isGraph(s.text[end-1]) && isGraph(s.text[end]) {
 		end++
 	}
 	return end
