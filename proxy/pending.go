@@ -363,13 +363,13 @@ func (p *pendingTurn) chain(a dialect.Answer, by [][16]byte) [][16]byte {
 	return append(by, p.end.Link(dialect.RoleAssistant, []byte(rest)))
 }
 
-// order returns a number for the conversation, or 0 without a session. Answers with the same
-// number are reported in their order.
-func (p *pendingTurn) order() uint64 {
-	if p.who.Session == "" {
+// orderOf returns a number for a conversation, or 0 without a session. Answers with the same number
+// are reported in their order.
+func orderOf(session string) uint64 {
+	if session == "" {
 		return 0
 	}
-	return xxhash.Sum64String(p.who.Session)
+	return xxhash.Sum64String(session)
 }
 
 // PendingTurns are the turns that have not ended. If the provider holds a conversation,

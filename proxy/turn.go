@@ -43,7 +43,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	meta := response.Meta{Encoding: strings.ToLower(string(head.Encoding))}
 	if c.route.fetched != nil {
 		if p := s.fetched(c); p != nil {
-			meta.Order, meta.Lost = p.order(), p.unread
+			meta.Order, meta.Lost = orderOf(p.who.Session), p.unread
 			return c.memory.Responses.Read(c.route.fetched.NewReader(""), meta, p.answered), 0
 		}
 	}
@@ -58,7 +58,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 		c.sawProvider(d.who.Owner())
 	}
 	p, backfill, held := s.pendingTurn(c, d)
-	meta.Order, meta.Lost, meta.Of = p.order(), p.unread, p.referredBy()
+	meta.Order, meta.Lost, meta.Of = orderOf(p.who.Session), p.unread, p.referredBy()
 	tee = c.memory.Responses.Read(d.parsed.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, d.parsed.conv.Threaded(), c.seen.Read()))
 	backfill()
 	if tee == nil {

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -351,6 +353,23 @@ func TestStanding_Full(t *testing.T) {
 	}
 	if got := states(); got[card.Local] != card.MaxLines || got[card.Pending] != card.MaxWaiting {
 		t.Fatalf("got %v, want two full lists", got)
+	}
+}
+
+// TestForgetThat_Earlier checks that a statement is ended that is stored while the request to forget it
+// arrives.
+func TestForgetThat_Earlier(t *testing.T) {
+	t.Parallel()
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	who, text := ownerIn(widgets, "s"), "Forget that the staging server is called otter."
+	h := m.Memory.Hear(t.Context(), capture.Saying{
+		Who: who, Generation: m.State.Generations.Now(), Turn: "b", Text: text, Typed: true, FromFile: func() bool { return false },
+		Earlier: func(context.Context) {
+			m.Say(t, servicetest.Owner, "s", widgets, "Remember that the staging server is called otter.")
+		},
+	})
+	if h.Ended != 1 || h.Unmatched != 0 {
+		t.Errorf("heard %+v, want one ended statement", h)
 	}
 }
 
