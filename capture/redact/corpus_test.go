@@ -480,7 +480,7 @@ var lookAlikes = []string{
 	"https://discord.com/api/webhooks/ is where they are",
 }
 
-// lines returns lines of random letters, as a key has them.
+// lines returns n lines like those of a private key.
 func lines(n int) string {
 	var b strings.Builder
 	for range n {

@@ -99,8 +99,8 @@ func TestAConversationThatWaitsHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// TestEarlier checks in each dialect that the answers before a request are awaited until their report:
-// those of its conversation, and those of others that have ended. Its own answer is not.
+// TestEarlier checks that Earlier waits for the reports of a conversation's answers and of ended
+// answers in other conversations, in each dialect.
 func TestEarlier(t *testing.T) {
 	caller := dialect.Fingerprint{1}
 	for name, tc := range map[string]struct {

@@ -99,7 +99,7 @@ func joinsRule(clause string) (joins bool, marked tongueSet) {
 	return isCondition(said) || isCondition(said[1:]), 0 // "even if …"
 }
 
-// isCondition reports whether a clause is a condition of a rule, and says nothing about a sentence.
+// isCondition reports whether a clause is a condition of a rule, without a word such as "said".
 func isCondition(said []string) bool {
 	tells := func(w string) bool { return telling.have(w) && !isFunction(w) }
 	return len(said) > 1 && words.Opens(said[0]) && !words.AsksSomething(strings.Join(said, " ")) && !telling.have(said[1]) && !slices.ContainsFunc(said, tells)

@@ -120,7 +120,7 @@ func TestRead_Forms(t *testing.T) {
 	}
 }
 
-// TestRead_Heard checks that a wish without a lasting verb or mark of its own is read as a rule that waits.
+// TestRead_Heard checks which sentences are rules that wait.
 func TestRead_Heard(t *testing.T) {
 	for text, want := range map[string]bool{
 		"I always want to see the diff first.":  true,

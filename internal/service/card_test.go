@@ -356,8 +356,7 @@ func TestStanding_Full(t *testing.T) {
 	}
 }
 
-// TestForgetThat_Earlier checks that a statement is ended that is stored while the request to forget it
-// arrives.
+// TestForgetThat_Earlier checks that a forget waits for the earlier turns of its conversation.
 func TestForgetThat_Earlier(t *testing.T) {
 	t.Parallel()
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
