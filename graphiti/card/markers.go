@@ -152,8 +152,6 @@ var (
 	plainRuns = vocabularies(func(l *tongue) string {
 		return strings.Join(slices.DeleteFunc(strings.Fields(l.Runs), func(w string) bool { return w[0] != '+' }), " ")
 	})
-	articles = vocabularies(func(l *tongue) string { return l.Articles })
-	finite   = vocabularies(func(l *tongue) string { return l.Finite })
 	denied   = vocabularies(func(l *tongue) string { return l.Denied })
 	wanting  = vocabularies(func(l *tongue) string { return l.Wants })
 	more     = vocabularies(func(l *tongue) string { return l.More })

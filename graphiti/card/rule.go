@@ -102,7 +102,7 @@ func joinsRule(clause string) (joins bool, marked tongueSet) {
 // isCondition reports whether a clause is a condition of a rule, without a word such as "said".
 func isCondition(said []string) bool {
 	tells := func(w string) bool { return telling.have(w) && !isFunction(w) }
-	return len(said) > 1 && words.Opens(said[0]) && !words.AsksSomething(strings.Join(said, " ")) && !telling.have(said[1]) && !slices.ContainsFunc(said, tells)
+	return len(said) > 1 && words.Opens(said[0]) && !likeness.have(said[0]) && !words.AsksSomething(strings.Join(said, " ")) && !telling.have(said[1]) && !slices.ContainsFunc(said, tells)
 }
 
 // instructs reports whether a clause is an instruction with a lasting mark, which may be in another
@@ -137,22 +137,22 @@ func instructs(clause string, marked tongueSet) bool {
 	}
 	m, size := markAt(said, 0)
 	switch {
-	case m.prefers || len(said) > 1 && marks[said[1]].prefers:
-		return namesProject(" " + clause + " ")
 	case m.lasting && !m.front:
 		return continues(said[size:], m)
-	case marked != 0 && (m.forbids || isVerbAt(said, 0, marked)):
+	case m.prefers || len(said) > 1 && marks[said[1]].prefers:
+		return namesProject(" " + clause + " ")
+	case marked != 0 && (m.forbids || isVerb(said[0], marked)):
 		return true
 	case m.forbids && size < len(said):
 		if _, ends := lastingIn(said); ends {
 			return true // "no more jokes from now on"
 		}
 		said = said[size:] // "ne fais jamais …"
-		return hasMarkAfter(said, func(of tongueSet) bool { return isVerbAt(said, 0, of) || denied.haveIn(said[0], of) })
+		return hasMarkAfter(said, func(of tongueSet) bool { return isVerb(said[0], of) || denied.haveIn(said[0], of) })
 	case size > 0:
 		return false
 	}
-	return hasMarkAfter(said, func(of tongueSet) bool { return isVerbAt(said, 0, of) })
+	return hasMarkAfter(said, func(of tongueSet) bool { return isVerb(said[0], of) })
 }
 
 // afterShould returns the words after "you should" in any language, or nil.
@@ -187,18 +187,18 @@ func continues(said []string, begun mark) bool {
 	for n := 0; n < len(said); n++ {
 		m, size := markAt(said, n)
 		switch {
-		case m.forbids && !begun.forbids && n+size < len(said):
+		case (m.forbids && !begun.forbids || m.prefers) && n+size < len(said):
 			return true // "no more emojis"
 		case size > 0:
 			n += size - 1
 			continue
 		case isPlease(said[n]):
 			continue
-		case isVerbAt(said, n, of):
+		case isVerb(said[n], of):
 			return n+1 == len(said) || !subject.haveIn(said[n+1], of)
 		}
 		last := said[len(said)-1]
-		return lastVerbs.haveIn(last, of) && !isFunction(last) && !startsUpper(last) && !isFunction(said[max(0, len(said)-2)])
+		return lastVerbs.haveIn(last, of) && !startsUpper(last) && !slices.ContainsFunc(said, subject.have)
 	}
 	return false
 }
@@ -277,11 +277,10 @@ func isAbout(s string) bool {
 // tongueSet is a set of tongues, one bit for each.
 type tongueSet uint32
 
-// isVerbAt reports whether word n is a verb of a rule: one of the list, or in some tongues any other
-// content word before an article, unless its form is one of a statement.
-func isVerbAt(said []string, n int, of tongueSet) bool {
-	bare, _, _ := strings.Cut(said[n], "-") // "tutoie-moi"
-	return verbs.haveIn(bare, of) || runs.haveIn(bare, of) || n+1 < len(said) && articles.haveIn(said[n+1], of) && !isFunction(said[n]) && !finite.haveIn(said[n], of) && !slices.ContainsFunc(said[n:], likeness.have)
+// isVerb reports whether a rule in some tongues may begin with a word.
+func isVerb(w string, of tongueSet) bool {
+	bare, _, _ := strings.Cut(w, "-") // "tutoie-moi"
+	return verbs.haveIn(bare, of) || runs.haveIn(bare, of)
 }
 
 // isPlease reports whether a word may precede a request in any language.

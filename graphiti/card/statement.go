@@ -227,9 +227,6 @@ type tongue struct {
 	Wants  string // makes a rule that waits, with a lasting mark: "I always want …"
 	More   string // makes a rule that waits, with a negation before it: "no more …"
 
-	// A content word before a word of articles may be a verb that instructs, unless it is one of finite.
-	Articles, Finite string
-
 	// The marks of rules. Front begins another clause before a rule, everywhere extends it to all
 	// projects, anywhere does so beside a lasting mark, prefers is lasting in a sentence that names the
 	// project, and weak marks no rule. A rule begins with a mark, or with should or a verb; a word of
