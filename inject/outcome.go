@@ -107,6 +107,9 @@ func (o *Outcome) appendCounts(b []byte) []byte {
 			b = strconv.AppendInt(b, int64(c.count), 10)
 		}
 	}
+	if o.Earlier != "" {
+		b = append(append(append(b, `; earlier="`...), o.Earlier...), '"')
+	}
 	if o.Undo != "" {
 		b = append(append(b, "; undo="...), o.Undo...)
 	}
@@ -126,6 +129,8 @@ type Outcome struct {
 	Source Source
 	Held   int // messages of the conversation that are held
 	Lost   int // messages of the conversation that were lost
+
+	Earlier string // number of the request's other new messages for each of their fates, or ""
 }
 
 // Append appends the outcome in the format of the X-Graphiti-Memory response header.

@@ -24,8 +24,7 @@ type decider struct {
 	base context.Context //nolint:containedctx // ends when the server gives up waiting
 	log  *slog.Logger
 
-	commands  workspace.Commands
-	untrusted untrusted
+	commands workspace.Commands
 }
 
 // request is the input of decide, which does not change it.
@@ -126,6 +125,7 @@ func (s *decider) steps(r *request, d *decision) (no *refusal) {
 	d.planned = s.plan(ctx, r, d.moment, &d.parsed, &d.caller, &d.placed)
 	d.earlier = s.earlierMessages(r.memory, d)
 	d.fate.Earlier = d.earlier.fates()
+	d.plan.Outcome.Earlier = d.fate.Earlier
 	return nil
 }
 
@@ -165,6 +165,6 @@ func (s *decider) note(r *request, d *decision) {
 		r.memory.Turns.Begin(d.plan.Turn)
 	}
 	if d.plan.Outcome.Reason == inject.ReasonUntrusted && r.memory.Rules.refuses(&d.project) == inject.ReasonUntrusted {
-		s.untrusted.explain(s.log, &d.project)
+		s.explainUntrusted(&d.project)
 	}
 }

@@ -120,11 +120,7 @@ func (s *Server) decided(c *call, d *decision) {
 	if d.understood {
 		c.seen.Planned(&d.plan)
 		if d.isNew(&c.request) {
-			was := graphiti.FateNone
-			if d.opened = d.fate.Name == graphiti.FateOpen; d.opened {
-				was = s.noteLost(sessionOf{d.base, d.who.Session}, d.plan.Turn, false)
-			}
-			s.observer.Message(identity.Client(c.head.UserAgent()), was, d.fate)
+			s.countNew(c, d)
 		}
 		if c.route.match.Use == dialect.UseTurn && d.caller.Known {
 			s.observer.Asked(observe.Ask{

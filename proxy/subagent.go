@@ -46,6 +46,7 @@ const (
 	lastAnswerName
 	lostName
 	saidName
+	untrustedName
 )
 
 func textKey(caller dialect.Fingerprint, text []byte) memo.Key {
@@ -67,7 +68,7 @@ func (p *pendingTurn) openCalls(a *dialect.Answer) {
 	if len(keys) == 0 {
 		return
 	}
-	p.quotableCalls(texts)
+	p.quotable(texts...)
 	asked := []dialect.Fingerprint{p.end}
 	if a.ID != "" { // the next request may contain only this reference
 		asked = append(asked, p.at.person.Reference(a.ID))
