@@ -116,6 +116,12 @@ func TestFates_OfEachMessage(t *testing.T) {
 	const other = "The badger lives in burrow Theta."
 	session := []string{"X-Graphiti-Session", "one", "X-Graphiti-Workspace", widgets}
 	judged := chat(m{"role": "system", "content": "Judge."}, user(fact))
+	judge := func(talk ...m) m { return chat(append([]m{{"role": "system", "content": "Judge."}}, talk...)...) }
+	agent := func(talk ...m) m {
+		body := chat(append([]m{{"role": "system", "content": "You help."}}, talk...)...)
+		body["tools"] = []m{{"type": "function", "function": m{"name": "look_up", "parameters": m{"type": "object"}}}}
+		return body
+	}
 	unseen := chat(user(fact), replied("Good."), user(other), replied("Fine."), user("And the owl?"))
 	for _, tc := range []struct {
 		name   string
@@ -134,6 +140,13 @@ func TestFates_OfEachMessage(t *testing.T) {
 		{"a history without an answer", []fateStep{{unseen, "", session}, {unseen, fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1, graphiti.FateHeld: 2}},
 		{"a history, forgotten", []fateStep{{unseen, fateAnswer("Noted."), session}}, true, map[graphiti.FateName]int64{graphiti.FateStored: 1, graphiti.FateOff: 2}},
 		{"a history of two conversations", []fateStep{{unseen, fateAnswer("Noted."), session}, {unseen, fateAnswer("Noted."), []string{"X-Graphiti-Session", "two", "X-Graphiti-Workspace", widgets}}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 2, graphiti.FateHeld: 2, graphiti.FateClient: 2}},
+		{"a program asks about each message, with its history", []fateStep{
+			{agent(user("Hello there.")), fateAnswer("Noted."), session},
+			{judge(user("Hello there."), replied("Noted."), user(fact)), fateAnswer("{}"), session},
+			{agent(user("Hello there."), replied("Noted."), user(fact)), fateAnswer("Noted."), session},
+			{judge(user("Hello there."), replied("Noted."), user(fact), replied("Noted."), user(other)), fateAnswer("{}"), session},
+			{agent(user("Hello there."), replied("Noted."), user(fact), replied("Noted."), user(other)), fateAnswer("Noted."), session},
+		}, false, map[graphiti.FateName]int64{graphiti.FateStored: 3, graphiti.FateAbout: 2}},
 		{"repeated after its answer", []fateStep{{chat(user(fact)), fateAnswer("Noted."), session}, {chat(user(fact)), fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1}},
 		{"held and forgotten", []fateStep{{judged, fateAnswer("Noted."), session}}, true, map[graphiti.FateName]int64{graphiti.FateOff: 1}},
 	} {
