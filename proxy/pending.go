@@ -243,7 +243,11 @@ func (p *pendingTurn) summarize(answer string) {
 // keep writes the turn to disk before it returns. Only then does it release the turn's
 // rounds.
 func (p *pendingTurn) keep(a dialect.Answer) {
-	if p.repeats != "" && strings.TrimSpace(a.Text) == p.repeats {
+	stored := p.turn.Kind == "" && p.memory.Turns.Kept(p.turn.ID, p.turn.Targets)
+	if stored { // by another request with the message, so it counts no more
+		p.lost(graphiti.LostStore)
+	}
+	if stored || p.repeats != "" && strings.TrimSpace(a.Text) == p.repeats {
 		p.memory.Pending.End(&p.turn) // both texts are stored
 		return
 	}
