@@ -3,6 +3,7 @@ package card
 import (
 	_ "embed"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -240,7 +241,8 @@ func Decides(said string) bool {
 	if !spaced {
 		rest = said
 	}
-	asks := words.HasQuestion(said) || verbs.have(bareOf(strings.ToLower(first))) || slices.ContainsFunc(strings.Split(said, ","), words.AsksSomething)
+	verb := bareOf(strings.ToLower(first))
+	asks := words.HasQuestion(said) || verbs.have(verb) || runs.have(verb) || words.Requests(verb) || slices.ContainsFunc(strings.Split(said, ","), words.AsksSomething)
 	return !asks && (words.States(said) && words.Changes(rest) || contrasts(said)) // "now its tests" changes nothing
 }
 
@@ -248,16 +250,11 @@ func Decides(said string) bool {
 // MySQL" and "Redis instead of MySQL". In a request for the current task, it must have a name.
 func contrasts(text string) bool {
 	for s := range words.Sentences(text) {
-		if m := marksOf(s); m.contrasts && m.rest >= minRest && !asks(s) && (words.States(s) || hasName(s)) {
+		if m := marksOf(s); m.contrasts && m.rest >= minRest && !asks(s) && (words.States(s) || slices.ContainsFunc(strings.Fields(s)[1:], startsUpper)) {
 			return true
 		}
 	}
 	return false
-}
-
-// hasName reports whether a word after a sentence's first one has a capital letter.
-func hasName(s string) bool {
-	return slices.ContainsFunc(strings.Fields(s)[1:], startsUpper)
 }
 
 func startsUpper(w string) bool {
@@ -322,12 +319,12 @@ func namesChecks(said []string) bool {
 	return false
 }
 
-// vocabulary is a set of words, of beginnings ("x*") and ends ("*x") of words, and of words in scripts
-// without spaces. Words behind "!" are not in it.
+// vocabulary is a set of words, of patterns such as "x*" and "*x", and of words in scripts without
+// spaces. Words behind "!" are not in it.
 type vocabulary struct {
-	words                  map[string]bool
-	begins, ends, unspaced []string
-	not                    *vocabulary
+	words              map[string]bool
+	patterns, unspaced []string
+	not                *vocabulary
 }
 
 // vocabularyList has a vocabulary for each of tongues.
@@ -346,13 +343,13 @@ func vocabularies(list func(l *tongue) string) (all vocabularyList) {
 
 // have reports whether one of them has a word. In an unknown language the end of a word shows nothing.
 func (all vocabularyList) have(w string) bool {
-	return slices.ContainsFunc(all, func(v vocabulary) bool { return v.knows(w) })
+	return slices.ContainsFunc(all, func(v vocabulary) bool { return v.has(w, false) })
 }
 
 // haveIn reports whether the vocabulary of one of some tongues has a word.
 func (all vocabularyList) haveIn(w string, of tongueSet) bool {
 	for n := range all {
-		if of>>n&1 != 0 && (all[n].knows(w) || all[n].endsAs(w)) && !all[n].not.knows(w) && !all[n].not.endsAs(w) {
+		if of>>n&1 != 0 && all[n].has(w, true) && !all[n].not.has(w, true) {
 			return true
 		}
 	}
@@ -367,30 +364,25 @@ func (all vocabularyList) begin(text string) bool {
 }
 
 func (v *vocabulary) add(w string) {
-	begin, prefix := strings.CutSuffix(w, "*")
-	end, suffix := strings.CutPrefix(w, "*")
 	no, excludes := strings.CutPrefix(w, "!")
 	switch r, _ := utf8.DecodeRuneInString(w); {
 	case excludes:
 		v.not.add(no)
-	case suffix:
-		v.ends = append(v.ends, end)
 	case r >= firstUnspaced:
 		v.unspaced = append(v.unspaced, w)
-	case prefix:
-		v.begins = append(v.begins, begin)
+	case strings.Contains(w, "*"):
+		v.patterns = append(v.patterns, w)
 	default:
 		v.words[w] = true
 	}
 }
 
-func (v *vocabulary) knows(w string) bool {
-	return v.words[w] || slices.ContainsFunc(v.begins, func(b string) bool { return strings.HasPrefix(w, b) }) ||
-		slices.ContainsFunc(v.unspaced, func(u string) bool { return strings.Contains(w, u) })
-}
-
-func (v *vocabulary) endsAs(w string) bool {
-	return slices.ContainsFunc(v.ends, func(e string) bool { return len(w) > len(e) && strings.HasSuffix(w, e) })
+func (v *vocabulary) has(w string, ends bool) bool {
+	return v.words[w] || slices.ContainsFunc(v.unspaced, func(u string) bool { return strings.Contains(w, u) }) ||
+		slices.ContainsFunc(v.patterns, func(p string) bool {
+			is, _ := path.Match(p, w)
+			return is && (ends || p[0] != '*')
+		})
 }
 
 // sharedWords is the share of the shorter text's words that two texts about one subject

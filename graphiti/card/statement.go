@@ -148,6 +148,7 @@ func letters(s string) (n int) {
 func phrasesIn(text string) (asked []int, ruled bool) {
 	lower := strings.ReplaceAll(strings.ToLower(text), "’", "'")
 	for n := range tongues {
+		ruled = ruled || tongues[n].More != "" && strings.Contains(lower, tongues[n].More)
 		for phrase := range strings.SplitSeq(tongues[n].Ask+"|"+tongues[n].Forget+"|"+tongues[n].Drops, "|") {
 			if phrase != "" && strings.Contains(lower, phrase) {
 				asked = append(asked, n)
@@ -158,7 +159,7 @@ func phrasesIn(text string) (asked []int, ruled bool) {
 	for phrase, m := range marks {
 		ruled = ruled || (m.lasting || m.prefers) && strings.Contains(lower, phrase)
 	}
-	return asked, ruled || slices.ContainsFunc(strings.Fields(lower), func(w string) bool { return more.have(bareOf(w)) })
+	return asked, ruled
 }
 
 // statement parses a sentence such as "Please remember that we use tabs".
@@ -221,18 +222,16 @@ type tongue struct {
 	// Phrases of here refer to a project, and words of answer to answers.
 	Self, First, Others, Here, Answer string
 
-	Ends   string // of requests, in languages with the verb at the end
-	Last   string // verbs that instruct at the end
-	Denied string // verbs behind a negation that instruct
-	Wants  string // makes a rule that waits, with a lasting mark: "I always want …"
-	More   string // makes a rule that waits, with a negation before it: "no more …"
+	Ends string // of requests, in languages with the verb at the end
 
 	// The marks of rules. Front begins another clause before a rule, everywhere extends it to all
 	// projects, anywhere does so beside a lasting mark, prefers is lasting in a sentence that names the
 	// project, and weak marks no rule. A rule begins with a mark, or with should or a verb; a word of
 	// as before a mark refers to the current task. Runs are words for fetching, running ("+") and
 	// installing, or their beginnings before "*", checks are the project's own programs, and tells introduces
-	// the sentence of another author.
+	// the sentence of another author. Last are verbs that instruct at the end, denied those that do so behind
+	// a negation. A rule waits that has wants and a lasting mark ("I always want …"), or more behind a negation.
+	Last, Denied, Wants, More                                                                   string
 	Lasting, Front, Weak, Everywhere, Anywhere, Prefers, Should, As, Verbs, Runs, Checks, Tells string
 }
 
