@@ -231,8 +231,7 @@ type tongue struct {
 	// installing, or their beginnings before "*", checks are the project's own programs, and tells introduces
 	// the sentence of another author. Last are verbs that instruct at the end, denied those that do so behind
 	// a negation. A rule waits that has wants and a lasting mark ("I always want …"), or more behind a negation.
-	Last, Denied, Wants, More                                                                   string
-	Lasting, Front, Weak, Everywhere, Anywhere, Prefers, Should, As, Verbs, Runs, Checks, Tells string
+	Last, Denied, Wants, More, Lasting, Front, Weak, Everywhere, Anywhere, Prefers, Should, As, Verbs, Runs, Checks, Tells string
 }
 
 //go:embed tongues.json
