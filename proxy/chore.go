@@ -157,11 +157,9 @@ func (n *sessionNote) erred(c *dialect.Conversation, chain []dialect.Fingerprint
 
 // noteChore notes the conversation up to a chore's message.
 func (s *decider) noteChore(of sessionOf, with dialect.Fingerprint) {
-	s.changeNote(of, func(n *sessionNote) {
-		if with != n.newest {
-			n.odd = with
-		}
-	})
+	if s.sessionNote(of).newest != with {
+		s.changeNote(of, func(n *sessionNote) { n.odd = with })
+	}
 }
 
 // answeredBefore reports whether the model has answered before the person's newest

@@ -30,7 +30,7 @@ func (s *decider) fate(r *request, p *parsed, c *caller, at *placed) graphiti.Fa
 		return graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffIngest}
 	case c.Off, !p.ingest, c.Temporary, m.Rules.skipsModel(p.conv.Model):
 		return graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffOptOut}
-	case f.agent:
+	case f.agent, p.conv.Last >= 0 && f.kind == dialect.KindTurn && !p.conv.Answered() && s.isAnswer(p.conv.Raw(p.conv.Newest), &at.where):
 		return graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientSubagent}
 	case p.conv.Last < 0 && at.pending == nil:
 		return graphiti.Fate{}

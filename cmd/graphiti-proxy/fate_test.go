@@ -147,6 +147,14 @@ func TestFates_OfEachMessage(t *testing.T) {
 			{judge(user("Hello there."), replied("Noted."), user(fact), replied("Noted."), user(other)), fateAnswer("{}"), session},
 			{agent(user("Hello there."), replied("Noted."), user(fact), replied("Noted."), user(other)), fateAnswer("Noted."), session},
 		}, false, map[graphiti.FateName]int64{graphiti.FateStored: 3, graphiti.FateAbout: 2}},
+		{"an answer, sent to another agent", []fateStep{
+			{chat(user(fact)), fateAnswer("The cat Miso is noted in the list of pets."), session},
+			{chat(m{"role": "system", "content": "Judge."}, user(fact), user("The cat Miso is noted in the list of pets.")), fateAnswer("Fine."), []string{"X-Graphiti-Workspace", widgets}},
+		}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1, graphiti.FateClient: 1}},
+		{"an answer of an agent with a name, sent to another one", []fateStep{
+			{chat(m{"role": "user", "name": "user", "content": fact}), fateAnswer("The cat Miso is noted in the list of pets."), session},
+			{chat(m{"role": "user", "name": "user", "content": fact}, m{"role": "user", "name": "planner", "content": "The cat Miso is noted in the list of pets."}), fateAnswer("Fine."), []string{"X-Graphiti-Workspace", widgets}},
+		}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1, graphiti.FateClient: 1}},
 		{"repeated after its answer", []fateStep{{chat(user(fact)), fateAnswer("Noted."), session}, {chat(user(fact)), fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1}},
 		{"held and forgotten", []fateStep{{judged, fateAnswer("Noted."), session}}, true, map[graphiti.FateName]int64{graphiti.FateOff: 1}},
 	} {
