@@ -121,15 +121,14 @@ func (o *Outcome) appendCounts(b []byte) []byte {
 type Outcome struct {
 	Heard
 
-	Status Status
-	Reason Reason
-	Facts  int           // facts in the newest turn's block
-	Chars  int           // characters of the newest turn's block
-	Took   time.Duration // duration of all decisions; the caller of Plan measures it
-	Source Source
-	Held   int // messages of the conversation that are held
-	Lost   int // messages of the conversation that were lost
-
+	Status  Status
+	Reason  Reason
+	Facts   int           // facts in the newest turn's block
+	Chars   int           // characters of the newest turn's block
+	Took    time.Duration // duration of all decisions; the caller of Plan measures it
+	Source  Source
+	Held    int    // messages of the conversation that are held
+	Lost    int    // messages of the conversation that were lost
 	Earlier string // number of the request's other new messages for each of their fates, or ""
 }
 
