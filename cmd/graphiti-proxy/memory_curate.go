@@ -68,9 +68,6 @@ func printMessages(w, errOut io.Writer, s *service.Selector, answer *service.Sho
 		if cur, ok := graphiti.ParseCurated(text); ok {
 			role, text = cur.Kind, cur.Text
 		}
-		if said.Where == "queue" {
-			role += " (waiting)"
-		}
 		if said.Ended != "" {
 			role += " (ended)"
 		}
