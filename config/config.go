@@ -119,6 +119,11 @@ type Config struct {
 		Backend  string `key:"state.backend" default:"sqlite" kind:"one of sqlite, redis" doc:"storage of inserted blocks, sessions and queued turns: data_dir, or a Redis that several replicas share"`
 		RedisURL string `key:"state.redis_url" secret:"yes" doc:"for state.backend redis: redis://:password@host:6379/0, or rediss:// for TLS"`
 	}
+	Backup struct {
+		Every time.Duration `key:"backup.every" reload:"yes" default:"0s" min:"0s" doc:"interval of backups of data_dir; 0 writes none; see docs/backup.md"`
+		Keep  int           `key:"backup.keep" reload:"yes" default:"7" min:"1" max:"10000" doc:"number of scheduled backups to keep"`
+		Dir   string        `key:"backup.dir" reload:"yes" doc:"directory of scheduled backups; default: backups in data_dir"`
+	}
 	TLS struct {
 		Cert      string   `key:"tls.cert" doc:"PEM file with the certificate and its intermediate certificates; reloaded when it changes"`
 		Key       string   `key:"tls.key" doc:"file with the certificate's private key"`

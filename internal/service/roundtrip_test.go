@@ -112,7 +112,7 @@ func readings(t *testing.T, m *servicetest.Fixture) map[string]string {
 			`memory/search {"query":"Which port?","all":true}`, `memory/search {"query":"hotel"}`, `memory/search {"query":"staging server","all":true}`,
 		} {
 			op, in, _ := strings.Cut(c, " ")
-			if op == "memory/list" && strings.Contains(s, "workspace") { // a list is of a person
+			if op == "memory/list" && strings.Contains(s, "workspace") {
 				continue
 			}
 			in = strings.Replace(in, "{", "{"+s, 1)
