@@ -53,12 +53,12 @@ func newMemoryImportCommand() *cobra.Command {
 
 // importFile imports a file, or standard input.
 func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, name string) error {
-	file, size, err := service.OpenImport(name)
+	file, err := service.OpenImport(name)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	progress := terminal.NewProgress(c.ErrOrStderr(), size)
+	progress := terminal.NewProgress(c.ErrOrStderr(), file.Size)
 	im := service.FileImport{Distil: in.Distil, Tell: progress.Show, Call: func(ctx context.Context, lines service.ImportRequest) (service.Imported, error) {
 		return cli.Call(ctx, at, service.Import, lines)
 	}, Pending: func(ctx context.Context) (int, error) {
@@ -88,6 +88,9 @@ func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, nam
 		}
 		if done.LeftOut > 0 {
 			fmt.Fprintf(w, "%s left out: replaced by an edit or another answer, hidden, marked as not to remember, or in an unknown form\n", terminal.Count(done.LeftOut, "message"))
+		}
+		if len(file.Omitted) > 0 {
+			fmt.Fprintf(w, "not read, because they contain no conversations: %s\n", terminal.Printable(strings.Join(file.Omitted, ", ")))
 		}
 		if done.NotTaken > 0 {
 			fmt.Fprintf(w, "%s skipped: only an operator may import session notes\n", terminal.Count(done.NotTaken, "line"))
