@@ -46,7 +46,8 @@ type pendingTurn struct {
 	awaited bool           // the answer was fetched by another request
 
 	turnOwner
-	edited []sentTurn // turns that the person has replaced; see edited.go
+	edited  []sentTurn          // turns that the person has replaced; see edited.go
+	follows dialect.Fingerprint // the conversation up to the person's message before
 
 	fate graphiti.Fate // of the person's message
 	seen observe.Answered
@@ -300,7 +301,7 @@ func (p *pendingTurn) add(answer string) error {
 	if isTurn {
 		p.quotable()
 		p.sent()
-		p.endTurns(append(p.edited, p.versions()...), graphiti.AboutReplaced)
+		p.endTurns(p.withFollowing(append(p.edited, p.versions()...)), graphiti.AboutReplaced)
 	}
 	if why.Reason == "" {
 		p.memory.Doubts.Twin(&p.why.Twin, true)

@@ -44,6 +44,7 @@ const (
 	subagentName
 	quotablesName
 	sentName
+	followsName
 	openingName
 	lastAnswerName
 	lostName

@@ -139,7 +139,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	}
 	d.session.witness(conv)
 	p.turnOwner = d.session.turnOwner
-	p.edited = s.editedAway(conv, chain, d.who.Session, d.root)
+	p.edited, p.follows = s.editedAway(conv, chain, d.who.Session, d.root)
 	if p.prefill = strings.TrimSpace(conv.Prefill()); p.prefill != "" {
 		p.before = chain[len(chain)-2]
 	}
