@@ -54,7 +54,7 @@ func newRestoreCommand() *cobra.Command {
 	c := described("restore")
 	c.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return cli.Usage(errors.New("name the backup to restore, such as memory.zip"))
+			return cli.Usage(errors.New("name the backup to restore, such as mine.zip"))
 		}
 		return nil
 	}

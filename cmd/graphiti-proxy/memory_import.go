@@ -86,6 +86,9 @@ func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, nam
 		if done.Waiting > 0 {
 			fmt.Fprintf(w, "%s of rules and preferences wait for your confirmation, because this installation did not export them: graphiti-proxy memory pending\n", terminal.Count(done.Waiting, "line"))
 		}
+		if done.Full > 0 {
+			fmt.Fprintf(w, "%s left out: too many rules wait; decide on some first: graphiti-proxy memory pending\n", terminal.Count(done.Full, "rule"))
+		}
 		if done.LeftOut > 0 {
 			fmt.Fprintf(w, "%s left out: replaced by an edit or another answer, hidden, marked as not to remember, or in an unknown form\n", terminal.Count(done.LeftOut, "message"))
 		}

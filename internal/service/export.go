@@ -78,7 +78,7 @@ func (sv *Service) exportRules(ctx context.Context, part ledger.Part, whose Reco
 			continue
 		}
 		r := whose
-		r.Where, r.Text, r.Time = rule, l.Text, time.Unix(0, l.Changed).UTC().Format(time.RFC3339Nano)
+		r.Where, r.Text, r.Time = WhereRule, l.Text, time.Unix(0, l.Changed).UTC().Format(time.RFC3339Nano)
 		l.ID, l.Changed = "", 0 // the ID depends on the group, which has another name elsewhere
 		if l.Owner == sv.o.Owner {
 			l.Owner = ""

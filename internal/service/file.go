@@ -188,6 +188,7 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 		}
 		done.Kept, done.Known, done.NotTaken = done.Kept+answer.Kept, done.Known+answer.Known, done.NotTaken+answer.NotTaken
 		done.Waiting, done.Rules = done.Waiting+answer.Waiting, done.Rules+answer.Rules
+		done.Full += answer.Full
 		for _, into := range answer.Into {
 			if !slices.Contains(done.Into, into) {
 				done.Into = append(done.Into, into)

@@ -54,6 +54,8 @@ type Imported struct {
 	// may have written them.
 	Waiting int `json:"waiting,omitempty"`
 
+	Full int `json:"full,omitempty"` // rules without room in the list of those that wait
+
 	Into   []string `json:"into,omitempty"` // the memories of the lines, for people
 	Groups []string `json:"-"`
 }
@@ -108,7 +110,7 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 				err = facts.add(group, l)
 			case notes:
 				err = sv.restoreNotes(ctx, &t, l, &done)
-			case rule:
+			case WhereRule:
 				err = sv.restoreRule(ctx, &t, l, &done)
 			default:
 				messages++

@@ -21,10 +21,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// The Where of a Record other than a message.
+// notes is the Where of a Record with the notes of a session, and WhereRule that of a line of the
+// card in any state; its Source is a card.Line.
 const (
-	notes = "session" // notes of a session
-	rule  = "rule"    // a line of the card, in any state; its Source is a card.Line
+	notes     = "session"
+	WhereRule = "rule"
 )
 
 // addressed returns a record with the owner of a group, so that an import elsewhere finds
@@ -91,7 +92,7 @@ const (
 // restored fills a turn from an exported line.
 func restored(t *ledger.Turn, l *Line) error {
 	switch {
-	case !slices.Contains([]string{"memory", distilled, rule, notes}, l.Where):
+	case !slices.Contains([]string{"memory", distilled, WhereRule, notes}, l.Where):
 		return fmt.Errorf("where: unknown value %q; write memory, fact, rule or session", l.Where)
 	case len(l.Episode) > maxEpisode || len(l.Source) > maxSource:
 		return fmt.Errorf("name, source: one of them is too long; at most %d and %d bytes are allowed", maxEpisode, maxSource)
@@ -177,6 +178,9 @@ func (sv *Service) restoreRule(ctx context.Context, t *ledger.Turn, line *Line, 
 	}
 	_, isNew, err := sv.cards().Offer(ctx, l, t.Generation)
 	switch {
+	case errors.Is(err, card.ErrFull):
+		done.Full++
+		return nil
 	case err != nil:
 		return err
 	case !isNew:
