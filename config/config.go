@@ -146,7 +146,7 @@ type Config struct {
 	}
 	Log struct {
 		Level    string `key:"log.level" reload:"yes" default:"info" kind:"one of debug, info, warn, error" doc:"lowest level to log; logs never contain conversation text or credentials"`
-		Requests bool   `key:"log.requests" reload:"yes" default:"true" doc:"log each request at info"`
+		Requests bool   `key:"log.requests" reload:"yes" default:"true" doc:"log each request at info, once its answer was read: client, model, upstream, person, outcome of memory, times, tokens; never texts"`
 		Format   string `key:"log.format" default:"auto" kind:"one of auto, text, json" doc:"auto: text on a terminal, else json"`
 	}
 	OTel struct {
