@@ -28,6 +28,7 @@ const (
 	maxHeld = 1000
 
 	maxBegun  = 64 // turns that held ones may be about
+	maxWent   = 64 // requests, and messages of each, that held histories may be in
 	minQuoted = 24 // bytes; programs shorten the messages of agents in a title's request
 )
 
@@ -41,6 +42,7 @@ type doubts struct {
 	mu    sync.Mutex // protects the fields below
 	refs  []*heldRef
 	begun []begunTurn // the newest turns, for twins
+	went  []wentOn    // the newest requests of sessions: a history may be held after the next one
 
 	started, ended int           // numbers of the newest passes of settleDoubts
 	changed        chan struct{} // closed at the end of a pass
@@ -53,6 +55,12 @@ type heldRef struct {
 	turn, client string
 	at, until    time.Time
 	keep, drop   bool
+}
+
+// wentOn is the end of the history of a request that continued a session.
+type wentOn struct {
+	session string
+	history []dialect.Fingerprint
 }
 
 // Doubt is the reason for holding a turn, and the evidence that decides it.
@@ -134,6 +142,7 @@ func (d *doubts) add(h *ledger.Held, twin Twin) time.Time {
 	} else if h.Reason == graphiti.HeldTwin && !d.isAboutOpen(&twin) {
 		ref.until = h.At.Add(twinFor)
 	}
+	ref.keep = h.Reason == graphiti.HeldHistory && slices.ContainsFunc(d.went, func(w wentOn) bool { return w.session == ref.session && slices.Contains(w.history, ref.With) })
 	for _, r := range d.refs {
 		if ref.isPair(r) {
 			r.until, ref.until = h.At.Add(pairFor), h.At.Add(pairFor)
@@ -142,7 +151,9 @@ func (d *doubts) add(h *ledger.Held, twin Twin) time.Time {
 	if !slices.ContainsFunc(d.refs, func(r *heldRef) bool { return r.key == ref.key }) {
 		d.refs = append(d.refs, ref)
 	}
-	time.AfterFunc(time.Until(ref.until), d.settle)
+	if time.AfterFunc(time.Until(ref.until), d.settle); ref.keep {
+		d.settle()
+	}
 	return ref.until
 }
 
@@ -338,6 +349,7 @@ func (p *Pipeline) GoesOn(session string, history []dialect.Fingerprint, drops b
 	d := &p.doubts
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.went = append(d.went[max(0, len(d.went)-maxWent+1):], wentOn{session, slices.Clone(history[max(0, len(history)-maxWent):])})
 	for _, r := range d.refs {
 		if r.session == session {
 			r.keep = r.keep || slices.Contains(history, r.With)
