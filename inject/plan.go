@@ -274,7 +274,7 @@ func (t *turn) read(who graphiti.Who) (apart bool) {
 		said, _ = t.said()
 	}
 	t.owner, t.reads = who.Owner(), t.o.Reads(who, words.Personal(string(graphiti.Truncate(said, maxQuery))))
-	person, apart := t.o.Person(who)
+	person, apart := t.o.Beside(who)
 	if apart = apart && !slices.Contains(t.reads, person); apart {
 		t.reads = append(t.reads, person)
 	}

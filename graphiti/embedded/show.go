@@ -40,6 +40,7 @@ func (h *hit) fact(group string) graphiti.Fact {
 		Strength:  h.strength,
 		Weighed:   true,
 		Meant:     h.meant,
+		OfUser:    h.ofSelf,
 	}
 }
 
