@@ -152,7 +152,7 @@ func (r readied) Ready(group string) (ready, empty bool) {
 // targets returns the same two groups for every caller.
 type targets struct{}
 
-func (targets) Beside( graphiti.Who) (graphiti.Target, bool) { return graphiti.Target{}, false }
+func (targets) Beside(graphiti.Who) (graphiti.Target, bool) { return graphiti.Target{}, false }
 
 func (t targets) Reads(w graphiti.Who, _ bool) []graphiti.Target { return t.Writes(w) }
 func (targets) Writes(graphiti.Who) []graphiti.Target {
