@@ -89,9 +89,6 @@ func (e *Store) askedOf(query string) *asked {
 	question, _, _ := strings.Cut(query, graphiti.Earlier)
 	q := &asked{text: question, words: words.Of(query, maxAsked), dates: datesIn(query, time.Now()), score: &e.score, numbers: &e.numbers}
 	q.asks = words.Asks(question)
-	if !q.asks && words.MayAsk(question) {
-		q.asks, q.mayAsk = true, true
-	}
 	q.personal = words.Personal(question)
 	q.form = formOf(question)
 	q.sketch = sketchOf(q.words)

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"regexp"
@@ -49,7 +48,6 @@ func (e *Store) ofSelf(ctx context.Context, g *groupIndex, v *groupVectors, q *a
 		if err := e.load(ctx, g.groupNumber(), hits); err != nil {
 			return nil, err
 		}
-		slices.SortFunc(hits, func(a, b *hit) int { return cmp.Compare(b.place, a.place) })
 		n := len(all)
 		for _, h := range hits {
 			if len(all) < n+mostSelf && h.row != nil && e.saysOfSelf(ctx, h.content, k) && !hasPlace(all, h.place) {
@@ -64,8 +62,8 @@ func hasPlace(all []*hit, place int64) bool {
 	return slices.ContainsFunc(all, func(h *hit) bool { return h.place == place })
 }
 
-// saying returns the statements that are most likely to be about a subject. What a model distilled
-// speaks for itself.
+// saying returns the statements that are most likely to be about a subject, the newest first. What a
+// model distilled speaks for itself.
 func (v *groupVectors) saying(g *groupIndex, subject int) (hits []*hit) {
 	var all []scored
 	for i, vec := range v.vecs {
