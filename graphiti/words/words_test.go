@@ -182,3 +182,52 @@ func TestIsQuestion_Entrusts(t *testing.T) {
 		}
 	}
 }
+
+func FuzzEach(f *testing.F) {
+	for _, s := range []string{"getUserById 12,500 can't", "漢字とひらがな", "ภาษา", "\xff", "a_b.c'd"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		Each(text, func(w []byte, _ Significance) bool {
+			if len(w) == 0 {
+				t.Errorf("%q has an empty word", text)
+			}
+			return true
+		})
+	})
+}
+
+func BenchmarkOf(b *testing.B) {
+	text := strings.Repeat("The parser drops the last field of each row when it ends with a comma. ", 8)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		Of(text, 200)
+	}
+}
+
+func TestAsksOfSelf(t *testing.T) {
+	for text, want := range map[string]bool{
+		"What is my favourite editor?":      true,
+		"What do I prefer, tabs or spaces?": true,
+		"How did I say I like my coffee":    true,
+		"Fix my code.":                      false,
+		"Why does the test fail?":           false,
+		"Почему моя кошка не ест?":          true,
+		"我的猫叫什么名字？":                         true,
+		"Where is the parser?":              false,
+		"The mind is a terrible thing":      false,
+		"Wie heißt meine Katze?":            true,
+		"Comment s'appelle mon chat ?":      true,
+		"Où habite Paul ?":                  false,
+		"¿Cómo se llama mi gato?":           true,
+		"Come si chiama il mio gatto?":      true,
+		"Qual é o nome do meu gato?":        true,
+		"Hoe heet mijn kat?":                true,
+		"who am i?":                         true,
+	} {
+		if got := AsksOfSelf([]byte(text)); got != want {
+			t.Errorf("%q: asks about oneself: %v, want %v", text, got, want)
+		}
+	}
+}
