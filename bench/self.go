@@ -16,7 +16,7 @@ type selfRow struct {
 	vec           []float32
 }
 
-// readSelf returns the examples, as they stand and as people type them.
+// readSelf returns the examples, also in lower case without a full stop.
 func readSelf(by *cached) (rows []selfRow, err error) {
 	b, err := os.ReadFile(filepath.Join("bench", "testdata", "self.tsv"))
 	if err != nil {
@@ -39,8 +39,8 @@ func readSelf(by *cached) (rows []selfRow, err error) {
 	return rows, nil
 }
 
-// ordinary returns the messages of all weeks but one that say nothing of the person, and need
-// nothing of that.
+// ordinary returns the messages of all weeks but one, without statements about the person and
+// requests for them.
 func ordinary(by *cached, left int) (rows []selfRow, err error) {
 	for n := 1; n <= weekCount; n++ {
 		talks, err := readWeek(n)

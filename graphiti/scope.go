@@ -121,8 +121,8 @@ func (n Namer) Writes(w Who) []Target {
 	return n.targets(w, ScopeUser, ScopeAgent)
 }
 
-// Beside returns the person's own group, which in a project stores statements about themselves,
-// and answers requests that need them. Writes then has only the project's group. ok is false
+// Beside returns the person's own group. In a project, it stores statements about the person and
+// answers requests for them. Writes then has only the project's group. ok is false
 // without a project or a person, and if ingest.scopes is set.
 func (n Namer) Beside(w Who) (t Target, ok bool) {
 	if w.SystemActor != "" || w.Workspace == "" || w.User == "" || n.Ingest.list != nil {

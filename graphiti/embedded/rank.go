@@ -92,8 +92,8 @@ type hit struct {
 	strength float64 // of its answer: see judge
 	passage  string  // the best part of a long message; "" for the whole message
 	over     bool    // it is a fact that is no longer valid
-	meant    bool    // it has no piece of a word of the question, or nothing is asked
-	ofSelf   bool    // the person says it of themselves, and the question needs it
+	meant    bool    // no word in common with the question, or the message asks for nothing
+	ofSelf   bool    // a statement about the person that answers a request
 	vec      []int8  // nil without one
 	features Features
 	exchange *exchange // of an answer that is judged with its problem

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Subjects are what people say of themselves and requests need, as in "put my name into the
-// licence": see bench/testdata/self.tsv. The gate of private statements follows them.
+// Subjects are the subjects of statements about the person that answer requests, such as "put my
+// name into the licence". Examples: bench/testdata/self.tsv.
 var Subjects = [...]string{"name", "home", "language", "food", "body", "work", "family", "machine"}
 
 // SelfGates are the gates of subjects.
 type SelfGates struct {
-	Says  [len(Subjects) + 1]Gate // a person says it of themselves; the last: it is private
-	Needs [len(Subjects)]Gate     // a request needs it
+	Says  [len(Subjects) + 1]Gate // statements about the person; the last gate is for private ones
+	Needs [len(Subjects)]Gate     // requests for such a statement
 }
 
 // selfFile has the numbers of SelfGates, which bench fit makes.
@@ -38,7 +38,7 @@ const (
 	selfStrength = 0.5
 )
 
-// ofSelf returns what the person said of themselves that a question or request needs.
+// ofSelf returns the statements about the person that answer a question or request.
 func (e *Store) ofSelf(ctx context.Context, g *groupIndex, v *groupVectors, q *asked) (all []*hit, err error) {
 	for k := range Subjects {
 		if selfGates.Needs[k].Of(q.vec) < surelyNeeds {
@@ -62,8 +62,8 @@ func hasPlace(all []*hit, place int64) bool {
 	return slices.ContainsFunc(all, func(h *hit) bool { return h.place == place })
 }
 
-// saying returns the statements that are most likely to be about a subject, the newest first. What a
-// model distilled speaks for itself.
+// saying returns the most likely statements about a subject, the newest first. It skips messages
+// with distilled facts.
 func (v *groupVectors) saying(g *groupIndex, subject int) (hits []*hit) {
 	var all []scored
 	for i, vec := range v.vecs {
