@@ -550,7 +550,7 @@ func fitCommand(args []string) error {
 	cache := fs.String("cache", "", "file for the vectors of the next run")
 	write := fs.Bool("write", false, "write the numbers fitted to all weeks into the program")
 	aim := fs.Float64("routine", 0.03, "share of routine requests with a block at which the figures are compared")
-	self := fs.Bool("self", false, "write the gates of what people say of themselves into the program, and nothing else")
+	self := fs.Bool("self", false, "write only the gates of statements about the person into the program")
 	leave := fs.Int("without", 0, "with -write or -self: the week to leave out, to measure the program with it; 0 leaves out no week")
 	if err := fs.Parse(args); err != nil {
 		return err

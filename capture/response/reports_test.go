@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,12 +116,12 @@ func TestEarlier(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := New(slog.New(slog.DiscardHandler), nil)
 			defer w.Close()
-			stored := 0
+			var stored atomic.Int32
 			read := func(order uint64) *Tee {
 				tee := w.Read(tc.reader(), Meta{Of: caller, Order: order}, func(a dialect.Answer, clean bool) {
 					time.Sleep(time.Second) // the disk
 					if clean && a.Text == "Noted." {
-						stored++
+						stored.Add(1)
 					}
 				})
 				tee.Write([]byte(tc.answer))
@@ -132,8 +133,8 @@ func TestEarlier(t *testing.T) {
 			own := read(1)
 			time.AfterFunc(5*time.Second, func() { before.Close(true) })
 			began := time.Now()
-			if wait(t.Context()); stored != 2 || time.Since(began) != 6*time.Second {
-				t.Errorf("%s: %d turns are stored after %s, want 2 after 6s", name, stored, time.Since(began))
+			if wait(t.Context()); stored.Load() != 2 || time.Since(began) != 6*time.Second {
+				t.Errorf("%s: %d turns are stored after %s, want 2 after 6s", name, stored.Load(), time.Since(began))
 			}
 			own.Close(true)
 			streams.Close(true)
