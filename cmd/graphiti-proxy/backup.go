@@ -104,7 +104,7 @@ func (a *app) keepBackups(ctx context.Context) {
 			path, err := datadir.BackUpDue(ctx, a.cfg.DataDir, to, cfg.Backup.Every, cfg.Backup.Keep, time.Now())
 			switch {
 			case err != nil && ctx.Err() == nil:
-				a.log.Error("write a backup failed; the next attempt is in "+backupCheck.String(), "error", err)
+				a.log.Error("write a backup failed", "error", err, "next_attempt_in", backupCheck.String())
 			case path != "":
 				a.log.Info("backup written", "file", path)
 			}

@@ -44,7 +44,7 @@ func (e *Store) ofSelf(ctx context.Context, g *groupIndex, v *groupVectors, q *a
 		if selfGates.Needs[k].Of(q.vec) < surelyNeeds {
 			continue
 		}
-		hits := v.saying(g, k)
+		hits := saying(v, g, k)
 		if err := e.load(ctx, g.groupNumber(), hits); err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func hasPlace(all []*hit, place int64) bool {
 
 // saying returns the most likely statements about a subject, the newest first. It skips messages
 // with distilled facts.
-func (v *groupVectors) saying(g *groupIndex, subject int) (hits []*hit) {
+func saying(v *groupVectors, g *groupIndex, subject int) (hits []*hit) {
 	var all []scored
 	for i, vec := range v.vecs {
 		note, ok := g.note(v.places[i])

@@ -154,7 +154,7 @@ func unpackBackup(ctx context.Context, path, dir string, try func(dir string) []
 	if err != nil {
 		return at, fmt.Errorf("read the backup %s: %w", path, err)
 	}
-	defer z.Close()
+	defer func() { err = errors.Join(err, z.Close()) }()
 	for _, f := range z.File {
 		isDatabase := slices.Contains(backedUp, f.Name)
 		if !isDatabase && (!slices.Contains(alsoBackedUp, f.Name) || f.UncompressedSize64 > maxBackedUp) {
