@@ -360,7 +360,7 @@ func (p *Pipeline) GoesOn(session string, history []dialect.Fingerprint, drops b
 }
 
 // judge decides on a turn whose session continues, or whose time is over: its twin loses or
-// wins. A history that nobody has continued may be examples in a prompt.
+// wins. A history without a later request may be examples in a prompt.
 func (d *doubts) judge(r *heldRef, now time.Time) {
 	if r.drop || !r.keep && now.Before(r.until) {
 		return

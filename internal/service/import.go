@@ -54,7 +54,7 @@ type Imported struct {
 	// may have written them.
 	Waiting int `json:"waiting,omitempty"`
 
-	Full int `json:"full,omitempty"` // rules without room in the list of those that wait
+	Full int `json:"full,omitempty"` // rules for which the list of pending lines has no room
 
 	Into   []string `json:"into,omitempty"` // the memories of the lines, for people
 	Groups []string `json:"-"`

@@ -66,7 +66,7 @@ func (l *passed) end(p *passing) (whole bool) {
 	return !p.reads
 }
 
-// reading notes whether an answer is being read.
+// reading records the start or the cancellation of the reading of an answer.
 func (l *passed) reading(p *passing, reads bool) {
 	if p == nil {
 		return
