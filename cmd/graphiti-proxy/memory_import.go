@@ -75,11 +75,10 @@ func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, nam
 	}
 	progress.Done(done.Kept + done.Known)
 	return cli.Output(c, done, func(w io.Writer) {
-		rules := ""
+		fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(done.Kept, "message"), done.Known)
 		if done.Rules > 0 {
-			rules = " and " + terminal.Count(done.Rules, "rule")
+			fmt.Fprintf(w, "%s of rules and preferences imported\n", terminal.Count(done.Rules, "line"))
 		}
-		fmt.Fprintf(w, "%s%s imported, %d already present\n", terminal.Count(done.Kept, "message"), rules, done.Known)
 		if len(done.Into) > 0 {
 			fmt.Fprintf(w, "into %s\n", terminal.Printable(strings.Join(done.Into, ", ")))
 		}

@@ -44,7 +44,7 @@ func TestExportIsImported(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "graphiti-proxy", "secret"), secret, 0o600); err != nil { // else the rules wait
 		t.Fatal(err)
 	}
-	for again, want := range []string{"2 messages and 2 rules imported, 0 already present\n", "0 messages imported, "} {
+	for again, want := range []string{"2 messages imported, 0 already present\n2 lines of rules and preferences imported\n", "0 messages imported, "} {
 		if out, err := command(t, dir, "memory", "import", file); err != nil || !strings.Contains(out, want) {
 			t.Errorf("time %d: got %q, %v, want no error, %q in it", again, out, err, want)
 		}

@@ -186,7 +186,7 @@ func (sv *Service) restoreRule(ctx context.Context, t *ledger.Turn, line *Line, 
 	case !isNew:
 		done.Known++
 		return nil
-	case waits:
+	case waits && slices.Contains([]string{card.KindRule, card.KindFact, card.KindForget}, l.Kind): // a promoted message counts itself
 		done.Waiting++
 	}
 	done.Rules++
