@@ -11,27 +11,36 @@ import (
 
 // Copy writes databases, which this or another process may use, to new files, as they are at one
 // moment. The new files must be missing or empty.
-func Copy(ctx context.Context, from, to []string) (err error) {
-	conns := make([]*sql.Conn, len(from))
-	for i, path := range from {
-		db, failed := sql.Open("sqlite", dsn(path, SyncNormal, true))
-		if failed != nil {
-			return fmt.Errorf("open %s: %w", path, failed)
+func Copy(ctx context.Context, from, to []string) error {
+	conns := make([]*sql.Conn, 2*len(from)) // the ones that lock, then the ones that read
+	for i := range conns {
+		db, err := sql.Open("sqlite", dsn(from[i%len(from)], SyncNormal, true))
+		if err == nil {
+			defer db.Close()
+			conns[i], err = db.Conn(ctx)
 		}
-		defer db.Close()
-		if conns[i], failed = db.Conn(ctx); failed != nil {
-			return fmt.Errorf("open %s: %w", path, failed)
+		if err != nil {
+			return fmt.Errorf("open %s: %w", from[i%len(from)], err)
 		}
 		defer conns[i].Close()
 	}
-	for i, c := range conns { // a transaction reads the file as it is at its first read
-		for _, query := range []string{"BEGIN", "SELECT count(*) FROM sqlite_schema"} {
-			if _, err := c.ExecContext(ctx, query); err != nil {
+	// While the read transactions begin, nobody can write. So all of them read the same moment.
+	locks, reads := conns[:len(from)], conns[len(from):]
+	for _, each := range []struct {
+		conns []*sql.Conn
+		query string
+	}{
+		{locks, "PRAGMA query_only(OFF); BEGIN IMMEDIATE"},
+		{reads, "BEGIN; SELECT count(*) FROM sqlite_schema"},
+		{locks, "ROLLBACK"},
+	} {
+		for i, c := range each.conns {
+			if _, err := c.ExecContext(ctx, each.query); err != nil {
 				return fmt.Errorf("read %s: %w", from[i], err)
 			}
 		}
 	}
-	for i, c := range conns {
+	for i, c := range reads {
 		if err := c.Raw(func(conn any) error { return copyTo(ctx, conn, to[i]) }); err != nil {
 			return fmt.Errorf("copy %s: %w", from[i], err)
 		}
