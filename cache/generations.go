@@ -181,7 +181,7 @@ func (g *Generations) end(ctx context.Context, f Forget) error {
 		return nil
 	}
 	// A replica without knowledge of the forget may still show its facts.
-	if err := g.counter.announce(ctx, EventGeneration); err != nil {
+	if err := g.counter.announce(ctx); err != nil {
 		return err
 	}
 	return g.store.write(ctx, gone...)

@@ -99,11 +99,7 @@ func everyMinute(stop <-chan struct{}, f func(now time.Time)) {
 func (b *outbox) upkeepNow(now time.Time) {
 	b.mu.Lock()
 	b.logDropsLocked(time.Minute)
-	leads := b.leadsLocked()
 	b.mu.Unlock()
-	if !leads {
-		return
-	}
 	for {
 		gone, err := b.spool.DropBefore(now.Add(-b.opts().MaxAge))
 		if err != nil {

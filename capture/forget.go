@@ -31,11 +31,6 @@ func (b *outbox) Forget(ctx context.Context, part ledger.Part, generation int64)
 	if err := b.empty(part, generation, false); err != nil {
 		return err
 	}
-	ctx, release, err := b.asLeader(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
 	defer b.loop.Resume(part.Group)
 	if err := b.loop.Pause(ctx, part.Group); err != nil {
 		return err
@@ -115,11 +110,6 @@ func (b *outbox) forgetHeld(ctx context.Context, part ledger.Part) error {
 // queue, and takes them out of flight if the group is paused.
 func (b *outbox) empty(part ledger.Part, generation int64, last bool) error {
 	gone, err := b.Ledger.Forget(part, generation, last)
-	if err == nil && b.replicas != nil {
-		if gone, err = b.spool.Forget(part, generation, last); err == nil {
-			err = b.replicas.retract(b.base, part, generation)
-		}
-	}
 	if err != nil {
 		return err
 	}
@@ -135,8 +125,7 @@ func (b *outbox) empty(part ledger.Part, generation int64, last bool) error {
 
 // waitForAccepted returns when the memory has processed everything it has accepted for a
 // group, and whether it may have stored something meanwhile. Acceptance may have counted as
-// delivery, or another replica may have sent the turns. So it skips only groups that were
-// never written to.
+// delivery. So it skips only groups that were never written to.
 func (b *outbox) waitForAccepted(ctx context.Context, group string) (waited bool, err error) {
 	owned, err := b.spool.Owned(ctx, "")
 	if err != nil || !slices.ContainsFunc(owned, func(o ledger.Owned) bool { return o.Group == group }) {

@@ -3,9 +3,7 @@ package capture
 import (
 	"context"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/replica"
 )
 
 // Offline provides access to the copies of a stopped proxy. It delivers nothing and needs
@@ -17,11 +15,6 @@ type Offline struct {
 
 // NewOffline returns an Offline that owns an open ledger.
 func NewOffline(l *ledger.Ledger) *Offline { return &Offline{l.Store(), l.Close} }
-
-// OpenShared returns an Offline for the spool that replicas share.
-func OpenShared(db *redis.DB) *Offline {
-	return &Offline{replica.New(db, 0, 0).Store(), func() error { return nil }}
-}
 
 // Status returns the counts of the spool.
 func (f *Offline) Status(ctx context.Context) (QueueStatus, error) {

@@ -110,6 +110,5 @@ func (noQueue) Turns(context.Context, ledger.ListOptions) ([]ledger.Item, int, e
 
 func (noQueue) Retry([]int64) (int, error) { return 0, nil }
 func (noQueue) Drop([]int64) (int, error)  { return 0, nil }
-func (noQueue) Apply(string)               {}
 func (noQueue) Import(ledger.Turn)         {}
 func (noQueue) Withhold([]string)          {}

@@ -49,7 +49,6 @@ type Destination struct {
 	Apart    bool            // Graph processes each group separately
 	Verify   bool            // a copy counts as delivered only if Graph shows it
 	Withheld []string        // groups to exclude from delivery until Withhold is called
-	Shared   *Shared         // state shared by replicas, or nil
 }
 
 // Events holds optional callbacks.
@@ -112,9 +111,6 @@ type Queue interface {
 	// Import stores, in the background, the messages of an owner's groups that only Graphiti
 	// has, with their facts. It does nothing for groups that were imported recently.
 	Import(owner ledger.Turn)
-
-	// Apply applies an event of another replica.
-	Apply(event string)
 
 	// Withhold replaces the set of groups excluded from delivery. Their turns wait.
 	Withhold(groups []string)

@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"context"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
@@ -50,16 +49,8 @@ type QueueStatus struct {
 	UnkeptError  string     `json:"not_kept_error,omitempty"`
 	UnkeptRemedy string     `json:"not_kept_remedy,omitempty"`
 
-	// Delivers reports whether this process delivers: of several replicas only one does.
+	// Delivers reports whether this process delivers.
 	Delivers bool `json:"delivers"`
-
-	// The fields below are set only if replicas share a queue. All fields above then
-	// describe that queue.
-	Replica     string     `json:"replica,omitempty"`           // name of this replica
-	Deliverer   string     `json:"deliverer,omitempty"`         // name of the delivering replica
-	Here        int        `json:"waiting_here,omitempty"`      // turns that only this replica has
-	SharedDown  *time.Time `json:"shared_down_since,omitempty"` // since when Redis is unreachable
-	SharedError string     `json:"shared_error,omitempty"`
 }
 
 // Status returns the current state of the queue.
@@ -73,13 +64,6 @@ func (p *Pipeline) Status() QueueStatus {
 
 func (b *outbox) status(s *QueueStatus) {
 	oldest, err := b.spool.Oldest()
-	if b.replicas != nil { // replicas change the counts, too
-		if sizes, totals, err := b.replicas.spool.Counts(context.Background()); err == nil {
-			b.mu.Lock()
-			b.held, b.totals = sizes, totals
-			b.mu.Unlock()
-		}
-	}
 	d := b.loop.Status()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,17 +71,16 @@ func (b *outbox) status(s *QueueStatus) {
 	s.Pending, s.Dead = max(0, b.held.Pending.Turns), b.held.Dead.Turns
 	s.Delivered, s.Verified, s.Dropped = b.totals.Delivered, b.totals.Verified, b.totals.Dropped
 	s.Evicted, s.Bytes = int(b.evicted.Load()), max(0, b.held.Pending.Bytes)+b.held.Dead.Bytes
-	s.Delivers = b.replicas == nil
+	s.Delivers = true
 	if err == nil {
 		s.Oldest = at(oldest)
 	}
 	s.Quiet = at(d.Quiet)
 	s.delivery(&d)
 	s.Imports = b.pulls.imports()
-	b.replicaStatusLocked(s)
 }
 
-// delivery sets the fields of a delivery status, local or from the leader.
+// delivery sets the fields of a delivery status.
 func (s *QueueStatus) delivery(d *deliver.Progress) {
 	s.UnderWay, s.Lost, s.Breaker, s.Diagnosis = d.InFlight, d.Lost, d.Breaker, d.Diagnosis
 	s.Failing, s.Stalled, s.Unlisted = at(d.Failing), at(d.Stalled), at(d.Unlisted)

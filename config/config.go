@@ -116,8 +116,7 @@ type Config struct {
 		WorkspaceIDs string   `key:"identity.workspace_ids" default:"canonical" kind:"one of canonical, raw" doc:"raw makes an X-Graphiti-Workspace that is a valid group ID name that very group, which other clients may share; other workspaces, and all with canonical, follow identity.group_ids"`
 	}
 	State struct {
-		Backend  string `key:"state.backend" default:"sqlite" kind:"one of sqlite, redis" doc:"storage of inserted blocks, sessions and queued turns: data_dir, or a Redis that several replicas share"`
-		RedisURL string `key:"state.redis_url" secret:"yes" doc:"for state.backend redis: redis://:password@host:6379/0, or rediss:// for TLS"`
+		Backend string `key:"state.backend" default:"sqlite" kind:"one of sqlite" doc:"storage of memory, inserted blocks and sessions: files in data_dir"`
 	}
 	TLS struct {
 		Cert      string   `key:"tls.cert" doc:"PEM file with the certificate and its intermediate certificates; reloaded when it changes"`

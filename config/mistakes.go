@@ -54,6 +54,9 @@ var yamlLine = regexp.MustCompile(`^line (\d+): (.*)$`)
 
 // unknown returns a message about an unknown name, with the most similar known one.
 func unknown(name string, all iter.Seq[string]) string {
+	if strings.HasSuffix(strings.ToLower(name), "state_redis_url") || name == "state.redis_url" {
+		return name + " is no longer a setting; replicas share Postgres: set state.backend to postgres, and state.postgres_url"
+	}
 	names := slices.Sorted(all)
 	if _, last, ok := strings.Cut(name, "."); ok { // a name without its group
 		if slices.Contains(names, last) {

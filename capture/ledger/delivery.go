@@ -156,20 +156,3 @@ func (s *Ledger) MarkDead(e *Entry, reason string) (gone Size, err error) {
 	})
 	return gone, err
 }
-
-// Undelivered calls found for the first n entries that are not dead, with the digest and
-// the arrival of their turns.
-func (s *Ledger) Undelivered(ctx context.Context, n int, found func(e Entry, said string, born time.Time) error) error {
-	return s.entries(ctx, entryColumns+" FROM turns WHERE "+queued+" AND state <> 'dead' ORDER BY backfill, seq LIMIT ?", []any{n}, found)
-}
-
-// HandedOver settles entries that have moved to another queue.
-func (s *Ledger) HandedOver(seqs []int64) error {
-	if len(seqs) == 0 {
-		return nil
-	}
-	return s.write("settle moved turns", func(tx *sqlite.Tx) error {
-		_, err := settle(tx, seqs, delivered, time.Now())
-		return err
-	})
-}

@@ -16,8 +16,7 @@ const (
 	// ForgetTimeout bounds one forget of a group: Graphiti first processes its queue.
 	ForgetTimeout = 5 * time.Minute
 
-	// emptyTimeout bounds the steps before the memory is called, even without a caller. Replicas
-	// may not answer until the end.
+	// emptyTimeout bounds the steps before the memory is called, even without a caller.
 	emptyTimeout = time.Minute
 
 	// A failed forget is retried after retryFirst, and later after twice the previous pause, up
@@ -195,8 +194,7 @@ func (sv *Service) goOn() {
 	}
 }
 
-// finishForgets continues unfinished forgets of earlier processes and other replicas, until
-// Close.
+// finishForgets continues unfinished forgets of earlier processes, until Close.
 func (sv *Service) finishForgets() {
 	defer close(sv.ended)
 	for pause := retryFirst; ; {
@@ -231,7 +229,7 @@ func (sv *Service) tryAgain(f cache.Forget) {
 	}
 }
 
-// mine reports whether this process continues a forget: only the delivering replica does, unless
+// mine reports whether this process continues a forget: only the delivering process does, unless
 // a command runs it.
 func (sv *Service) mine(f cache.Forget) bool {
 	sv.mu.Lock()
