@@ -8,9 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/replica"
 )
 
 // TestMemoryWhoseClockIsBehind checks that turns which a memory hides because its clock is
@@ -136,64 +134,4 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
-	t.Run("Redis", func(t *testing.T) {
-		db := dial(t, redistest.Start(t))
-		a, b := replica.New(db, 100, 1<<20), replica.New(db, 100, 1<<20)
-		ctx := context.Background()
-		lead := func(s *replica.Queue) []string {
-			t.Helper()
-			if ok, err := s.TakeLease(ctx); !ok || err != nil {
-				t.Fatalf("the lease was not taken: %v, %v", ok, err)
-			}
-			return doubts(t, s)
-		}
-		lead(a)
-		if _, err := addTo(ctx, a, turns); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.Follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
-			t.Fatal(err)
-		}
-		hand(t, a)
-		if err := a.LeaveLease(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, lead(b)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		// Turns that the next replica hands over come last.
-		if _, err := addTo(ctx, b, []ledger.Turn{turn("5", "c")}); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
-			t.Fatal(err)
-		}
-		entries, err := b.Next(ctx, "c", 1)
-		if err == nil {
-			err = b.MarkSent(entries)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := b.LeaveLease(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(append(want, "5"), lead(replica.New(db, 100, 1<<20))); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
-}
-
-// addTo stores turns in the queue of replicas.
-func addTo(ctx context.Context, q *replica.Queue, turns []ledger.Turn) (n int, err error) {
-	for i := range turns {
-		for _, target := range turns[i].Targets {
-			bytes, err := q.Append(ctx, &turns[i], turns[i].Digest(), target, time.Now())
-			if err != nil {
-				return n, err
-			}
-			n += bytes
-		}
-	}
-	return n, nil
 }

@@ -20,6 +20,6 @@
 //
 // It must not know of the client's connection, of an answer's bytes, or of changes to a
 // request; it never fails a request. Of the module's packages it may import dialect,
-// graphiti (types and IDs), its subpackages except capture/response, cache/sqlite,
-// cache/redis and graphiti/words.
+// graphiti (types and IDs), its subpackages except capture/response, cache/sqlite
+// and graphiti/words.
 package capture

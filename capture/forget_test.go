@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -31,24 +30,7 @@ var forgets atomic.Int64
 func forget(t *testing.T, p *Pipeline, part ledger.Part) {
 	t.Helper()
 	generation := forgets.Add(2)
-	raise(t, p, part, generation)
 	if err := p.Forget(context.Background(), part, generation); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// raise stores the generation of a part in Redis if replicas share the spool, as package
-// cache does before a forget.
-func raise(t *testing.T, p *Pipeline, part ledger.Part, generation int64) {
-	t.Helper()
-	b, ok := p.record.(*outbox)
-	if !ok || b.replicas == nil {
-		return
-	}
-	err := b.replicas.DB.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
-		return c.Set(ctx, redis.Key("floor", part.Scope()), generation, 0).Err()
-	})
-	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -156,7 +156,6 @@ func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pi
 	for _, f := range change {
 		f(&o)
 	}
-	o.Shared = overRedis(t, path)
 	p, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -174,11 +173,6 @@ func destination(t testing.TB, path string, m Memory) Destination {
 	}
 	t.Cleanup(func() { _ = e.Close() })
 	return Destination{Ledger: e.Ledger, Graph: m, Apart: m.Apart(), Verify: isVerified(m)}
-}
-
-func withShared(d Destination, s *Shared) Destination {
-	d.Shared = s
-	return d
 }
 
 // openLedger opens the ledger of a memory without a pipeline.
@@ -261,23 +255,6 @@ func add(t testing.TB, p *Pipeline, tn ledger.Turn) {
 	if err := p.Add(context.Background(), tn); err != nil {
 		t.Fatal(err)
 	}
-	handOver(t, p)
-}
-
-// handOver waits until the copies of new turns are in the shared queue, if there is one and it
-// accepts them.
-func handOver(t testing.TB, p *Pipeline) {
-	t.Helper()
-	b, ok := p.record.(*outbox)
-	if !ok || b.replicas == nil || b.stopped() {
-		return
-	}
-	waitFor(t, "the shared queue", func() bool {
-		b.replicas.handing.Lock()
-		defer b.replicas.handing.Unlock()
-		n, err := b.Sizes(context.Background())
-		return err == nil && n.Pending.Turns == 0 || b.replicas.spool.Down() != nil
-	})
 }
 
 var waitFor = polltest.Until

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -32,9 +31,6 @@ func TestForgettingThatDeletesNothing(t *testing.T) {
 		}},
 		"MCP that lists nothing": {graphititest.Options{Deletes: graphititest.Elsewhere, MCP: graphititest.Earlier}, graphititest.BlindListing, func(*testing.T) settings {
 			return settings{"memory.backend": "graphiti-mcp", "ingest.stall_after": "2s"}
-		}},
-		"Redis": {graphititest.Options{Deletes: graphititest.Elsewhere}, graphititest.Sees, func(t *testing.T) settings {
-			return settings{"memory.backend": "graphiti", "state.backend": "redis", "state.redis_url": redistest.Start(t).URL()}
 		}},
 	} {
 		for _, part := range []string{"--user", "--session"} {

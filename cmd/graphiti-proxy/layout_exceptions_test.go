@@ -21,7 +21,6 @@ var sleepingTests = map[string]string{
 	"capture/pending_test.go:TestAbandonedToolLoopIsKept":                     "a table of steps that a bubble takes",
 	"capture/verify_test.go:TestRandomFaults":                                 "spreads what happens over time",
 	"cmd/graphiti-proxy/crash_test.go:TestNothingIsLostAndNothingIsKeptTwice": "waits for processes of its own",
-	"cmd/graphiti-proxy/replicas_test.go:TestReplicasActAsOne":                "waits for processes of its own",
 	"internal/e2e/graphiti_test.go:TestRealGraphiti":                          "waits for programs of others",
 	"internal/e2e/graphiti_test.go:world.eventually":                          "waits for programs of others",
 	"internal/e2e/lines_test.go:lines.until":                                  "waits for programs of others",

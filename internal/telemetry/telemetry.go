@@ -95,6 +95,9 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 	return nil
 }
 
+// ofAll ends the help of metrics with the same value on every replica.
+const ofAll = " Shared by replicas."
+
 // queueMetric is one metric of the queue, with one series.
 type queueMetric struct {
 	name, unit, about string
@@ -104,11 +107,11 @@ type queueMetric struct {
 // queueTotals are counters, and queueGauges are gauges.
 var (
 	queueTotals = []queueMetric{
-		{"turns_delivered", "", "Turns delivered since the queue was created.", func(s *capture.QueueStatus) float64 { return float64(s.Delivered) }},
-		{"turns_verified", "", "Turns delivered and verified (listed by the memory) since the queue was created.", func(s *capture.QueueStatus) float64 { return float64(s.Verified) }},
-		{"turns_dropped", "", "Turns dropped since the queue was created: the queue was full, they were too old, or an operator dropped them.", func(s *capture.QueueStatus) float64 { return float64(s.Dropped) }},
+		{"turns_delivered", "", "Turns delivered since the queue was created." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Delivered) }},
+		{"turns_verified", "", "Turns delivered and verified (listed by the memory) since the queue was created." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Verified) }},
+		{"turns_dropped", "", "Turns dropped since the queue was created: the queue was full, they were too old, or an operator dropped them." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Dropped) }},
 		{"turns_evicted", "", "Turns that this process dropped because the queue was full or they were too old.", func(s *capture.QueueStatus) float64 { return float64(s.Evicted) }},
-		{"turns_lost", "", "Turns that the memory accepted and lost; they were sent again.", func(s *capture.QueueStatus) float64 { return float64(s.Lost) }},
+		{"turns_lost", "", "Turns that the memory accepted and lost; they were sent again." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Lost) }},
 		{"answers_dropped", "", "Answers that this process skipped because of their size or number; their turns are not stored.", func(s *capture.QueueStatus) float64 { return float64(s.GivenUp) }},
 		{"earlier_turns_left_out", "", "Earlier turns of a conversation that this process did not store because the queue was full; the conversation's next request retries.", func(s *capture.QueueStatus) float64 { return float64(s.LeftOut) }},
 		{"turns_not_kept", "", "Turns that this process lost because data_dir was unusable, and RAM was full or memory was off.", func(s *capture.QueueStatus) float64 { return float64(s.NotKept) }},
@@ -120,22 +123,22 @@ var (
 		{"secrets_redacted", "", "Credentials that this process removed from turns before they were stored.", func(s *capture.QueueStatus) float64 { return float64(s.Redacted) }},
 	}
 	queueGauges = []queueMetric{
-		{"turns_pending", "", "Turns that wait for delivery or for its verification.", func(s *capture.QueueStatus) float64 { return float64(s.Pending) }},
-		{"turns_under_way", "", "Pending turns that the memory has accepted and not listed yet.", func(s *capture.QueueStatus) float64 { return float64(s.UnderWay) }},
-		{"turns_dead", "", "Dead letters: turns that the memory rejected.", func(s *capture.QueueStatus) float64 { return float64(s.Dead) }},
-		{"spool_size", "By", "Size of all turns in the queue, dead letters included.", func(s *capture.QueueStatus) float64 { return float64(s.Bytes) }},
-		{"oldest_turn_age", "s", "Age of the oldest waiting turn.", func(s *capture.QueueStatus) float64 { return since(s.Oldest) }},
-		{"delivery_failing", "s", "Time since delivery began to fail; 0 while it works.", func(s *capture.QueueStatus) float64 { return since(s.Failing) }},
+		{"turns_pending", "", "Turns that wait for delivery or for its verification." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Pending) }},
+		{"turns_under_way", "", "Pending turns that the memory has accepted and not listed yet." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.UnderWay) }},
+		{"turns_dead", "", "Dead letters: turns that the memory rejected." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Dead) }},
+		{"spool_size", "By", "Size of all turns in the queue, dead letters included." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Bytes) }},
+		{"oldest_turn_age", "s", "Age of the oldest waiting turn." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Oldest) }},
+		{"delivery_failing", "s", "Time since delivery began to fail; 0 while it works." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Failing) }},
 		{"turns_in_memory", "", "Turns in RAM until data_dir is writable; they are lost when the process ends.", func(s *capture.QueueStatus) float64 { return float64(s.InMemory) }},
 		{"data_dir_failing", "s", "Time since data_dir became unusable, so that turns are not on disk; 0 while it works.", func(s *capture.QueueStatus) float64 { return since(s.Unkept) }},
-		{"delivers", "", "1: this process delivers turns.", func(s *capture.QueueStatus) float64 {
+		{"delivers", "", "1: this process delivers turns; of several replicas one does.", func(s *capture.QueueStatus) float64 {
 			if s.Delivers {
 				return 1
 			}
 			return 0
 		}},
-		{"memory_stalled", "s", "Time since the memory began to accept turns without storing any; 0 while it stores them.", func(s *capture.QueueStatus) float64 { return since(s.Stalled) }},
-		{"breaker_open", "", "Circuit breaker of the memory: 1 open (not called), 0.5 half-open (tried), 0 closed (works).", func(s *capture.QueueStatus) float64 {
+		{"memory_stalled", "s", "Time since the memory began to accept turns without storing any; 0 while it stores them." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Stalled) }},
+		{"breaker_open", "", "Circuit breaker of the memory: 1 open (not called), 0.5 half-open (tried), 0 closed (works)." + ofAll, func(s *capture.QueueStatus) float64 {
 			return map[string]float64{"open": 1, "half-open": 0.5}[s.Breaker]
 		}},
 	}
