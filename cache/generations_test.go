@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -139,10 +138,5 @@ func TestGenerationsReadLate(t *testing.T) {
 	}
 	if !g.Blocks("g") || g.Now() != 2 {
 		t.Errorf("under way are %+v, the number is %d; want group g, 2", g.UnderWay(), g.Now())
-	}
-	var blocked []string
-	g.OnBlocked(func(groups []string) { blocked = groups })
-	if !slices.Equal(blocked, []string{"g"}) {
-		t.Errorf("OnBlocked was called with %q, want g", blocked)
 	}
 }

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"context"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
@@ -15,8 +16,8 @@ type QueueStatus struct {
 	Delivered int        `json:"delivered"`
 	Verified  int        `json:"verified"` // delivered, and shown by the memory
 	Dropped   int        `json:"dropped"`
-	Evicted   int        `json:"evicted"` // part of Dropped: over the bounds or too old; by this process since its start
 	Dead      int        `json:"dead"`
+	Withdrawn int        `json:"withdrawn"`       // forgotten messages, sessions and groups that may still be in the memory
 	Lost      int        `json:"lost"`            // lost by the memory and sent again, since the start
 	Held      int        `json:"held"`            // turns held until their sessions show whether they are some
 	Redacted  int        `json:"redacted"`        // redacted credentials, since the start
@@ -25,7 +26,6 @@ type QueueStatus struct {
 	GivenUp   int        `json:"answers_dropped"` // answers that were not parsed (response.Readers.Dropped), since the start
 	NotKept   int        `json:"not_kept"`        // turns lost because data_dir was unusable, since the start
 	InMemory  int        `json:"in_memory"`       // turns waiting in RAM for data_dir; they end with the process
-	Bytes     int        `json:"bytes"`
 	Oldest    *time.Time `json:"oldest,omitempty"`
 	PerMinute float64    `json:"turns_a_minute,omitempty"` // delivered in the last minutes
 	Ends      *time.Time `json:"expected_end,omitempty"`   // of the backlog, at this pace
@@ -63,18 +63,12 @@ func (p *Pipeline) Status() QueueStatus {
 }
 
 func (b *outbox) status(s *QueueStatus) {
-	oldest, err := b.spool.Oldest()
-	d := b.loop.Status()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	// A turn can be delivered before the writer that added it has counted it.
-	s.Pending, s.Dead = max(0, b.held.Pending.Turns), b.held.Dead.Turns
-	s.Delivered, s.Verified, s.Dropped = b.totals.Delivered, b.totals.Verified, b.totals.Dropped
-	s.Evicted, s.Bytes = int(b.evicted.Load()), max(0, b.held.Pending.Bytes)+b.held.Dead.Bytes
-	s.Delivers = true
-	if err == nil {
-		s.Oldest = at(oldest)
+	if q, err := b.copies.status(context.Background()); err == nil {
+		s.Pending, s.Dead, s.Oldest, s.Withdrawn = q.Pending, q.Dead, q.Oldest, q.Withdrawn
+		s.Delivered, s.Verified, s.Dropped = q.Delivered, q.Verified, q.Dropped
 	}
+	d := b.loop.Status()
+	s.Delivers = b.leads.Load()
 	s.Quiet = at(d.Quiet)
 	s.delivery(&d)
 	s.Imports = b.pulls.imports()

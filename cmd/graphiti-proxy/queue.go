@@ -43,11 +43,11 @@ func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Ru
 	if err != nil {
 		return nil, err
 	}
-	turns, err := service.OpenLedger(cfg.DataDir)
+	queue, err := service.OpenQueue(cfg.DataDir)
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
-	return queuePlace(capture.NewOffline(turns), inFiles(cfg), lock.Unlock), nil
+	return queuePlace(queue, inFiles(cfg), lock.Unlock), nil
 }
 
 func queuePlace(q *capture.Offline, says string, then func() error) *cli.Runner {

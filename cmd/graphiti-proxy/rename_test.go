@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
 )
 
 // registered writes a registry of people, each given as an id and further fields in YAML.

@@ -69,7 +69,7 @@ func TryFiles(dir string) (all []error) {
 	}
 	s, err := cache.OpenState(filepath.Join(dir, "state.db"), time.Hour)
 	note(s, err)
-	l, err := OpenLedger(dir)
+	l, err := OpenQueue(dir)
 	note(l, err)
 	return all
 }

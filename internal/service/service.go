@@ -84,7 +84,6 @@ func New(o Options) *Service {
 		listings: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 	sv.base, sv.close = context.WithCancel(context.Background())
 	sv.Set(o.Settings)
-	o.State.Generations.OnBlocked(o.Pipeline.Withhold)
 	// Ends with Close.
 	go sv.finishForgets()
 	return sv

@@ -1,0 +1,145 @@
+package deliver
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+const (
+	// eraseTimeout bounds one deletion in a group: it lists the whole group.
+	eraseTimeout = 5 * time.Minute
+
+	// unprovenFor is how long an unverified message may still appear.
+	unprovenFor = time.Hour
+)
+
+// erasing holds what was forgotten in a group and may be in Graphiti.
+type erasing struct {
+	rows []ledger.Withdrawn
+	at   time.Time     // of the next deletion
+	wait time.Duration // doubled
+}
+
+func (e *erasing) whole() bool {
+	return slices.ContainsFunc(e.rows, func(w ledger.Withdrawn) bool { return w.Whole() })
+}
+
+// readWithdrawn reads what was forgotten.
+func (l *Loop) readWithdrawn(ctx context.Context) error {
+	rows, err := l.o.Ledger.Withdrawn(ctx, "")
+	if err != nil {
+		return err
+	}
+	all := make(map[string]*erasing)
+	for _, w := range rows {
+		if all[w.Group] == nil {
+			all[w.Group] = &erasing{}
+		}
+		all[w.Group].rows = append(all[w.Group].rows, w)
+	}
+	for g, e := range all {
+		if old := l.erasing[g]; old != nil && old.rows[len(old.rows)-1].ID >= e.rows[len(e.rows)-1].ID { // nothing new
+			e.at, e.wait = old.at, old.wait
+		}
+	}
+	l.erasing = all
+	return nil
+}
+
+// erase deletes in Graphiti what is due, and returns the time until the next deletion.
+func (l *Loop) erase(ctx context.Context, now time.Time) (wait time.Duration) {
+	wait = never
+	for g, e := range l.erasing {
+		if !due(e.at, now, &wait) {
+			continue
+		}
+		err := l.eraseNow(ctx, g, e)
+		if e.wait = min(2*max(e.wait, l.timing.FirstLook/2), l.timing.LastTest); err == nil {
+			e.wait = min(e.wait, l.timing.LastLook)
+			l.worked(failing{g, rest})
+		} else {
+			l.failedAt(failing{g, rest}, err)
+		}
+		l.mu.Lock()
+		l.erased[g] = err
+		if len(e.rows) == 0 {
+			delete(l.erasing, g)
+			delete(l.erased, g)
+		}
+		l.mu.Unlock()
+		e.at = time.Now().Add(e.wait)
+		wait = min(wait, e.wait)
+	}
+	return wait
+}
+
+// eraseNow deletes in a group, and settles what Graphiti can no longer show.
+func (l *Loop) eraseNow(ctx context.Context, group string, e *erasing) error {
+	found := make(map[int64]bool)
+	s, before := l.senders[l.key(group)], int64(0)
+	if s != nil {
+		before = s.proven
+	}
+	var failed error
+	err := l.callFor(ctx, eraseTimeout, func(ctx context.Context) error {
+		if e.whole() {
+			return l.o.Memory.Forget(ctx, group)
+		}
+		_, err := l.o.Memory.ForgetEpisodes(ctx, group, func(r *graphiti.Row) bool {
+			var names []string
+			for i := range e.rows {
+				if meant := e.rows[i].Means(r); len(meant) > 0 {
+					names, found[e.rows[i].ID] = append(names, meant...), true
+				}
+			}
+			if len(names) == 0 {
+				return false
+			}
+			has, err := l.o.Ledger.Has(ctx, group, names) // such as a text that was promoted again
+			if err != nil {
+				failed = err
+			}
+			return !has && err == nil
+		})
+		return err
+	})
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return err
+	}
+	l.o.OnStored(group)
+	var settled []ledger.Withdrawn
+	e.rows = slices.DeleteFunc(e.rows, func(w ledger.Withdrawn) bool {
+		over := w.Sent == 0 || found[w.ID] || w.Sent < before || !l.confirms() && time.Since(time.UnixMicro(w.Sent)) > unprovenFor
+		if over {
+			settled = append(settled, w)
+		}
+		return over
+	})
+	if len(settled) > 0 {
+		l.note(func() error { return l.o.Ledger.Settle(settled) })
+	}
+	return nil
+}
+
+// key returns the key of a group's sender.
+func (l *Loop) key(group string) string {
+	if l.apart() {
+		return group
+	}
+	return ""
+}
+
+// Erased returns the error of the last deletion of forgotten messages in Graphiti, if some are
+// left.
+func (l *Loop) Erased(group string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.erased[group]
+}
