@@ -47,7 +47,18 @@ func (l *Loop) readWithdrawn(ctx context.Context) error {
 		}
 	}
 	l.erasing = all
+	for _, s := range l.senders {
+		s.flights = slices.DeleteFunc(s.flights, func(f *flight) bool {
+			e := all[f.Group]
+			return e != nil && slices.ContainsFunc(e.rows, f.withdrawn)
+		})
+	}
 	return nil
+}
+
+// withdrawn reports whether a message of the flight was forgotten.
+func (f *flight) withdrawn(w ledger.Withdrawn) bool {
+	return slices.ContainsFunc(f.messages, func(m graphiti.Row) bool { return graphiti.MessageID(m.Name) == w.Message })
 }
 
 // erase deletes in Graphiti what is due, and returns the time until the next deletion.

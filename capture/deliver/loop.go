@@ -288,6 +288,7 @@ func (l *Loop) perform(ctx context.Context, s *sender, a act) {
 	}
 	if a == test {
 		l.silence(ctx, s)
+		s.tested(time.Now())
 	}
 	l.send(ctx, s, a == test)
 }

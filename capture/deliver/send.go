@@ -16,7 +16,7 @@ const maxRefused = 100
 // send sends the next copy, or for a test one in flight again if there is no other.
 func (l *Loop) send(ctx context.Context, s *sender, isTest bool) {
 	if isTest {
-		if f := s.again(); f != nil {
+		if f := s.again(s.waits); f != nil {
 			l.give(ctx, s, &f.Copy, f)
 			return
 		}
@@ -30,7 +30,8 @@ func (l *Loop) send(ctx context.Context, s *sender, isTest bool) {
 		s.waits = false
 	case c.Losses >= aloneAfter && s.open() > 0:
 		if s.isolate = true; isTest {
-			l.give(ctx, s, &s.flights[0].Copy, s.flights[0])
+			f := s.again(false)
+			l.give(ctx, s, &f.Copy, f)
 		}
 	default:
 		l.give(ctx, s, c, nil)
@@ -72,25 +73,25 @@ func (l *Loop) give(ctx context.Context, s *sender, c *ledger.Copy, again *fligh
 		return
 	}
 	messages, err := l.o.Ledger.Messages(ctx, c)
-	if err == nil && c.Sends > 0 && len(messages) > 0 && l.confirms() { // it may have arrived
-		messages, err = l.lacking(ctx, c.Group, messages)
-		if err == nil && len(messages) == 0 && again == nil {
-			l.note(func() error { return l.o.Ledger.MarkDelivered(c, true) })
-			return
-		}
-	}
-	if err == nil && len(messages) == 0 {
-		if again != nil {
-			s.tested(time.Now())
-			s.lookSoon(time.Now())
-			return
-		}
+	if err == nil && len(messages) == 0 { // forgotten meanwhile
+		s.drop(again)
 		l.note(func() error { return l.o.Ledger.MarkDelivered(c, false) })
 		return
+	}
+	if err == nil && c.Sends > 0 && l.confirms() { // it may have arrived
+		messages, err = l.lacking(ctx, c.Group, messages)
+		if err == nil && len(messages) == 0 {
+			if again == nil {
+				l.note(func() error { return l.o.Ledger.MarkDelivered(c, true) })
+			}
+			s.lookAt = time.Now()
+			return
+		}
 	}
 	if err == nil {
 		var ok bool
 		if ok, err = l.o.Ledger.MarkSent(c); err == nil && !ok { // forgotten meanwhile
+			s.drop(again)
 			return
 		}
 	}
@@ -108,9 +109,6 @@ func (l *Loop) give(ctx context.Context, s *sender, c *ledger.Copy, again *fligh
 // gave records the result of a call that sent a copy.
 func (l *Loop) gave(s *sender, c *ledger.Copy, again *flight, messages []graphiti.Row, began time.Time, err error) {
 	now, at := time.Now(), failing{s.group, send}
-	if !s.silent.IsZero() || again != nil {
-		s.tested(now)
-	}
 	if err == nil {
 		l.accepted++
 		delete(l.refused, c.Seq)
@@ -120,7 +118,7 @@ func (l *Loop) gave(s *sender, c *ledger.Copy, again *flight, messages []graphit
 	}
 	switch doubt := err != nil && !unsent(err); {
 	case again != nil && (err == nil || doubt):
-		again.at, again.doubt = now, doubt
+		again.at, again.doubt, again.tests = now, doubt, again.tests+1
 		s.answered(doubt, now)
 	case again != nil:
 		s.failed(err, now)
@@ -257,17 +255,18 @@ const reasonPoison = "the memory lost it three times, the last time alone: its w
 // list returns the last n episodes of a group.
 func (l *Loop) list(ctx context.Context, group string, n int) (*view, error) {
 	var list []graphiti.Row
+	clock := l.o.Memory.Clock() // before the listing, which may be older than its answer
 	err := l.call(ctx, func(ctx context.Context) (err error) {
 		list, err = l.o.Memory.Episodes(ctx, group, n)
 		return err
 	})
 	if errors.Is(err, graphiti.ErrTooLarge) { // the episode may be older than any listing reaches
-		return &view{full: true, oldest: time.Now()}, nil
+		return &view{asked: deepest, full: true, oldest: time.Now()}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	v := &view{names: make(map[string]bool, len(list)), rows: list, full: len(list) >= n, clock: l.o.Memory.Clock()}
+	v := &view{names: make(map[string]bool, len(list)), rows: list, asked: n, full: len(list) >= n, clock: clock}
 	for i := range list {
 		v.names[list[i].Name] = true
 		if i == 0 || list[i].Said.Before(v.oldest) {
@@ -288,11 +287,8 @@ func (l *Loop) silence(ctx context.Context, s *sender) {
 	if s.silent.IsZero() && len(s.flights) > 0 {
 		l.o.Log.Warn("memory accepts messages without storing them", "since", s.sign, "to_do", l.diagnosis().Remedy())
 	}
-	f := s.again()
-	if f == nil && len(s.flights) > 0 {
-		f = s.flights[0]
-	}
-	if f == nil || len(f.messages) == 0 {
+	f := s.again(false)
+	if f == nil {
 		return
 	}
 	var facts []graphiti.Fact

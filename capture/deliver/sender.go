@@ -62,7 +62,8 @@ type flight struct {
 	pos         int64           // in the order of sending
 	doubt       bool            // its call had no clear answer
 	single      bool            // sent with nothing else in flight
-	hidden      bool            // processed, but dated after the memory's clock
+	hidden      bool            // dated after the memory's clock, so that no listing can show it yet
+	tests       int             // how often it was sent again
 }
 
 func newFlight(c *ledger.Copy, messages []graphiti.Row, now time.Time) *flight {
@@ -113,9 +114,9 @@ func (s *sender) next(now time.Time) (a act, wait time.Duration) {
 	}
 	open := s.open()
 	if open == 0 {
-		s.isolate = false
+		s.isolate, s.silent = false, time.Time{}
 	}
-	if s.waits && (open == 0 || open < window && !s.isolate && !s.alone()) {
+	if s.waits && s.silent.IsZero() && (open == 0 || open < window && !s.isolate && !s.alone()) {
 		return send, 0
 	}
 	if open > 0 && due(s.nextTest(), now, &wait) {
@@ -167,18 +168,18 @@ func (s *sender) tested(now time.Time) {
 	s.testAt = now.Add(s.pause)
 }
 
-// again returns the turn to send again as a test, or nil if another turn should be sent: the
-// worker does not answer for those in flight.
-func (s *sender) again() *flight {
-	if s.waits && len(s.flights) < window+tests {
+// again returns the turn to send again as a test, or nil if another one should be sent. The last
+// turn in flight proves most, unless it is the one that stops the worker.
+func (s *sender) again(waits bool) (last *flight) {
+	if waits && len(s.flights) < window+tests {
 		return nil
 	}
 	for _, f := range s.flights {
-		if !f.hidden && !s.unread[f.Group] {
-			return f
+		if !f.hidden && !s.unread[f.Group] && (last == nil || f.tests <= last.tests) {
+			last = f
 		}
 	}
-	return nil
+	return last
 }
 
 // inFlight records a sent turn. doubt marks a call without a clear answer.
@@ -189,6 +190,11 @@ func (s *sender) inFlight(f *flight, doubt bool, now time.Time) {
 	f.single, f.doubt = s.open() == 0, doubt
 	s.flights = append(s.flights, f)
 	s.answered(doubt, now)
+}
+
+// drop removes a flight whose turn was forgotten; nil is none.
+func (s *sender) drop(f *flight) {
+	s.flights = slices.DeleteFunc(s.flights, func(o *flight) bool { return o == f })
 }
 
 // answered records the end of a call that sent a turn.
@@ -229,7 +235,8 @@ func (s *sender) depthOf(group string) int { return max(firstLook, s.depth[group
 type view struct {
 	names  map[string]bool
 	rows   []graphiti.Row
-	full   bool      // the listing reached its limit; older episodes may exist
+	asked  int       // most episodes of the listing
+	full   bool      // it has so many; older episodes may exist
 	oldest time.Time // earliest timestamp in the listing
 	clock  time.Time // the memory hides later messages; zero if it hides none
 }
@@ -309,7 +316,7 @@ func (s *sender) settle(views map[string]*view, known int64, now time.Time, fs *
 	left, first := s.flights[:0:0], true
 	for _, f := range s.flights {
 		v := views[f.Group]
-		f.hidden = v != nil && f.pos < known && !v.clock.IsZero() && f.last.After(v.clock)
+		f.hidden = v != nil && !v.clock.IsZero() && f.last.After(v.clock)
 		switch {
 		case len(f.missing) == 0:
 			fs.arrived = append(fs.arrived, f)
@@ -319,14 +326,14 @@ func (s *sender) settle(views map[string]*view, known int64, now time.Time, fs *
 			first = first && (f.hidden || s.unread[f.Group])
 			left = append(left, f)
 			continue
-		case v.full && v.oldest.After(f.first) && s.depthOf(f.Group) < deepest: // it may be older than the listing
+		case v.full && !v.oldest.Before(f.first) && v.asked < deepest: // it may be older than the listing
 			if s.depth == nil {
 				s.depth = make(map[string]int)
 			}
-			s.depth[f.Group], deeper = 4*s.depthOf(f.Group), true
+			s.depth[f.Group], deeper = 4*v.asked, true
 			left = append(left, f)
 			continue
-		case v.full && v.oldest.After(f.first):
+		case v.full && !v.oldest.Before(f.first):
 			fs.beyond = append(fs.beyond, f)
 			continue
 		}
