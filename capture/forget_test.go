@@ -20,6 +20,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 // forgets is the last generation, which the tests of this package share.
@@ -32,6 +33,17 @@ func forget(t *testing.T, p *Pipeline, part ledger.Part) {
 	generation := forgets.Add(2)
 	if err := p.Forget(context.Background(), part, generation); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// gone forgets a part, and waits until Graphiti has nothing left of it.
+func gone(t *testing.T, p *Pipeline, part ledger.Part) {
+	t.Helper()
+	forget(t, p, part)
+	ctx, cancel := context.WithTimeout(t.Context(), polltest.Patience)
+	defer cancel()
+	if left, err := p.Withdrawn(ctx, part.Group, true); left != 0 || err != nil {
+		t.Fatalf("%d are left, %v", left, err)
 	}
 }
 
@@ -190,6 +202,7 @@ func TestForgettingWaitsForWhatWasAccepted(t *testing.T) {
 				if err := g.Settle(context.Background()); err != nil {
 					t.Fatal(err)
 				}
+				waitFor(t, "the deletion", func() bool { return len(g.Episodes("g")) == 0 })
 				if e := g.Episodes("g"); len(e) > 0 {
 					t.Errorf("%d episodes came after all, the first of them %q", len(e), e[0].Content)
 				}
@@ -211,16 +224,16 @@ func TestForgettingASession(t *testing.T) {
 		}
 		return out
 	}
-	for name, open := range map[string]func(*testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger){
-		"REST": func(t *testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger) {
+	for name, open := range map[string]func(*testing.T) (Memory, held, func(ledger.Say) ledger.Store){
+		"REST": func(t *testing.T) (Memory, held, func(ledger.Say) ledger.Store) {
 			g, m := service(t, graphititest.Options{Delay: 5 * time.Millisecond})
 			return m, func(group string) []string { settle(t, g); return contents(g.Episodes(group)) }, nil
 		},
-		"MCP": func(t *testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger) {
+		"MCP": func(t *testing.T) (Memory, held, func(ledger.Say) ledger.Store) {
 			g, m := mcpService(t, graphititest.Options{Delay: 5 * time.Millisecond, MCP: graphititest.Today})
 			return m, func(group string) []string { settle(t, g); return contents(g.Episodes(group)) }, nil
 		},
-		"embedded": func(t *testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger) {
+		"embedded": func(t *testing.T) (Memory, held, func(ledger.Say) ledger.Store) {
 			e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
 			if err != nil {
 				t.Fatal(err)
@@ -256,8 +269,7 @@ func TestForgettingASession(t *testing.T) {
 				t.Errorf("got %+v, %v, want no error, 2 of them, Group \"g\", Group \"h\", Session \"session:s\"", list, err)
 			}
 			for _, group := range []string{"g", "h"} {
-				part := ledger.Part{Group: group, Session: "session:s"}
-				forget(t, p, part)
+				gone(t, p, ledger.Part{Group: group, Session: "session:s"})
 			}
 			if list, err := p.SessionGroups(context.Background(), "session:s"); err != nil || len(list) != 0 {
 				t.Errorf("got %+v, %v, want no error, none", list, err)
@@ -378,11 +390,11 @@ func TestForgettingOneSideOfAnEpisode(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = e.Close() })
-		o.Ledger, o.Episodes = e.Ledger, PerTurn
+		o.Ledger, o.Rows, o.Episodes = e.Ledger, e, PerTurn
 	})
 	add(t, p, spoken("1", "g"))
 	waitFor(t, "delivery", func() bool { return p.Status().Verified == 1 })
-	forget(t, p, ledger.Part{Group: "g", Message: graphiti.MessageID(graphiti.EpisodeName("1", graphiti.RoleAssistant))})
+	gone(t, p, ledger.Part{Group: "g", Message: graphiti.MessageID(graphiti.EpisodeName("1", graphiti.RoleAssistant))})
 	if left := g.Episodes("g"); len(left) > 0 {
 		t.Errorf("Graphiti has %+v, want no episode", left)
 	}

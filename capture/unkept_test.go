@@ -42,7 +42,7 @@ func turnsWaitForTheDisk(t *testing.T, contents func(group string) []string, ope
 	dir := filepath.Join(t.TempDir(), "data")
 	log := &lockedLog{}
 	p := open(dir, func(o *Options) {
-		o.MaxTurns, o.MaxBytes, o.Log = 2*waitingTurns, waitingBytes, slog.New(slog.NewTextHandler(log, nil))
+		o.Log = slog.New(slog.NewTextHandler(log, nil))
 	})
 	away := func() {
 		t.Helper()

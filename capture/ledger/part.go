@@ -137,17 +137,19 @@ func (s *Ledger) Forget(part Part, generation int64) error {
 	})
 }
 
-// newer selects the turns of a group that a forget leaves.
-const newer = "SELECT json_group_array(turn), count(*) FROM turns WHERE grp = ? AND state NOT IN ('cut', 'forgotten') AND generation >= ?"
+// spared selects the turns of a group that a forget leaves: newer ones, and those of another
+// owner. Its second column reports whether there are newer ones.
+const spared = `SELECT json_group_array(turn), coalesce(max(generation >= ?2), 0) FROM turns WHERE grp = ?1 AND state NOT IN ('cut', 'forgotten')
+	AND (generation >= ?2 OR ?3 <> '' AND owner NOT IN ('', ?3))`
 
 // forgetKept forgets the messages and turns of a part that are older than a generation, and
 // reports whether the group still has newer turns.
 func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64, now time.Time) (kept bool, err error) {
 	var list string
-	var newerTurns []string
-	err = tx.QueryRow(newer, part.Group, generation).Scan(&list, &kept)
+	var others []string
+	err = tx.QueryRow(spared, part.Group, generation, part.Owner).Scan(&list, &kept)
 	if err == nil {
-		err = json.Unmarshal([]byte(list), &newerTurns)
+		err = json.Unmarshal([]byte(list), &others)
 	}
 	if err != nil {
 		return false, err
@@ -156,7 +158,7 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64, now time
 	if !part.whole() || kept {
 		meant = func(e *graphiti.Row) bool {
 			turn, _ := graphiti.TurnOf(e.Name)
-			return part.Said(e) && !slices.Contains(newerTurns, turn)
+			return part.Said(e) && !slices.Contains(others, turn)
 		}
 	}
 	var names []string

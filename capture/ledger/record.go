@@ -176,8 +176,8 @@ const (
 			AND NOT (state = 'cut' AND NOT ?8 OR state = 'forgotten' AND ?9))
 		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3 AND NOT (imported AND ?10) AND NOT (state = 'cut' AND ?4)))`
 
-	intoTurns  = "INTO turns (turn, grp, state, digest, open, at, backfill, generation, imported) "
-	turnValues = "?1, ?2, ?7, ?3, ?4, ?5, ?8, ?6, ?10"
+	intoTurns  = "INTO turns (turn, grp, state, digest, open, at, backfill, generation, imported, owner) "
+	turnValues = "?1, ?2, ?7, ?3, ?4, ?5, ?8, ?6, ?10, ?11"
 )
 
 // record stores the parts of a turn that a group lacks, and returns them, or nil if the group
@@ -195,7 +195,7 @@ func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Tu
 		if b.copied && b.worth(part) {
 			state = "pending"
 		}
-		values := []any{part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), t.Generation, state, t.Backfill, t.Standalone, t.Import != ""}
+		values := []any{part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), t.Generation, state, t.Backfill, t.Standalone, t.Import != "", t.Owner}
 		for _, statement := range []string{recordNew, recordTurn} {
 			if statement == recordNew && t.Backfill {
 				continue

@@ -15,6 +15,7 @@ CREATE TABLE turns (
 	sends      INTEGER NOT NULL DEFAULT 0,
 	losses     INTEGER NOT NULL DEFAULT 0,        -- how often Graphiti lost it
 	error      TEXT NOT NULL DEFAULT '',
+	owner      TEXT NOT NULL DEFAULT '',          -- whose turn it is: two people may name a session alike
 	UNIQUE (turn, grp)
 ) STRICT;
 
