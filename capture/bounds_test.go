@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -13,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// refusing returns a memory that refuses messages with a word and is down for all others.
+// refusing returns a memory that refuses messages with a word.
 func refusing(word string) *fakeMemory {
 	return &fakeMemory{fail: func(_ string, messages []graphiti.Row) error {
 		for _, m := range messages {
@@ -21,7 +20,7 @@ func refusing(word string) *fakeMemory {
 				return &graphiti.StatusError{Code: 422}
 			}
 		}
-		return errors.New("down")
+		return nil
 	}}
 }
 
@@ -127,6 +126,7 @@ func TestDroppedTurnsDoNotComeBack(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "spool.db")
 			p := pipeline(t, path, refusing("bad"))
 			add(t, p, turn("bad", "g"))
+			add(t, p, turn("good", "h")) // without it, the memory refuses all
 			drop(t, p)
 			if st := p.Status(); st.Dropped != 1 {
 				t.Fatalf("got %+v, want Dropped 1", st)

@@ -390,7 +390,7 @@ func TestForgettingOneSideOfAnEpisode(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = e.Close() })
-		o.Ledger, o.Rows, o.Episodes = e.Ledger, e, PerTurn
+		o.Ledger, o.Episodes = e.Ledger, PerTurn
 	})
 	add(t, p, spoken("1", "g"))
 	waitFor(t, "delivery", func() bool { return p.Status().Verified == 1 })

@@ -48,7 +48,7 @@ func openOutbox(k *ownFile, o *Options, stop chan struct{}, redact func(string) 
 		return nil, err
 	}
 	k.Copied(func(t *ledger.Turn) bool { return worthCopy(t) })
-	b := &outbox{ownFile: k, copies: queue{k.Store, k.settings, o.Rows}, lease: o.Lease}
+	b := &outbox{ownFile: k, copies: queue{k.Store, k.settings}, lease: o.Lease}
 	if b.lease == nil {
 		b.lease = alone{}
 	}

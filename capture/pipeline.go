@@ -41,7 +41,6 @@ type Destination struct {
 	Ledger func(say ledger.Say) ledger.Store
 
 	Graph  deliver.Backend // receives copies; nil disables them, and the fields below
-	Rows   graphiti.Lister // the memory, for the texts of copies
 	Facts  FactStore       // receives facts of Graph; nil leaves them there
 	Apart  bool            // Graph processes each group separately
 	Verify bool            // a copy counts as delivered only if Graph shows it

@@ -172,7 +172,7 @@ func destination(t testing.TB, path string, m Memory) Destination {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	return Destination{Ledger: e.Ledger, Rows: e, Graph: m, Apart: m.Apart(), Verify: isVerified(m)}
+	return Destination{Ledger: e.Ledger, Graph: m, Apart: m.Apart(), Verify: isVerified(m)}
 }
 
 // openLedger opens the ledger of a memory without a pipeline.

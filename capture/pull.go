@@ -17,7 +17,6 @@ import (
 // FactStore stores facts with their source messages.
 type FactStore interface {
 	Pull(ctx context.Context, group string, facts []graphiti.Distilled) error
-	Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error]
 }
 
 // source is a Graphiti whose facts and history can be read.
@@ -221,7 +220,7 @@ func (p *puller) read(ctx context.Context, u *ledger.Unread) error {
 	ctx, cancel := context.WithTimeout(ctx, pullTimeout)
 	defer cancel()
 	e := u.Episode
-	for r, err := range p.facts.Rows(ctx, u.Group, graphiti.Filter{Names: u.Names, Text: true}) {
+	for r, err := range p.Rows(ctx, u.Group, graphiti.Filter{Names: u.Names, Text: true}) {
 		if err != nil {
 			return err
 		}

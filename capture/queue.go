@@ -13,7 +13,6 @@ import (
 type queue struct {
 	ledger.Store
 	*settings
-	rows graphiti.Lister
 }
 
 var _ deliver.Ledger = queue{}
@@ -24,7 +23,7 @@ func (q queue) read(ctx context.Context, group, turn string) (list []graphiti.Ro
 	for _, role := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant, graphiti.RoleSystem} {
 		names = append(names, graphiti.EpisodeName(turn, role))
 	}
-	for r, err := range q.rows.Rows(ctx, group, graphiti.Filter{Names: names, Text: true}) {
+	for r, err := range q.Rows(ctx, group, graphiti.Filter{Names: names, Text: true}) {
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +44,7 @@ func (q queue) Has(ctx context.Context, group string, names []string) (bool, err
 	if len(names) == 0 {
 		return false, nil
 	}
-	for _, err := range q.rows.Rows(ctx, group, graphiti.Filter{Names: names}) {
+	for _, err := range q.Rows(ctx, group, graphiti.Filter{Names: names}) {
 		return err == nil, err
 	}
 	return false, nil
@@ -87,10 +86,8 @@ func (q queue) status(ctx context.Context) (s QueueStatus, err error) {
 // exclusive access to the file.
 type Offline struct{ queue }
 
-// NewOffline returns an Offline that owns an open store; rows is its memory.
-func NewOffline(s ledger.Store, rows graphiti.Lister) *Offline {
-	return &Offline{queue{Store: s, rows: rows}}
-}
+// NewOffline returns an Offline that owns an open store.
+func NewOffline(s ledger.Store) *Offline { return &Offline{queue{Store: s}} }
 
 // Status returns the counts of the store.
 func (f *Offline) Status(ctx context.Context) (QueueStatus, error) { return f.status(ctx) }

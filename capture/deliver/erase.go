@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,9 +20,11 @@ const (
 
 // erasing holds what was forgotten in a group and may be in Graphiti.
 type erasing struct {
-	rows []ledger.Withdrawn
-	at   time.Time     // of the next deletion
-	wait time.Duration // doubled
+	rows    []ledger.Withdrawn
+	missing map[string]map[string]bool // names of the messages in flight that did not appear yet, by turn
+	found   map[int64]time.Time        // when a message of a row was last there
+	at      time.Time                  // of the next deletion
+	wait    time.Duration              // doubled
 }
 
 func (e *erasing) whole() bool {
@@ -34,23 +37,29 @@ func (l *Loop) readWithdrawn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all := make(map[string]*erasing)
+	last := make(map[string]int64)
+	for g, e := range l.erasing {
+		last[g], e.rows = e.rows[len(e.rows)-1].ID, nil
+	}
 	for _, w := range rows {
-		if all[w.Group] == nil {
-			all[w.Group] = &erasing{}
+		e := l.erasing[w.Group]
+		if e == nil {
+			e = &erasing{missing: make(map[string]map[string]bool), found: make(map[int64]time.Time)}
+			l.erasing[w.Group] = e
 		}
-		all[w.Group].rows = append(all[w.Group].rows, w)
-	}
-	for g, e := range all {
-		if old := l.erasing[g]; old != nil && old.rows[len(old.rows)-1].ID >= e.rows[len(e.rows)-1].ID { // nothing new
-			e.at, e.wait = old.at, old.wait
+		if e.rows = append(e.rows, w); w.ID > last[w.Group] { // new
+			e.at, e.wait = time.Time{}, 0
 		}
 	}
-	l.erasing = all
+	maps.DeleteFunc(l.erasing, func(_ string, e *erasing) bool { return len(e.rows) == 0 })
 	for _, s := range l.senders {
 		s.flights = slices.DeleteFunc(s.flights, func(f *flight) bool {
-			e := all[f.Group]
-			return e != nil && slices.ContainsFunc(e.rows, f.withdrawn)
+			e := l.erasing[f.Group]
+			if e == nil || !slices.ContainsFunc(e.rows, f.withdrawn) {
+				return false
+			}
+			e.missing[f.Turn] = f.missing
+			return true
 		})
 	}
 	return nil
@@ -58,7 +67,7 @@ func (l *Loop) readWithdrawn(ctx context.Context) error {
 
 // withdrawn reports whether a message of the flight was forgotten.
 func (f *flight) withdrawn(w ledger.Withdrawn) bool {
-	return slices.ContainsFunc(f.messages, func(m graphiti.Row) bool { return graphiti.MessageID(m.Name) == w.Message })
+	return w.Turn == f.Turn || slices.ContainsFunc(f.messages, func(m graphiti.Row) bool { return graphiti.MessageID(m.Name) == w.Message })
 }
 
 // erase deletes in Graphiti what is due, and returns the time until the next deletion.
@@ -90,7 +99,6 @@ func (l *Loop) erase(ctx context.Context, now time.Time) (wait time.Duration) {
 
 // eraseNow deletes in a group, and settles what Graphiti can no longer show.
 func (l *Loop) eraseNow(ctx context.Context, group string, e *erasing) error {
-	found := make(map[int64]bool)
 	s, before := l.senders[l.key(group)], int64(0)
 	if s != nil {
 		before = s.proven
@@ -104,8 +112,11 @@ func (l *Loop) eraseNow(ctx context.Context, group string, e *erasing) error {
 			var names []string
 			for i := range e.rows {
 				if meant := e.rows[i].Means(r); len(meant) > 0 {
-					names, found[e.rows[i].ID] = append(names, meant...), true
+					names, e.found[e.rows[i].ID] = append(names, meant...), time.Now()
 				}
+			}
+			for _, missing := range e.missing {
+				delete(missing, r.Name)
 			}
 			if len(names) == 0 {
 				return false
@@ -126,17 +137,28 @@ func (l *Loop) eraseNow(ctx context.Context, group string, e *erasing) error {
 	}
 	l.o.OnStored(group)
 	var settled []ledger.Withdrawn
-	e.rows = slices.DeleteFunc(e.rows, func(w ledger.Withdrawn) bool {
-		over := w.Sent == 0 || found[w.ID] || w.Sent < before || !l.confirms() && time.Since(time.UnixMicro(w.Sent)) > unprovenFor
-		if over {
+	left := e.rows[:0:0]
+	for _, w := range e.rows {
+		if l.settled(e, &w, before) {
 			settled = append(settled, w)
+		} else {
+			left = append(left, w)
 		}
-		return over
-	})
+	}
+	e.rows = left
 	if len(settled) > 0 {
 		l.note(func() error { return l.o.Ledger.Settle(settled) })
 	}
 	return nil
+}
+
+// settled reports whether Graphiti can no longer show what was forgotten: all of it was there and is
+// deleted, or a turn that was sent later to the same worker is listed.
+func (l *Loop) settled(e *erasing, w *ledger.Withdrawn, proven int64) bool {
+	missing, known := e.missing[w.Turn]
+	found, was := e.found[w.ID]
+	return w.Sent == 0 || w.Sent < proven || w.Turn != "" && known && len(missing) == 0 ||
+		was && time.Since(found) > l.timing.Silence || !l.confirms() && time.Since(time.UnixMicro(w.Sent)) > unprovenFor
 }
 
 // key returns the key of a group's sender.

@@ -29,8 +29,8 @@ func (l *Loop) send(ctx context.Context, s *sender, isTest bool) {
 	case c == nil:
 		s.waits = false
 	case c.Losses >= aloneAfter && s.open() > 0:
-		if s.isolate = true; isTest {
-			f := s.again(false)
+		s.isolate = true
+		if f := s.again(false); isTest && f != nil {
 			l.give(ctx, s, &f.Copy, f)
 		}
 	default:

@@ -62,7 +62,8 @@ type flight struct {
 	pos         int64           // in the order of sending
 	doubt       bool            // its call had no clear answer
 	single      bool            // sent with nothing else in flight
-	hidden      bool            // dated after the memory's clock, so that no listing can show it yet
+	ahead       bool            // dated after the memory's clock, so that no listing can show it yet
+	hidden      bool            // ahead, and processed
 	tests       int             // how often it was sent again
 }
 
@@ -175,7 +176,7 @@ func (s *sender) again(waits bool) (last *flight) {
 		return nil
 	}
 	for _, f := range s.flights {
-		if !f.hidden && !s.unread[f.Group] && (last == nil || f.tests <= last.tests) {
+		if !f.ahead && !s.unread[f.Group] && (last == nil || f.tests <= last.tests) {
 			last = f
 		}
 	}
@@ -316,7 +317,8 @@ func (s *sender) settle(views map[string]*view, known int64, now time.Time, fs *
 	left, first := s.flights[:0:0], true
 	for _, f := range s.flights {
 		v := views[f.Group]
-		f.hidden = v != nil && !v.clock.IsZero() && f.last.After(v.clock)
+		f.ahead = v != nil && !v.clock.IsZero() && f.last.After(v.clock)
+		f.hidden = f.ahead && f.pos < known
 		switch {
 		case len(f.missing) == 0:
 			fs.arrived = append(fs.arrived, f)

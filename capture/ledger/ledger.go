@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed" // for Schema
 	"fmt"
+	"iter"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +51,7 @@ type MessageStore interface {
 	// their names. A nil meant selects all messages.
 	Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error)
 
+	graphiti.Lister
 	Close() error
 }
 
@@ -123,12 +125,12 @@ func (s *Ledger) SetImported(group string) error {
 	})
 }
 
-// Close closes the file, together with a memory in it.
-func (s *Ledger) Close() error {
-	if s.memory != nil {
-		return s.memory.Close()
-	}
-	return s.db.Close()
+// Close closes the file.
+func (s *Ledger) Close() error { return s.memory.Close() }
+
+// Rows implements graphiti.Lister.
+func (s *Ledger) Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
+	return s.memory.Rows(ctx, group, f)
 }
 
 // Fault returns the known problem of the file, or nil.

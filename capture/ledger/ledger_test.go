@@ -22,7 +22,7 @@ func Open(path string) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}
-	return &Ledger{db: db, worth: func(*Turn) bool { return true }, memory: &shelf{}, say: saying}, nil
+	return &Ledger{db: db, worth: func(*Turn) bool { return true }, memory: &shelf{db: db}, say: saying}, nil
 }
 
 // saying returns a message with the answer of a turn.

@@ -161,13 +161,11 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64, now time
 			return part.Said(e) && !slices.Contains(others, turn)
 		}
 	}
-	var names []string
-	if s.memory != nil {
-		if names, err = s.memory.Delete(tx, part.Group, meant); err != nil {
-			return false, err
-		}
+	names, err := s.memory.Delete(tx, part.Group, meant)
+	if err != nil {
+		return false, err
 	}
-	if err := s.withdraw(tx, part, names, now); err != nil {
+	if err := s.withdraw(tx, part, generation, names, now); err != nil {
 		return false, err
 	}
 	if part.whole() {

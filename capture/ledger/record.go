@@ -105,9 +105,7 @@ func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 		if err := b.own(tx, t, target); err != nil {
 			return a, err
 		}
-		if b.memory != nil {
-			b.gather(part, target)
-		}
+		b.gather(part, target)
 		a.Groups = append(a.Groups, target.Group)
 	}
 	return a, nil

@@ -27,12 +27,13 @@ CREATE INDEX turns_cut     ON turns (seq) WHERE state = 'cut';
 CREATE INDEX turns_queue   ON turns (seq, state) WHERE state IN ('pending', 'sent', 'dead');
 CREATE INDEX turns_digest  ON turns (grp, digest);
 
--- What was forgotten here and may still be in Graphiti, or appear there: a message, a
--- session, or a whole group.
+-- What was forgotten here and may still be in Graphiti, or appear there: a message, a turn,
+-- a session, or a whole group.
 CREATE TABLE withdrawn (
 	id      INTEGER PRIMARY KEY,
 	grp     TEXT NOT NULL,
 	session TEXT NOT NULL,    -- its hash; all messages until at
+	turn    TEXT NOT NULL,
 	message TEXT NOT NULL,    -- its ID
 	sent    INTEGER NOT NULL, -- as in turns; 0: Graphiti has processed it
 	at      INTEGER NOT NULL  -- Unix milliseconds: when it was forgotten

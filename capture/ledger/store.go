@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // Store is the durable record of turns, split into its roles: a file of one process, or a
@@ -18,6 +19,7 @@ type Store interface {
 	History
 	Holds
 	File
+	graphiti.Lister // of the messages
 }
 
 // Record decides which turns are new, and forgets.

@@ -225,7 +225,7 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 	cards := card.Cards{Lists: state.Snapshots}
 	options := capture.Options{
 		Bounds:      ingestBounds(cfg),
-		Destination: capture.Destination{Ledger: b.Ledger, Verify: cfg.Ingest.Verify, Rows: b.Facts},
+		Destination: capture.Destination{Ledger: b.Ledger, Verify: cfg.Ingest.Verify},
 		Events: capture.Events{
 			OnStored: facts.DropGroup,
 			OnKept: func(t *ledger.Turn, groups []string) {

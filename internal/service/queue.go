@@ -26,7 +26,7 @@ func OpenQueue(dir string) (*capture.Offline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return capture.NewOffline(e.Ledger(nil), e), nil
+	return capture.NewOffline(e.Ledger(nil)), nil
 }
 
 // Listed is a list of turns that are not delivered.
