@@ -313,18 +313,21 @@ func TestForgettingASession(t *testing.T) {
 // waiting and dead turns, and leaves another person's session of the same name.
 func TestForgettingASessionThatWaits(t *testing.T) {
 	m := &fakeMemory{fail: func(_ string, messages []graphiti.Row) error {
-		if strings.Contains(messages[0].Text, "refused") {
+		switch text := messages[0].Text; {
+		case strings.Contains(text, "refused"):
 			return &graphiti.StatusError{Code: 422}
+		case strings.Contains(text, "accepted"): // else the memory refuses all
+			return nil
 		}
 		return &graphiti.StatusError{Code: 503}
 	}}
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
 	hers := said("hers", "session:s", "what she said", "g")
 	hers.Owner = "user:ann"
-	for _, tn := range []ledger.Turn{said("dead", "session:s", "refused", "g"), hers, said("other", "session:t", "of another session", "g")} {
+	for _, tn := range []ledger.Turn{said("dead", "session:s", "refused", "g"), said("good", "session:t", "accepted", "g"), hers, said("other", "session:t", "of another session", "g")} {
 		add(t, p, tn)
-		waitFor(t, "the first to be refused", func() bool { return p.Status().Dead == 1 })
 	}
+	waitFor(t, "the first to be refused", func() bool { return p.Status().Dead == 1 })
 	add(t, p, said("waits", "session:s", "waits", "g"))
 	forget(t, p, ledger.Part{Group: "g", Session: "session:s", Owner: "user:o"})
 	list, all, err := p.Turns(context.Background(), ledger.ListOptions{Limit: 9, Text: true})

@@ -117,6 +117,7 @@ func TestAnotherGroupIsNoReasonToLook(t *testing.T) {
 		add(t, p, spoken("lost", "a"))
 		time.Sleep(100 * time.Millisecond)
 		add(t, p, spoken("1", "b"))
+		add(t, p, spoken("after it", "a"))
 		until(t, "the loss", func() bool { return p.Status().Lost == 1 })
 		if n := looks.Load(); n > 100 {
 			t.Errorf("the loss took %d calls, want 100 at most", n)
@@ -134,7 +135,11 @@ func TestSuspectWhereGroupsAreApart(t *testing.T) {
 		add(t, p, spoken("elsewhere", "b"))
 		begun := time.Now()
 		until(t, "the other group", func() bool { return g.times("b", "elsewhere") == 1 })
-		until(t, "the end", func() bool { st := p.Status(); return st.Dead == 1 && st.Verified == 2 && st.Pending == 0 })
+		for i := range 2 { // each proves a loss
+			until(t, "the loss", func() bool { return p.Status().Lost > i })
+			add(t, p, spoken(fmt.Sprint("later", i), "a"))
+		}
+		until(t, "the end", func() bool { st := p.Status(); return st.Dead == 1 && st.Verified == 4 && st.Pending == 0 })
 		if g.times("a", "after it") != 1 || g.times("b", "elsewhere") != 1 || time.Since(begun) > time.Hour {
 			t.Errorf("after %v: %+v", time.Since(begun), p.Status())
 		}

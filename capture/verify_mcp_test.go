@@ -100,7 +100,11 @@ func TestMCPPoison(t *testing.T) {
 	add(t, p, spoken("poison", "a"))
 	add(t, p, spoken("after", "a"))
 	add(t, p, spoken("other", "b"))
-	waitFor(t, "what can be kept", func() bool { s := p.Status(); return s.Verified == 22 && s.Dead == 1 && s.Pending == 0 })
+	for i := range 2 { // each proves a loss
+		waitFor(t, "the loss", func() bool { return p.Status().Lost > i })
+		add(t, p, spoken(fmt.Sprint("later", i), "a"))
+	}
+	waitFor(t, "what can be kept", func() bool { s := p.Status(); return s.Verified == 24 && s.Dead == 1 && s.Pending == 0 })
 	once(t, s, "slow", ids...)
 	once(t, s, "b", "other")
 	count := make(map[string]int)

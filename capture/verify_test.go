@@ -30,7 +30,7 @@ import (
 // quick returns the timing for a stand-in that needs milliseconds for a message.
 func quick() deliver.Timing {
 	return deliver.Timing{
-		StallAfter: 300 * time.Millisecond, Silence: 100 * time.Millisecond, FirstLook: 2 * time.Millisecond, LastLook: 20 * time.Millisecond,
+		StallAfter: time.Second, Silence: time.Second, FirstLook: 2 * time.Millisecond, LastLook: 20 * time.Millisecond,
 		DoubtAfter: 100 * time.Millisecond, LastTest: 100 * time.Millisecond,
 	}
 }
@@ -230,17 +230,20 @@ func TestPoison(t *testing.T) {
 	for i := range 4 {
 		add(t, p, spoken(fmt.Sprint(i), "a", "b"))
 	}
+	later := 0
 	for range 20 {
 		waitFor(t, "a stall or the end", func() bool { st := p.Status(); return st.Stalled != nil || st.Pending == 0 })
 		if p.Status().Pending == 0 {
 			break
 		}
 		s.Restart()
-		waitFor(t, "work", func() bool { return p.Status().Stalled == nil })
+		add(t, p, spoken("later"+fmt.Sprint(later), "c")) // proves the loss
+		later++
+		waitFor(t, "work", func() bool { st := p.Status(); return st.Stalled == nil || st.Pending == 0 })
 	}
 	st := p.Status()
-	if st.Dead != 2 || st.Verified != 6 {
-		t.Errorf("got %+v, want Dead 2, Verified 6", st)
+	if st.Dead != 2 || st.Verified != 6+later {
+		t.Errorf("got %+v, want Dead 2, Verified %d", st, 6+later)
 	}
 	once(t, s, "a", "0", "2", "3")
 	list, all, err := p.Turns(context.Background(), ledger.ListOptions{Condition: ledger.Dead, Limit: 10})

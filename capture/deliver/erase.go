@@ -14,6 +14,9 @@ const (
 	// eraseTimeout bounds one deletion in a group: it lists the whole group.
 	eraseTimeout = 5 * time.Minute
 
+	// mostErase is the longest pause between two deletions.
+	mostErase = 5 * time.Minute
+
 	// unprovenFor is how long an unverified message may still appear.
 	unprovenFor = time.Hour
 )
@@ -78,8 +81,8 @@ func (l *Loop) erase(ctx context.Context, now time.Time) (wait time.Duration) {
 			continue
 		}
 		err := l.eraseNow(ctx, g, e)
-		if e.wait = min(2*max(e.wait, l.timing.FirstLook/2), l.timing.LastTest); err == nil {
-			e.wait = min(e.wait, l.timing.LastLook)
+		if e.wait = min(2*max(e.wait, l.run.timing.FirstLook/2), l.run.timing.LastTest); err == nil {
+			e.wait = min(e.wait, mostErase)
 			l.worked(failing{g, rest})
 		} else {
 			l.failedAt(failing{g, rest}, err)
@@ -158,7 +161,7 @@ func (l *Loop) settled(e *erasing, w *ledger.Withdrawn, proven int64) bool {
 	missing, known := e.missing[w.Turn]
 	found, was := e.found[w.ID]
 	return w.Sent == 0 || w.Sent < proven || w.Turn != "" && known && len(missing) == 0 ||
-		was && time.Since(found) > l.timing.Silence || !l.confirms() && time.Since(time.UnixMicro(w.Sent)) > unprovenFor
+		was && time.Since(found) > l.run.timing.Silence || !l.confirms() && time.Since(time.UnixMicro(w.Sent)) > unprovenFor
 }
 
 // key returns the key of a group's sender.

@@ -284,7 +284,7 @@ const maxQuery = 200
 // listings do not work. If neither has ever shown anything, listings do not work either, provided
 // that each group has a worker of its own: such workers survive failures.
 func (l *Loop) silence(ctx context.Context, s *sender) {
-	if s.silent.IsZero() && len(s.flights) > 0 {
+	if !s.silent.IsZero() && s.pause <= s.patience() {
 		l.o.Log.Warn("memory accepts messages without storing them", "since", s.sign, "to_do", l.diagnosis().Remedy())
 	}
 	f := s.again(false)

@@ -254,7 +254,7 @@ type findings struct {
 // looked settles flights by the listings of groups. Only positions proven before the listings
 // count as a proof: the worker may have processed a missing message after the listing.
 func (s *sender) looked(views map[string]*view, now time.Time) (fs findings) {
-	known, began, progress := s.proven, s.sign, 0
+	known, began, progress, smooth := s.proven, s.sign, 0, s.silent.IsZero()
 	for _, f := range s.flights {
 		v := views[f.Group]
 		if v == nil {
@@ -277,11 +277,14 @@ func (s *sender) looked(views map[string]*view, now time.Time) (fs findings) {
 		if progress == 1 && f.at.After(began) {
 			began = f.at
 		}
+		smooth = smooth && !f.doubt && f.tests == 0
 	}
 	deeper := s.settle(views, known, now, &fs)
 	switch {
 	case progress > 0:
-		s.measure(now.Sub(began)/time.Duration(progress), now)
+		if s.sign = now; smooth {
+			s.measure(now.Sub(began) / time.Duration(progress))
+		}
 		fs.revived = !s.silent.IsZero()
 		s.silent = time.Time{}
 		s.lookSoon(now)
@@ -298,12 +301,12 @@ func (s *sender) looked(views map[string]*view, now time.Time) (fs findings) {
 }
 
 // measure updates the worker's pace.
-func (s *sender) measure(took time.Duration, now time.Time) {
+func (s *sender) measure(took time.Duration) {
 	took = max(took, time.Millisecond)
 	if s.pace > 0 {
 		took = (3*s.pace + took) / 4
 	}
-	s.pace, s.sign = took, now
+	s.pace = took
 }
 
 // decidable reports whether a listing after a proof settles a flight.
@@ -324,15 +327,15 @@ func (s *sender) settle(views map[string]*view, known int64, now time.Time, fs *
 			fs.arrived = append(fs.arrived, f)
 			delete(s.depth, f.Group)
 			continue
-		case !s.decidable(f, known, views, now):
-			first = first && (f.hidden || s.unread[f.Group])
-			left = append(left, f)
-			continue
-		case v.full && !v.oldest.Before(f.first) && v.asked < deepest: // it may be older than the listing
+		case v != nil && v.full && !v.oldest.Before(f.first) && v.asked < deepest: // it may be older than the listing
 			if s.depth == nil {
 				s.depth = make(map[string]int)
 			}
-			s.depth[f.Group], deeper = 4*v.asked, true
+			s.depth[f.Group], deeper = min(4*v.asked, deepest), true
+			first, left = false, append(left, f)
+			continue
+		case !s.decidable(f, known, views, now):
+			first = first && (f.hidden || s.unread[f.Group])
 			left = append(left, f)
 			continue
 		case v.full && !v.oldest.Before(f.first):

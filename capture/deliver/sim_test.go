@@ -97,7 +97,8 @@ func (l *shelf) MarkSent(c *ledger.Copy) (bool, error) {
 		return false, nil
 	}
 	l.sent++
-	r.state, r.Sends, r.Copy.Sent, c.Sent = "sent", r.Sends+1, l.sent, l.sent
+	r.state, r.Sends, r.Copy.Sent = "sent", r.Sends+1, l.sent
+	c.Sent, c.Sends = r.Copy.Sent, r.Sends
 	return true, nil
 }
 

@@ -62,7 +62,7 @@ func (s *Ledger) MarkSent(c *Copy) (ok bool, err error) {
 	err = s.write("mark a turn as sent", func(tx *sqlite.Tx) error {
 		// The order does not depend on the clock.
 		err := tx.QueryRow(`UPDATE turns SET state = 'sent', sends = sends + 1, sent = max(?, (SELECT coalesce(max(sent), 0) + 1 FROM turns WHERE state = 'sent'))
-			WHERE seq = ? AND state IN ('pending', 'sent') RETURNING sent`, time.Now().UnixMicro(), c.Seq).Scan(&c.Sent)
+			WHERE seq = ? AND state IN ('pending', 'sent') RETURNING sent, sends`, time.Now().UnixMicro(), c.Seq).Scan(&c.Sent, &c.Sends)
 		if ok = err == nil; errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

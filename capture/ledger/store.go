@@ -72,8 +72,8 @@ type Copies interface {
 	// Sent returns the sent copies in the order of sending.
 	Sent(ctx context.Context) ([]Copy, error)
 
-	// MarkSent marks a copy as sent, before it is sent, and sets its position. ok is false if
-	// it is settled.
+	// MarkSent marks a copy as sent, before it is sent, and sets its position and its number of
+	// sends. ok is false if it is settled.
 	MarkSent(c *Copy) (ok bool, err error)
 
 	// Requeue makes a copy wait, with its number of losses.

@@ -12,7 +12,7 @@ import (
 const (
 	// Patience is the deadline of whatever must only not hang. It is long, because
 	// machines are slow. In a synctest bubble it costs no time.
-	Patience = 8 * time.Second
+	Patience = time.Minute
 
 	pause = 5 * time.Millisecond
 )
