@@ -27,7 +27,7 @@ var (
 	ofTheSystem = []string{"memory.max", "memory.limit_in_bytes"}
 
 	// refused are settings that a message refuses or announces.
-	refused = []string{"state.redis_url", "state.postgres_url"}
+	refused = []string{"state.redis_url", "state.postgres_url", "ingest.max_turns", "ingest.max_bytes", "ingest.max_age", "ingest.max_batch"}
 )
 
 // TestNamedSettingsExist checks that every setting named in a text of the program, a page,

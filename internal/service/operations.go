@@ -231,13 +231,17 @@ type ForgetRequest struct {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (f *ForgetRequest) UnmarshalJSON(b []byte) error {
-	type plain ForgetRequest // without this method
+	var in struct {
+		Selector
+		Wait bool `json:"wait"`
+	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	var fields map[string]any
-	if err := errors.Join(d.Decode((*plain)(f)), json.Unmarshal(b, &fields)); err != nil {
+	if err := errors.Join(d.Decode(&in), json.Unmarshal(b, &fields)); err != nil {
 		return err
 	}
+	f.Selector, f.Wait = in.Selector, in.Wait
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if fields[name] == "" {
 			return fmt.Errorf("%s is empty: remove it, or give it a value", name)
