@@ -185,6 +185,9 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 		fmt.Fprintf(w, "          delivery has not been verified for %s (%s): %s\n          to do: %s\n",
 			time.Since(*q.Unlisted).Round(time.Second), q.Diagnosis, q.Diagnosis.Says(), q.Diagnosis.Remedy())
 	}
+	if q.Withdrawn > 0 {
+		fmt.Fprintf(w, "          %s still in Graphiti; the proxy deletes it when it appears, and retries\n", terminal.Count(q.Withdrawn, "forgotten part"))
+	}
 	if q.Dead > 0 {
 		fmt.Fprintf(w, "          to see dead letters: graphiti-proxy queue list --state dead\n")
 	}
