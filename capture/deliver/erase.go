@@ -1,7 +1,9 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -14,6 +16,9 @@ const (
 	// eraseTimeout bounds one deletion in a group: it lists the whole group.
 	eraseTimeout = 5 * time.Minute
 
+	// maxRefusals is the most refusals to delete a whole group.
+	maxRefusals = 3
+
 	// mostErase is the longest pause between two deletions.
 	mostErase = 5 * time.Minute
 
@@ -23,15 +28,18 @@ const (
 
 // erasing holds what was forgotten in a group and may be in Graphiti.
 type erasing struct {
-	rows    []ledger.Withdrawn
-	missing map[string]map[string]bool // names of the messages in flight that did not appear yet, by turn
-	found   map[int64]time.Time        // when a message of a row was last there
-	at      time.Time                  // of the next deletion
-	wait    time.Duration              // doubled
+	rows     []ledger.Withdrawn
+	missing  map[string]map[string]bool // names of the messages in flight that did not appear yet, by turn
+	found    map[int64]time.Time        // when a message of a row was last there
+	refusals int                        // answers without a deletion of the whole group
+	at       time.Time                  // of the next deletion
+	wait     time.Duration              // doubled
 }
 
+// whole reports whether the whole group is to be deleted; nothing is sent to it meanwhile. If
+// Graphiti refuses that, its episodes are deleted one by one.
 func (e *erasing) whole() bool {
-	return slices.ContainsFunc(e.rows, func(w ledger.Withdrawn) bool { return w.Whole() })
+	return e.refusals < maxRefusals && slices.ContainsFunc(e.rows, func(w ledger.Withdrawn) bool { return w.Whole() })
 }
 
 // readWithdrawn reads what was forgotten.
@@ -132,10 +140,12 @@ func (l *Loop) eraseNow(ctx context.Context, group string, e *erasing) error {
 		})
 		return err
 	})
-	if err == nil {
-		err = failed
+	var status *graphiti.StatusError
+	var remains *graphiti.RemainsError
+	if errors.As(err, &status) || errors.As(err, &remains) {
+		e.refusals++
 	}
-	if err != nil {
+	if err = cmp.Or(err, failed); err != nil {
 		return err
 	}
 	l.o.OnStored(group)
