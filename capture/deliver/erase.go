@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// eraseTimeout bounds one deletion in a group: it lists the whole group.
-	eraseTimeout = 5 * time.Minute
+	// eraseTimeout bounds one deletion in a group. The next one continues it.
+	eraseTimeout = 30 * time.Second
 
 	// maxRefusals is the most refusals to delete a whole group.
 	maxRefusals = 3
