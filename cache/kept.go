@@ -20,8 +20,7 @@ func (k *Kept) Add(ctx context.Context, f *Forget, process string) error {
 	return nil
 }
 
-// Prove deletes the records of a group that a process added: a look has shown that no summary
-// holds the words. It leaves those of other processes, which may have deleted messages without a
+// Prove deletes the records of a group that a process added: the summaries have been checked. It leaves those of other processes, which may have deleted messages without a
 // proof.
 func (k *Kept) Prove(ctx context.Context, group, process string) error {
 	var gone []*record

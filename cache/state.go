@@ -42,8 +42,7 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 	return s, nil
 }
 
-// newState returns the views of a store. shared reports whether other processes write to it, so
-// that what is not in RAM may be in the store.
+// newState returns the views of a store. shared reports whether other processes write to it.
 func newState(s store, c counter, shared bool) *State {
 	return &State{
 		Decisions: &Decisions{s, shared, newByteLRU[[16]byte, recentDecision](decisionsInRAM)},

@@ -7,7 +7,7 @@ import (
 )
 
 // Forget deletes the turns of a part that are older than a generation, and rejects such turns from
-// now on. Queue.Withdrawn tells what may still be in Graphiti. After an error it must be called
+// now on. Queue.Withdrawn counts the remainder in Graphiti. After an error it must be called
 // again.
 func (p *Pipeline) Forget(ctx context.Context, part ledger.Part, generation int64) error {
 	defer p.Doubt()

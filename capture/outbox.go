@@ -135,7 +135,7 @@ func (b *outbox) Forget(ctx context.Context, part ledger.Part, generation int64)
 	return b.ownFile.Forget(ctx, part, generation)
 }
 
-// lookEvery is the interval at which a forget looks whether Graphiti's part is deleted.
+// lookEvery is the interval at which a forget checks the deletion in Graphiti.
 const lookEvery = 20 * time.Millisecond
 
 // Withdrawn implements Queue.

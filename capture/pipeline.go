@@ -108,8 +108,8 @@ type Queue interface {
 	// has, with their facts. It does nothing for groups that were imported recently.
 	Import(owner ledger.Turn)
 
-	// Withdrawn waits until Graphiti has nothing left of what was forgotten in a group, or until
-	// ctx ends, or unless patient until an attempt to delete it fails. It returns the number of
+	// Withdrawn waits until the forgotten parts of a group are deleted in Graphiti, or until ctx
+	// ends, or unless patient until an attempt fails. It returns the number of
 	// messages, sessions or groups that may be left, and the error of the last attempt.
 	Withdrawn(ctx context.Context, group string, patient bool) (left int, err error)
 }

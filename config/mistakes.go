@@ -59,7 +59,7 @@ var removed = map[string]string{
 	"ingest.max_batch": "Graphiti gets one turn in a call, and four at a time: remove it",
 }
 
-const waits = "nothing is dropped, and copies for Graphiti wait in data_dir: remove it"
+const waits = "copies for Graphiti wait in data_dir without a limit: remove it"
 
 // unknown returns a message about an unknown name, with the most similar known one.
 func unknown(name string, all iter.Seq[string]) string {

@@ -57,7 +57,7 @@ type Options struct {
 type Timing struct {
 	StallAfter time.Duration // silence of a worker whose pace is unknown
 	Silence    time.Duration // shortest silence of another worker
-	FirstLook  time.Duration // delay of the first look after sending; doubled up to LastLook
+	FirstLook  time.Duration // delay of the first listing after sending; doubled up to LastLook
 	LastLook   time.Duration
 	DoubtAfter time.Duration // after this time the memory no longer accepts a turn of an unclear call
 	LastTest   time.Duration // longest pause between two tests of a silent worker

@@ -26,7 +26,7 @@ const (
 	unprovenFor = time.Hour
 )
 
-// erasing holds what was forgotten in a group and may be in Graphiti.
+// erasing is the forgotten part of a group that Graphiti may have.
 type erasing struct {
 	rows     []ledger.Withdrawn
 	missing  map[string]map[string]bool // names of the messages in flight that did not appear yet, by turn
@@ -36,13 +36,13 @@ type erasing struct {
 	wait     time.Duration              // doubled
 }
 
-// whole reports whether the whole group is to be deleted; nothing is sent to it meanwhile. If
-// Graphiti refuses that, its episodes are deleted one by one.
+// whole reports whether to delete the whole group, which gets no turns meanwhile. If Graphiti
+// refuses that, its episodes are deleted one by one.
 func (e *erasing) whole() bool {
 	return e.refusals < maxRefusals && slices.ContainsFunc(e.rows, func(w ledger.Withdrawn) bool { return w.Whole() })
 }
 
-// readWithdrawn reads what was forgotten.
+// readWithdrawn reads the forgotten parts.
 func (l *Loop) readWithdrawn(ctx context.Context) error {
 	rows, err := l.o.Ledger.Withdrawn(ctx, "")
 	if err != nil {
@@ -81,7 +81,7 @@ func (f *flight) withdrawn(w ledger.Withdrawn) bool {
 	return w.Turn == f.Turn || slices.ContainsFunc(f.messages, func(m graphiti.Row) bool { return graphiti.MessageID(m.Name) == w.Message })
 }
 
-// erase deletes in Graphiti what is due, and returns the time until the next deletion.
+// erase performs the due deletions in Graphiti, and returns the time until the next deletion.
 func (l *Loop) erase(ctx context.Context, now time.Time) (wait time.Duration) {
 	wait = never
 	for g, e := range l.erasing {
@@ -108,7 +108,7 @@ func (l *Loop) erase(ctx context.Context, now time.Time) (wait time.Duration) {
 	return wait
 }
 
-// eraseNow deletes in a group, and settles what Graphiti can no longer show.
+// eraseNow deletes in a group, and settles rows that Graphiti can no longer show.
 func (l *Loop) eraseNow(ctx context.Context, group string, e *erasing) error {
 	s, before := l.senders[l.key(group)], int64(0)
 	if s != nil {
@@ -165,8 +165,8 @@ func (l *Loop) eraseNow(ctx context.Context, group string, e *erasing) error {
 	return nil
 }
 
-// settled reports whether Graphiti can no longer show what was forgotten: all of it was there and is
-// deleted, or a turn that was sent later to the same worker is listed.
+// settled reports whether Graphiti can no longer show a row: all of its messages appeared and are
+// deleted, or a later turn of the same worker is listed.
 func (l *Loop) settled(e *erasing, w *ledger.Withdrawn, proven int64) bool {
 	missing, known := e.missing[w.Turn]
 	found, was := e.found[w.ID]

@@ -69,7 +69,7 @@ type run struct {
 // copy then counts as delivered, but not as verified, once it is accepted.
 type sight struct {
 	blind bool      // listings do not work
-	shown bool      // a search shows what a listing does not
+	shown bool      // a search shows facts without episodes
 	since time.Time // discovery of blind
 }
 
@@ -193,7 +193,7 @@ func (l *Loop) step(ctx context.Context) time.Duration {
 	return wait
 }
 
-// prepare writes what it owes to the ledger, and reads it.
+// prepare repeats failed writes to the ledger, and reads it.
 func (l *Loop) prepare(ctx context.Context, now time.Time) error {
 	for len(l.owed) > 0 {
 		if err := contained(l.owed[0]); err != nil {
@@ -267,7 +267,7 @@ func (l *Loop) resume(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// rested restarts the timers of silence: no group was looked at.
+// rested restarts the timers of silence: no group was listed.
 func (l *Loop) rested(now time.Time) {
 	for _, s := range l.senders {
 		s.sign = now

@@ -35,14 +35,14 @@ type sender struct {
 
 	flights  []*flight       // in the order of sending
 	proven   int64           // everything sent up to this position is processed
-	isolate  bool            // the next copy is to be sent alone
-	unread   map[string]bool // groups whose last look failed; their turns do not fill the window
+	isolate  bool            // the next copy waits for an empty window
+	unread   map[string]bool // groups with a failed listing; their turns do not fill the window
 	depth    map[string]int  // episodes to list, by group
 	lookAt   time.Time
 	lookWait time.Duration
 
-	holdUntil time.Time // nothing is sent and nothing is concluded before: a call had no clear answer
-	retryAt   time.Time // nothing is sent before
+	holdUntil time.Time // end of the pause after an unclear answer
+	retryAt   time.Time // time of the next attempt after a failure
 	failures  int       // failed calls in a row
 
 	pace   time.Duration // usual time of a turn, or 0 if unknown
@@ -55,7 +55,7 @@ type sender struct {
 // flight is a turn that was sent but not yet listed.
 type flight struct {
 	ledger.Copy
-	messages    []graphiti.Row  // empty after a restart, before the first look
+	messages    []graphiti.Row  // as sent
 	missing     map[string]bool // names of messages not yet listed
 	first, last time.Time       // of the messages
 	at          time.Time       // of the last call
@@ -207,7 +207,7 @@ func (s *sender) answered(doubt bool, now time.Time) {
 	s.lookSoon(now)
 }
 
-// lookSoon schedules the next look: after half the time that the worker needs for the window.
+// lookSoon schedules the next listing: after half the time that the worker needs for the window.
 func (s *sender) lookSoon(now time.Time) {
 	s.lookWait = min(max(s.pace*time.Duration(s.open())/2, s.timing.FirstLook), s.timing.LastLook)
 	s.lookAt = now.Add(s.lookWait)
@@ -237,12 +237,12 @@ type view struct {
 	names  map[string]bool
 	rows   []graphiti.Row
 	asked  int       // most episodes of the listing
-	full   bool      // it has so many; older episodes may exist
+	full   bool      // older episodes may exist
 	oldest time.Time // earliest timestamp in the listing
 	clock  time.Time // the memory hides later messages; zero if it hides none
 }
 
-// findings are the flights that a look settled.
+// findings are the flights that a listing settled.
 type findings struct {
 	arrived []*flight
 	beyond  []*flight // processed, but older than the longest listing

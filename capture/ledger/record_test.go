@@ -294,8 +294,8 @@ func (s *shelf) text(turn string) string {
 	return ""
 }
 
-// TestWithdrawn checks what a forget leaves in Graphiti: the part, and the messages that Graphiti
-// may process later. A copy that waits was never there.
+// TestWithdrawn checks that a forget records the part, and the messages that Graphiti may process
+// later, but no waiting copy.
 func TestWithdrawn(t *testing.T) {
 	for name, part := range map[string]Part{
 		"a group": {Group: "g"}, "a session": {Group: "g", Session: "session:s"},

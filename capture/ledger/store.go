@@ -39,7 +39,7 @@ type Record interface {
 	Whole(ctx context.Context, turns []Turn) ([]bool, error)
 
 	// Forget deletes the messages and turns of a part that are older than a generation, and
-	// rejects such turns from now on. What Graphiti may have of them is Withdrawn.
+	// rejects such turns from now on. Withdrawn returns those that Graphiti may have.
 	Forget(part Part, generation int64) error
 
 	// Raise stores the generations of forgotten scopes, forgets older turns of them, and returns
@@ -85,7 +85,7 @@ type Copies interface {
 	// MarkDead gives a copy up, with its number of losses, until Retry.
 	MarkDead(c *Copy, reason string) error
 
-	// Withdrawn returns what was forgotten in a group, or in all, and may be in Graphiti.
+	// Withdrawn returns the forgotten parts of a group, or of all, that Graphiti may have.
 	Withdrawn(ctx context.Context, group string) ([]Withdrawn, error)
 
 	// Settle deletes rows of Withdrawn.
@@ -105,7 +105,7 @@ type Queue interface {
 	Drop(numbers []int64) (int, error)
 }
 
-// History records what was read from Graphiti.
+// History records the reads from Graphiti.
 type History interface {
 	// Imported returns the time of the last import of a group's history, or zero, and the
 	// newest generation.

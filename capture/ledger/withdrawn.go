@@ -45,7 +45,7 @@ func (w *Withdrawn) Means(e *graphiti.Row) (names []string) {
 // that it has processed it.
 const unprovenFor = time.Hour
 
-// withdraw records what a forget leaves in Graphiti. names are those of the deleted messages, unless
+// withdraw records the remainder of a forget in Graphiti. names are those of the deleted messages, unless
 // the part is the whole group.
 func (s *Ledger) withdraw(tx *sqlite.Tx, part Part, generation int64, names []string, now time.Time) error {
 	if s.worth == nil {
@@ -111,7 +111,7 @@ func (s *Ledger) Settle(list []Withdrawn) error {
 	for i := range list {
 		ids[i] = list[i].ID
 	}
-	return s.write("settle what was forgotten", func(tx *sqlite.Tx) error {
+	return s.write("settle forgotten parts", func(tx *sqlite.Tx) error {
 		return run(tx, "DELETE FROM withdrawn WHERE id IN (SELECT value FROM json_each(?))", jsonOf(ids))
 	})
 }

@@ -50,7 +50,7 @@ type Forgotten struct {
 	Card []string `json:"card,omitempty"` // card lines, if only those were removed
 }
 
-// Remaining returns what is left in Graphiti, in words; "" for nothing.
+// Remaining describes the remainder in Graphiti, or returns "" without one.
 func (f *Forgotten) Remaining() string {
 	switch {
 	case f.Left == 0:
