@@ -297,11 +297,17 @@ func (p *puller) importAll(ctx context.Context, owner *ledger.Turn) error {
 	if err != nil || time.Since(last) < importAgain {
 		return err
 	}
+	owner.Generation = generation
+	return p.importSince(ctx, owner, last)
+}
+
+// importSince is importAll after the last import, whenever that was.
+func (p *puller) importSince(ctx context.Context, owner *ledger.Turn, last time.Time) error {
+	group := owner.Targets[0].Group
 	f := graphiti.Filter{Text: true}
 	if !last.IsZero() {
 		f.Last = importLast
 	}
-	owner.Generation = generation
 	withdrawn, err := p.Withdrawn(ctx, group)
 	if err != nil {
 		return err
