@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/gob"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -75,8 +76,9 @@ type example struct {
 	is  bool
 }
 
-// newGate fits a logistic regression, in which both classes weigh the same.
-func newGate(all []example) (g embedded.Gate) {
+// newGate fits a logistic regression, in which both classes weigh the same. decay keeps its
+// weights small.
+func newGate(all []example, decay float64) (g embedded.Gate) {
 	var n [2]float64
 	mean := make([]float64, sentence.Dimensions)
 	for _, e := range all {
@@ -101,7 +103,7 @@ func newGate(all []example) (g embedded.Gate) {
 		}
 	}
 	b, bias := make([]float64, len(mean)), 0.0
-	const rounds, decay, rate, momentum = 200, 0.1, 0.5, 0.9
+	const rounds, rate, momentum = 200, 0.5, 0.9
 	grad, speed, biasSpeed := make([]float64, len(mean)), make([]float64, len(mean)), 0.0
 	for range rounds {
 		clear(grad)
@@ -218,7 +220,7 @@ func (c *corpus) fit(without ...int) gates {
 			asks, states = append(asks, c.asks[n]...), append(states, c.states[n]...)
 		}
 	}
-	return gates{newGate(asks), newGate(states)}
+	return gates{newGate(asks, 0.1), newGate(states, 0.1)}
 }
 
 // row is one possible answer.
@@ -519,15 +521,28 @@ func (f *fitter) write(left int) error {
 	if err != nil {
 		return err
 	}
-	var file bytes.Buffer
-	if err := binary.Write(&file, binary.LittleEndian, []embedded.Gate{g.asks, g.states}); err != nil {
+	if err := writeGates("gates.bin", []embedded.Gate{g.asks, g.states}); err != nil {
 		return err
 	}
 	folder := filepath.Join("graphiti", "embedded")
-	if err := os.WriteFile(filepath.Join(folder, "gates.bin"), file.Bytes(), 0o644); err != nil { //nolint:gosec // a source file
+	return os.WriteFile(filepath.Join(folder, "weights.json"), append(b, '\n'), 0o644) //nolint:gosec // a source file
+}
+
+// writeSelf writes the gates of subjects into the program.
+func writeSelf(by *cached, left int) error {
+	g, err := fitSelf(by, left)
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, "weights.json"), append(b, '\n'), 0o644) //nolint:gosec // a source file
+	return writeGates("self.bin", g)
+}
+
+func writeGates(name string, gates any) error {
+	var file bytes.Buffer
+	if err := binary.Write(&file, binary.LittleEndian, gates); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join("graphiti", "embedded", name), file.Bytes(), 0o644) //nolint:gosec // a source file
 }
 
 func fitCommand(args []string) error {
@@ -535,13 +550,17 @@ func fitCommand(args []string) error {
 	cache := fs.String("cache", "", "file for the vectors of the next run")
 	write := fs.Bool("write", false, "write the numbers fitted to all weeks into the program")
 	aim := fs.Float64("routine", 0.03, "share of routine requests with a block at which the figures are compared")
-	leave := fs.Int("without", 0, "with -write: the week to leave out, to measure the program with it; 0 leaves out no week")
+	self := fs.Bool("self", false, "write the gates of what people say of themselves into the program, and nothing else")
+	leave := fs.Int("without", 0, "with -write or -self: the week to leave out, to measure the program with it; 0 leaves out no week")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
 	by, err := newCached(*cache)
 	if err != nil {
 		return err
+	}
+	if *self {
+		return errors.Join(writeSelf(by, *leave), by.save())
 	}
 	f := &fitter{fitted: make(map[string]*gates), aim: *aim}
 	if f.corpus, err = newCorpus(by); err != nil {

@@ -28,6 +28,7 @@ const (
 	maxHeld = 1000
 
 	maxBegun  = 64 // turns that held ones may be about
+	maxWent   = 64 // requests, and messages of each, that held histories may be in
 	minQuoted = 24 // bytes; programs shorten the messages of agents in a title's request
 )
 
@@ -41,6 +42,7 @@ type doubts struct {
 	mu    sync.Mutex // protects the fields below
 	refs  []*heldRef
 	begun []begunTurn // the newest turns, for twins
+	went  []wentOn    // the newest requests of sessions: a history may be held after the next one
 
 	started, ended int           // numbers of the newest passes of settleDoubts
 	changed        chan struct{} // closed at the end of a pass
@@ -50,9 +52,15 @@ type doubts struct {
 type heldRef struct {
 	Doubt
 	key, session string
-	client       string
+	turn, client string
 	at, until    time.Time
 	keep, drop   bool
+}
+
+// wentOn is the end of the history of a request that continued a session.
+type wentOn struct {
+	session string
+	history []dialect.Fingerprint
 }
 
 // Doubt is the reason for holding a turn, and the evidence that decides it.
@@ -128,12 +136,13 @@ func (d *doubts) load(log *slog.Logger) {
 func (d *doubts) add(h *ledger.Held, twin Twin) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	ref := &heldRef{Doubt: Doubt{h.Reason, h.Before, h.With, twin}, key: h.Key, session: h.Turn.Session, client: h.Turn.Client, at: h.At, until: h.At.Add(holdFor)}
+	ref := &heldRef{Doubt: Doubt{h.Reason, h.Before, h.With, twin}, key: h.Key, session: h.Turn.Session, turn: h.Turn.ID, client: h.Turn.Client, at: h.At, until: h.At.Add(holdFor)}
 	if h.Reason == graphiti.HeldTwin && len(twin.Whole) == 0 { // of the last process: its turn may go on
 		ref.until = time.Now().Add(pairFor)
 	} else if h.Reason == graphiti.HeldTwin && !d.isAboutOpen(&twin) {
 		ref.until = h.At.Add(twinFor)
 	}
+	ref.keep = h.Reason == graphiti.HeldHistory && slices.ContainsFunc(d.went, func(w wentOn) bool { return w.session == ref.session && slices.Contains(w.history, ref.With) })
 	for _, r := range d.refs {
 		if ref.isPair(r) {
 			r.until, ref.until = h.At.Add(pairFor), h.At.Add(pairFor)
@@ -142,7 +151,9 @@ func (d *doubts) add(h *ledger.Held, twin Twin) time.Time {
 	if !slices.ContainsFunc(d.refs, func(r *heldRef) bool { return r.key == ref.key }) {
 		d.refs = append(d.refs, ref)
 	}
-	time.AfterFunc(time.Until(ref.until), d.settle)
+	if time.AfterFunc(time.Until(ref.until), d.settle); ref.keep {
+		d.settle()
+	}
 	return ref.until
 }
 
@@ -197,11 +208,13 @@ func (d *doubts) isAbout(t *Twin) bool {
 // Hold stores a turn on disk until its session, or a twin, shows whether it is one. If the turn
 // cannot be held, it is recorded at once.
 func (p *Pipeline) Hold(ctx context.Context, t ledger.Turn, why *Doubt) (graphiti.Fate, error) {
-	stored := graphiti.Fate{Name: graphiti.FateStored}
+	stored, isOld := graphiti.Fate{Name: graphiti.FateStored}, why.Reason == graphiti.HeldHistory
 	if len(t.Targets) == 0 || p.recent.has(t.ID, t.Targets) {
 		return stored, nil
 	}
-	if p.isClosed() || p.doubts.count() >= maxHeld {
+	if full := p.isClosed() || p.doubts.count() >= maxHeld; full && isOld { // the history contains it
+		return graphiti.Fate{Name: graphiti.FateClient, Reason: why.Reason}, nil
+	} else if full {
 		return stored, p.Add(ctx, t)
 	}
 	if p.doubts.isAbout(&why.Twin) {
@@ -212,7 +225,9 @@ func (p *Pipeline) Hold(ctx context.Context, t ledger.Turn, why *Doubt) (graphit
 	if why.Reason == graphiti.HeldTwin { // both may be one turn
 		h.Key += strconv.FormatUint(why.Twin.Prompt, 36)
 	}
-	if err := p.doubts.disk.Hold(&h); err != nil {
+	if err := p.doubts.disk.Hold(&h); err != nil && isOld {
+		return stored, err
+	} else if err != nil {
 		return stored, p.Add(ctx, t)
 	}
 	return graphiti.Fate{Name: graphiti.FateHeld, Reason: why.Reason, Until: p.doubts.add(&h, why.Twin)}, nil
@@ -334,6 +349,7 @@ func (p *Pipeline) GoesOn(session string, history []dialect.Fingerprint, drops b
 	d := &p.doubts
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.went = append(d.went[max(0, len(d.went)-maxWent+1):], wentOn{session, slices.Clone(history[max(0, len(history)-maxWent):])})
 	for _, r := range d.refs {
 		if r.session == session {
 			r.keep = r.keep || slices.Contains(history, r.With)
@@ -344,11 +360,12 @@ func (p *Pipeline) GoesOn(session string, history []dialect.Fingerprint, drops b
 }
 
 // judge decides on a turn whose session continues, or whose time is over: its twin loses or
-// wins.
+// wins. A history that nobody has continued may be examples in a prompt.
 func (d *doubts) judge(r *heldRef, now time.Time) {
 	if r.drop || !r.keep && now.Before(r.until) {
 		return
 	}
+	r.drop = !r.keep && r.Reason == graphiti.HeldHistory
 	for _, o := range d.refs {
 		r.drop = r.drop || (o.keep || !r.keep) && r.yields(o)
 	}
@@ -403,11 +420,15 @@ func (p *Pipeline) settleDoubts(now time.Time) {
 		}
 	}
 	for _, r := range drop {
-		why := graphiti.AboutDropped
-		if r.Reason == graphiti.HeldTwin {
+		fate, why := graphiti.FateAbout, graphiti.AboutDropped
+		switch r.Reason {
+		case graphiti.HeldTwin:
 			why = graphiti.AboutTwin
+		case graphiti.HeldHistory:
+			fate, why = graphiti.FateClient, r.Reason
+			p.recent.release([]ledger.Turn{{ID: r.turn}})
 		}
-		p.settled(&ledger.Turn{Client: r.client}, graphiti.FateAbout, why)
+		p.settled(&ledger.Turn{Client: r.client}, fate, why)
 		if err := p.doubts.disk.Unhold(r.key); err != nil {
 			p.log.Warn("delete held turn failed", "error", err)
 		}

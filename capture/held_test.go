@@ -179,3 +179,22 @@ func isInDoubt(t *testing.T, e *embedded.Store) (found bool) {
 	}
 	return found
 }
+
+// TestHold_AfterTheNextRequest checks that a history that is held after the next request of its
+// conversation is stored, and one of another conversation is not.
+func TestHold_AfterTheNextRequest(t *testing.T) {
+	t.Parallel()
+	p, e := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"))
+	t.Cleanup(func() { stop(t, p) })
+	with := dialect.Fingerprint{1}
+	p.GoesOn("one", []dialect.Fingerprint{{9}, with}, true)
+	for _, session := range []string{"one", "two"} {
+		tn := turn(session, "g")
+		tn.Session = session
+		if _, err := p.Hold(t.Context(), tn, &Doubt{Reason: graphiti.HeldHistory, With: with}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitFor(t, "the verdict", func() bool { return len(heldBy(t, e, "g")) == 1 })
+	isHeld(t, e, "g", []string{turn("one", "g").User})
+}

@@ -1,6 +1,10 @@
 package capture
 
-import "github.com/graphiti-proxy/graphiti-proxy/graphiti"
+import (
+	"context"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
 
 // Saying is a person's message that may address the memory, such as "remember that …".
 type Saying struct {
@@ -21,6 +25,9 @@ type Saying struct {
 	// Template reports whether a program begins its conversations with the message. Its rules wait, even
 	// if they applied after the first conversation.
 	Template bool
+
+	// Earlier waits until the earlier turns of the conversation are stored, or ctx ends; nil if they are.
+	Earlier func(ctx context.Context)
 
 	// FromFile reports whether the message is the content of one of the project's command
 	// or skill files. It may read the disk.

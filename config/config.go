@@ -114,6 +114,11 @@ type Config struct {
 	State struct {
 		Backend string `key:"state.backend" default:"sqlite" kind:"one of sqlite" doc:"storage of memory, inserted blocks and sessions: files in data_dir"`
 	}
+	Backup struct {
+		Every time.Duration `key:"backup.every" reload:"yes" default:"0s" min:"0s" doc:"interval of backups of data_dir; 0 writes none; see docs/backup.md"`
+		Keep  int           `key:"backup.keep" reload:"yes" default:"7" min:"1" max:"10000" doc:"number of scheduled backups to keep"`
+		Dir   string        `key:"backup.dir" reload:"yes" doc:"directory of scheduled backups; default: backups in data_dir"`
+	}
 	TLS struct {
 		Cert      string   `key:"tls.cert" doc:"PEM file with the certificate and its intermediate certificates; reloaded when it changes"`
 		Key       string   `key:"tls.key" doc:"file with the certificate's private key"`
@@ -136,7 +141,7 @@ type Config struct {
 	}
 	Log struct {
 		Level    string `key:"log.level" reload:"yes" default:"info" kind:"one of debug, info, warn, error" doc:"lowest level to log; logs never contain conversation text or credentials"`
-		Requests bool   `key:"log.requests" reload:"yes" default:"true" doc:"log each request at info"`
+		Requests bool   `key:"log.requests" reload:"yes" default:"true" doc:"log each request at info, once its answer was read: client, model, upstream, person, outcome of memory, times, tokens; never texts"`
 		Format   string `key:"log.format" default:"auto" kind:"one of auto, text, json" doc:"auto: text on a terminal, else json"`
 	}
 	OTel struct {

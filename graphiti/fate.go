@@ -66,6 +66,7 @@ const (
 	HeldDoubt      = "doubt"    // the request may be about another turn
 	HeldTitle      = "title"    // the answer may be a title of the turn before
 	HeldTwin       = "check"    // a program may have asked about the message of another turn
+	HeldHistory    = "history"  // it is from a history that was not seen before; also of FateClient, when it ends so
 	AboutTwin      = "twin"     // a turn quotes the message at the same time
 	AboutDropped   = "dropped"  // its session continued without it
 	AboutMemory    = "forget"   // it only asks the memory to forget

@@ -6,13 +6,14 @@ type LoggedRequest struct {
 	ID     string `json:"id"`
 	Time   string `json:"time"`
 
-	Client  string `json:"client,omitempty"`
-	Version string `json:"version,omitempty"`
-	Model   string `json:"model,omitempty"`
-	API     string `json:"api,omitempty"` // chat, responses, messages or gemini; "" if unknown
-	Path    string `json:"path"`
-	Status  int    `json:"status"` // 0 without an answer
-	Stream  bool   `json:"stream,omitempty"`
+	Client   string `json:"client,omitempty"`
+	Upstream string `json:"upstream,omitempty"` // its name
+	Version  string `json:"version,omitempty"`
+	Model    string `json:"model,omitempty"`
+	API      string `json:"api,omitempty"` // chat, responses, messages or gemini; "" if unknown
+	Path     string `json:"path"`
+	Status   int    `json:"status"` // 0 without an answer
+	Stream   bool   `json:"stream,omitempty"`
 
 	Memory string `json:"memory,omitempty"` // status, as in the X-Graphiti-Memory header
 	Reason string `json:"reason,omitempty"`
@@ -28,12 +29,14 @@ type LoggedRequest struct {
 
 	// Durations in milliseconds.
 	MemoryMs   float64        `json:"memory_ms"`
+	AddedMs    float64        `json:"added_ms"`    // from the whole request to memory's end
 	UpstreamMs float64        `json:"upstream_ms"` // from memory's end to the first byte of the answer
 	TotalMs    float64        `json:"total_ms"`
 	Searches   []LoggedSearch `json:"searches,omitempty"`
 
 	InputTokens  int `json:"input_tokens,omitempty"` // from the provider, or 0
 	CachedTokens int `json:"cached_tokens,omitempty"`
+	OutputTokens int `json:"output_tokens,omitempty"`
 
 	Conversation string `json:"conversation,omitempty"` // hash of the conversation, or ""
 	Turn         string `json:"turn,omitempty"`

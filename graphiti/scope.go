@@ -83,7 +83,6 @@ type Namer struct {
 	Recall Scopes // scopes to read
 	Ingest Scopes // scopes to write
 	Also   Also   // more groups to read
-	Facts  bool   // a model distils facts
 }
 
 // Reads returns the groups that recall searches for a caller, in order of preference. about
@@ -122,24 +121,15 @@ func (n Namer) Writes(w Who) []Target {
 	return n.targets(w, ScopeUser, ScopeAgent)
 }
 
-// Beside returns the person's own group, which stores statements about themselves in a
-// project. Writes then has only the project's group. ok is false without a project or a
-// person, and if ingest.scopes is set.
+// Beside returns the person's own group. In a project, it stores statements about the person and
+// answers requests for them. Writes then has only the project's group. ok is false
+// without a project or a person, and if ingest.scopes is set.
 func (n Namer) Beside(w Who) (t Target, ok bool) {
 	if w.SystemActor != "" || w.Workspace == "" || w.User == "" || n.Ingest.list != nil {
 		return t, false
 	}
 	g, ok := n.Group(ScopeUser, w)
 	return Target{ScopeUser, g}, ok
-}
-
-// Person returns the person's own group, which has distilled facts that matter in all of their
-// projects. ok is false without a project or a person, and without facts.
-func (n Namer) Person(w Who) (t Target, ok bool) {
-	if !n.Facts {
-		return t, false
-	}
-	return n.Beside(w)
 }
 
 // targets returns the caller's distinct groups for the scopes.

@@ -35,11 +35,12 @@ type Fact struct {
 	// Messages holds the names of the messages that a distilled fact is from.
 	Messages []string
 
-	// OfUser is Distilled.OfUser of a distilled fact.
+	// OfUser is Distilled.OfUser of a distilled fact. Of a message, it reports whether the person
+	// says there who they are, and the question needs that.
 	OfUser bool
 
 	// Meant reports whether the fact was found by its meaning alone: it has no word of the
-	// question.
+	// question, or the message asks for nothing.
 	Meant bool
 
 	// Keys holds the keys of a distilled fact in lookups.

@@ -207,18 +207,6 @@ func TestContextShare(t *testing.T) {
 	}
 }
 
-// FuzzNormal checks that normal agrees with normalIn, which is for all languages.
-func FuzzNormal(f *testing.F) {
-	for _, text := range []string{"", " ", "a", "A-b", "--a", "a--", "It's 5 pm.", "ä b", "a\x00b", "Z@[`{z", "0/9:"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if got, want := normal(text), normalIn(text); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
-		}
-	})
-}
-
 // TestChooser_StatedAlready checks that a statement of an earlier block, a message, an
 // answer or the client's summary is not shown again, regardless of its label, speaker,
 // quotation and age.

@@ -144,7 +144,10 @@ func joinLines(lines, heads []string) (out []string, rows []int) {
 // ageOf returns the end of a line that when added, or "".
 func ageOf(line string) string {
 	i := strings.LastIndex(line, " (")
-	if i > 0 && (strings.HasPrefix(line[i:], " (since ") || strings.HasPrefix(line[i:], " ("+personalMark) || strings.HasSuffix(line, " days old)")) {
+	if i <= 0 || strings.IndexByte(line[i:], ')') != len(line)-i-1 { // it does not end the line
+		return ""
+	}
+	if strings.HasPrefix(line[i:], " (since ") || strings.HasPrefix(line[i:], " ("+personalMark) || strings.HasSuffix(line, " days old)") {
 		return line[i:]
 	}
 	return ""

@@ -39,9 +39,9 @@ type Groups interface {
 	Reads(w graphiti.Who, about bool) []graphiti.Target // groups to search, in order of preference
 	Writes(w graphiti.Who) []graphiti.Target
 
-	// Person returns the group to search in a project for facts that matter in all of the
+	// Beside returns the group to search in a project for facts that matter in all of the
 	// person's projects. ok is false if there is none.
-	Person(w graphiti.Who) (t graphiti.Target, ok bool)
+	Beside(w graphiti.Who) (t graphiti.Target, ok bool)
 }
 
 // RecallSettings configures a Planner.

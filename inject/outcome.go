@@ -107,6 +107,9 @@ func (o *Outcome) appendCounts(b []byte) []byte {
 			b = strconv.AppendInt(b, int64(c.count), 10)
 		}
 	}
+	if o.Earlier != "" {
+		b = append(append(append(b, `; earlier="`...), o.Earlier...), '"')
+	}
 	if o.Undo != "" {
 		b = append(append(b, "; undo="...), o.Undo...)
 	}
@@ -118,14 +121,15 @@ func (o *Outcome) appendCounts(b []byte) []byte {
 type Outcome struct {
 	Heard
 
-	Status Status
-	Reason Reason
-	Facts  int           // facts in the newest turn's block
-	Chars  int           // characters of the newest turn's block
-	Took   time.Duration // duration of all decisions; the caller of Plan measures it
-	Source Source
-	Held   int // messages of the conversation that are held
-	Lost   int // messages of the conversation that were lost
+	Status  Status
+	Reason  Reason
+	Facts   int           // facts in the newest turn's block
+	Chars   int           // characters of the newest turn's block
+	Took    time.Duration // duration of all decisions; the caller of Plan measures it
+	Source  Source
+	Held    int    // messages of the conversation that are held
+	Lost    int    // messages of the conversation that were lost
+	Earlier string // number of the request's other new messages for each of their fates, or ""
 }
 
 // Append appends the outcome in the format of the X-Graphiti-Memory response header.

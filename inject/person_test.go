@@ -64,3 +64,16 @@ func TestPersonInProject(t *testing.T) {
 		})
 	}
 }
+
+// TestVisible_Personal checks that in a conversation that shows one personal line, another one is
+// not visible, and the same one is.
+func TestVisible_Personal(t *testing.T) {
+	const shown, other = "user (personal), 2026-11-29: I live in Graz.", "user (personal), 2026-11-29: I eat no meat."
+	visible := statementsIn([]string{blockOpen + "- " + shown + "\n" + blockClose})
+	if !visible.has(shown) {
+		t.Errorf("%q is not visible", shown)
+	}
+	if visible.has(other) {
+		t.Errorf("%q is visible", other)
+	}
+}

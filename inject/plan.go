@@ -66,8 +66,7 @@ type Plan struct {
 
 	// Unseen lists the newest earlier turns that may not be stored, in order. Another
 	// process may have handled them, or a restart may have prevented storing an answer.
-	Unseen  []Unseen
-	Waiting int // number of messages before them, which wait until their conversation continues
+	Unseen []Unseen
 
 	// Began is the index of the first message of a person that has a decision, or of the newest.
 	// The client put the messages before it.
@@ -79,9 +78,9 @@ type Unseen struct {
 	Turn       TurnKey
 	Message    int   // index of the person's message
 	Generation int64 // of the turn's first request, or of a later one
+	Waits      bool  // until its conversation continues
 
-	back  int  // number of turns before the newest, or before the first with a decision
-	doubt bool // the lookup failed, so its Ingest is unknown
+	back int // number of turns before the newest, or before the first with a decision
 }
 
 // Plan decides which blocks one request repeats and which block its newest turn gets. chain
@@ -142,7 +141,7 @@ func (m *Planner) plan(t *turn, who graphiti.Who, p *Plan) {
 		p.Turn, p.Recall = t.key().String(), mode.Recall
 		if mode.Ingest {
 			p.Write = t.o.Writes(who)
-			p.Unseen, p.Waiting = t.unseen()
+			p.Unseen = t.unseen()
 			p.Began = t.at[t.began()]
 		}
 	}
@@ -275,7 +274,7 @@ func (t *turn) read(who graphiti.Who) (apart bool) {
 		said, _ = t.said()
 	}
 	t.owner, t.reads = who.Owner(), t.o.Reads(who, words.Personal(string(graphiti.Truncate(said, maxQuery))))
-	person, apart := t.o.Person(who)
+	person, apart := t.o.Beside(who)
 	if apart = apart && !slices.Contains(t.reads, person); apart {
 		t.reads = append(t.reads, person)
 	}

@@ -152,7 +152,7 @@ func (r readied) Ready(group string) (ready, empty bool) {
 // targets returns the same two groups for every caller.
 type targets struct{}
 
-func (targets) Person(graphiti.Who) (graphiti.Target, bool) { return graphiti.Target{}, false }
+func (targets) Beside(graphiti.Who) (graphiti.Target, bool) { return graphiti.Target{}, false }
 
 func (t targets) Reads(w graphiti.Who, _ bool) []graphiti.Target { return t.Writes(w) }
 func (targets) Writes(graphiti.Who) []graphiti.Target {
@@ -534,14 +534,14 @@ func TestUnseenTurns(t *testing.T) {
 	m.opts().Unseen = 1
 	const turn3 = `{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"ok"},{"role":"user","content":"two"},{"role":"assistant","content":"ok"},{"role":"user","content":"three"}]}`
 	_, p := ask(t, m, turn3, both)
-	if len(p.Unseen) != 0 {
+	if len(p.Unseen) != 1 || !p.Unseen[0].Waits {
 		t.Errorf("a history of which no answer is the proxy's: %+v", p.Unseen)
 	}
 	m = memory(t, always(), &fakeDecisions{}, &fakeFacts{})
 	m.opts().Unseen = 0
 	ask(t, m, `{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"ok"},{"role":"user","content":"two"}]}`, both)
 	_, p = ask(t, m, turn3, both)
-	if len(p.Unseen) != 1 || p.Unseen[0].Message != 2 {
+	if len(p.Unseen) != 1 || p.Unseen[0].Message != 2 || p.Unseen[0].Waits {
 		t.Errorf("%+v", p.Unseen)
 	}
 	if _, p = ask(t, m, turn3, Mode{Recall: true}); len(p.Unseen) != 0 {
@@ -573,11 +573,7 @@ func TestGenerationsOfUnseenTurns(t *testing.T) {
 	decisions.lookupErr = errors.New("too slow")
 	_, p := ask(t, m, talk, Mode{Recall: true, Ingest: true, Generation: 7})
 	decisions.lookupErr = nil
-	sure, err := m.ToBackfill(t.Context(), p.Unseen)
-	if err != nil {
-		t.Fatal(err)
-	}
-	check(sure, 3, 3, 7)
+	check(p.Unseen) // the next request lists them
 	_, p = ask(t, m, talk, Mode{Recall: true, Ingest: true, Generation: 7})
 	check(p.Unseen, 3, 3, 7)
 	if p.Generation != 7 {
@@ -586,45 +582,6 @@ func TestGenerationsOfUnseenTurns(t *testing.T) {
 	_, p = ask(t, m, talk, Mode{Recall: true, Ingest: true, Generation: 9}) // a tool round after a forget
 	if p.Generation != 7 {
 		t.Errorf("its next round is of generation %d", p.Generation)
-	}
-}
-
-// TestUnseenTurnsInDoubt checks that earlier turns are unseen if the lookup of their
-// decisions fails, and that ToBackfill repeats the lookup and returns only the turns to
-// store.
-func TestUnseenTurnsInDoubt(t *testing.T) {
-	blocks := &fakeDecisions{}
-	before := memory(t, always(), blocks, &fakeFacts{})
-	one := `{"role":"user","content":"one"}`
-	ask(t, before, `{"messages":[`+one+`]}`, both)
-	two := one + `,{"role":"assistant","content":"ok"},{"role":"user","content":"two"}`
-	ask(t, before, `{"messages":[`+two+`]}`, Mode{Recall: true}) // not to be stored
-	all := `{"messages":[` + two + `,{"role":"assistant","content":"ok"},{"role":"user","content":"three"},{"role":"assistant","content":"ok"},{"role":"user","content":"four"}]}`
-
-	for _, most := range []int{0, 10} {
-		m := memory(t, always(), blocks, &fakeFacts{}) // after a restart
-		m.opts().Unseen = most
-		blocks.lookupErr = errors.New("too slow")
-		_, p := ask(t, m, all, both)
-		if len(p.Unseen) != 3 {
-			t.Fatalf("%+v", p.Unseen)
-		}
-		if sure, err := m.ToBackfill(t.Context(), p.Unseen); err == nil {
-			t.Errorf("sure of %+v, though it is not to be known", sure)
-		}
-		blocks.lookupErr = nil
-		sure, err := m.ToBackfill(t.Context(), p.Unseen)
-		want := map[int][]Unseen{0: p.Unseen[:1], 10: {p.Unseen[0], p.Unseen[2]}}[most]
-		if err != nil || !slices.Equal(sure, want) {
-			t.Errorf("most %d: %+v, %v", most, sure, err)
-		}
-		_, p = ask(t, m, all, both) // the lookup succeeds
-		for i := range want {
-			want[i].doubt = false
-		}
-		if sure, err = m.ToBackfill(t.Context(), p.Unseen); err != nil || !slices.Equal(sure, want) {
-			t.Errorf("most %d, in time: %+v, %v", most, sure, err)
-		}
 	}
 }
 

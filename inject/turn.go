@@ -117,28 +117,31 @@ func (t *turn) key() TurnKey {
 const lookBack = 50
 
 // unseen returns the newest earlier turns, without those whose decision excludes storage.
-// Turns without a decision are limited by the setting Unseen. A turn is in doubt if its
-// lookup failed. In a conversation whose earlier turns have no decision, the proxy gave none of
+// Turns without a decision are limited by the setting Unseen. If the
+// lookup of decisions failed, the next request of the conversation lists them. In a conversation whose earlier turns have no decision, the proxy gave none of
 // the answers: the history may be examples in a prompt, which wait until it continues. Messages
-// without an answer are no examples. waiting is the number of messages that wait.
-func (t *turn) unseen() (turns []Unseen, waiting int) {
+// without an answer are no examples.
+func (t *turn) unseen() (turns []Unseen) {
+	if t.err != nil {
+		return nil
+	}
 	most := t.o.Unseen
 	earlier := len(t.at) - 1
 	began := t.began()
 	from := max(0, earlier-max(most, lookBack))
-	if t.err == nil && began == earlier {
-		most := max(from, t.unanswered())
-		from, waiting = most, most-from
+	answered := 0 // the first message after all answers
+	if began == earlier {
+		answered = t.unanswered()
 	}
 	generation := t.earlier[earlier].of(t.mode.Generation)
 	for n := earlier - 1; n >= from; n-- {
 		d := t.earlier[n]
 		generation = min(generation, d.of(generation))
-		u := Unseen{Turn: TurnKey(t.keys[n]), Message: t.at[n], Generation: generation, back: earlier - n, doubt: t.err != nil}
+		u := Unseen{Turn: TurnKey(t.keys[n]), Message: t.at[n], Generation: generation, Waits: n < answered, back: earlier - n}
 		if n < began {
 			u.back = began - n
 		}
-		if !u.doubt && !u.wanted(d, most) {
+		if !u.wanted(d, most) {
 			continue
 		}
 		if turns == nil {
@@ -147,7 +150,7 @@ func (t *turn) unseen() (turns []Unseen, waiting int) {
 		turns = append(turns, u)
 	}
 	slices.Reverse(turns)
-	return turns, waiting
+	return turns
 }
 
 // began returns the number of the first turn with a decision, or of the newest turn.
@@ -157,15 +160,6 @@ func (t *turn) began() int {
 		return n
 	}
 	return len(earlier)
-}
-
-// date sets the generations of turns: the decision's, but at most that of the next turn.
-// The last turn precedes a request of the given generation.
-func date(turns []Unseen, decided []*Decision, generation int64) {
-	for i := len(turns) - 1; i >= 0; i-- {
-		generation = min(generation, decided[i].of(generation))
-		turns[i].Generation = generation
-	}
 }
 
 // of returns the generation of a decision, or other without one.
@@ -182,37 +176,6 @@ func (u *Unseen) wanted(d *Decision, most int) bool {
 		return u.back <= most
 	}
 	return d.Ingest
-}
-
-// ToBackfill returns the unseen turns to store. It repeats failed decision lookups and may
-// wait for them.
-func (m *Planner) ToBackfill(ctx context.Context, turns []Unseen) ([]Unseen, error) {
-	if !slices.ContainsFunc(turns, func(u Unseen) bool { return u.doubt }) {
-		return turns, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, m.opts().Background)
-	defer cancel()
-	turns = slices.Clone(turns)
-	keys := make([][16]byte, len(turns))
-	for i := range turns {
-		keys[i] = turns[i].Turn
-	}
-	newest := turns[len(turns)-1].Generation
-	decided, err := m.opts().Decisions.Lookup(ctx, newest, keys)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.ContainsFunc(decided, func(d *Decision) bool { return d != nil }) {
-		return nil, nil
-	}
-	date(turns, decided, newest)
-	var sure []Unseen
-	for i, u := range turns {
-		if u.wanted(decided[i], m.opts().Unseen) {
-			sure = append(sure, u)
-		}
-	}
-	return sure, nil
 }
 
 // forgotten reports whether a forget emptied one of the conversation's blocks.

@@ -36,7 +36,8 @@ type sessionNote struct {
 	// odd is the conversation up to the message of the last chore, or of the last request
 	// without the session's tools. If a later history contains it, it was a turn, and the
 	// session has new properties.
-	odd dialect.Fingerprint
+	odd    dialect.Fingerprint
+	newest dialect.Fingerprint // the same of the newest turn: a chore may have its message
 
 	// A person types in a session with pauses. There, a program wrote a message that follows an
 	// answer at once.
@@ -102,6 +103,10 @@ func (s *decider) noteTurn(of sessionOf, at *placed, c *dialect.Conversation) {
 			n.tools, n.free, n.odd = false, false, dialect.Fingerprint{}
 		case lacks:
 			n.odd = at.session.chain[c.Last]
+		case c.Last >= 0:
+			if n.newest = at.session.chain[c.Last]; n.odd == n.newest {
+				n.odd = dialect.Fingerprint{}
+			}
 		}
 		if !at.seen || at.says {
 			n.place, n.placed = at.place, true
@@ -152,7 +157,9 @@ func (n *sessionNote) erred(c *dialect.Conversation, chain []dialect.Fingerprint
 
 // noteChore notes the conversation up to a chore's message.
 func (s *decider) noteChore(of sessionOf, with dialect.Fingerprint) {
-	s.changeNote(of, func(n *sessionNote) { n.odd = with })
+	if s.sessionNote(of).newest != with {
+		s.changeNote(of, func(n *sessionNote) { n.odd = with })
+	}
 }
 
 // answeredBefore reports whether the model has answered before the person's newest
@@ -209,30 +216,19 @@ func normalized(text []byte, most int) []byte {
 	return out
 }
 
-// quotable stores how the turn begins and how its answer begins.
-func (p *pendingTurn) quotable() {
-	q := quotable{said: normalized([]byte(p.turn.User), quotedRunes), answered: normalized([]byte(p.turn.Assistant), quotedRunes)}
-	if utf8.RuneCount(q.said) >= minQuoted && utf8.RuneCount(q.answered) >= minQuoted {
-		p.addQuotables([]quotable{q})
+// quotable stores how the turn begins and how its answer begins, which ends its calls; or, before its
+// answer, the arguments of its calls.
+func (p *pendingTurn) quotable(calls ...string) {
+	texts, answered, least := append(calls, p.turn.User), normalized([]byte(p.turn.Assistant), quotedRunes), minQuoted
+	if len(calls) > 0 {
+		texts, answered, least = calls[:min(len(calls), quotableTurns)], nil, minCall
 	}
-}
-
-// quotableCalls stores the arguments of the open turn's calls.
-func (p *pendingTurn) quotableCalls(texts []string) {
 	var list []quotable
-	for _, text := range texts[:min(len(texts), quotableTurns)] {
-		if said := normalized([]byte(text), quotedRunes); utf8.RuneCount(said) >= minCall {
-			list = append(list, quotable{said: said, call: true})
+	for _, text := range texts {
+		q := quotable{normalized([]byte(text), quotedRunes), answered, len(calls) > 0, p.turn.Client, p.why.Twin.Tools, p.why.Twin.Prompt, time.Now(), parent{p.own, p.at.place}}
+		if utf8.RuneCount(q.said) >= least && (q.call || utf8.RuneCount(answered) >= least) {
+			list = append(list, q)
 		}
-	}
-	p.addQuotables(list)
-}
-
-// addQuotables adds the beginning of a turn, which ends its calls, or more calls.
-func (p *pendingTurn) addQuotables(list []quotable) {
-	for i := range list {
-		q := &list[i]
-		q.client, q.tools, q.prompt, q.at, q.of = p.turn.Client, p.why.Twin.Tools, p.why.Twin.Prompt, time.Now(), parent{p.own, p.at.place}
 	}
 	p.s.memo.Update(keyOf(p.at.person, quotablesName), func(was any) (any, int) {
 		all, _ := was.([]quotable)
@@ -333,11 +329,7 @@ func (s *decider) countBeginning(d *decision) {
 	if !ok {
 		return
 	}
-	s.memo.Update(key, func(was any) (any, int) {
-		o, _ := was.(opening)
-		o = o.next(session, d.parsed.conv)
-		return o, len(o.last)
-	})
+	s.countOpening(key, session, d.parsed.conv)
 }
 
 // sharesBeginning reports whether another conversation has the same beginning: its messages are
@@ -350,15 +342,20 @@ func (s *decider) sharesBeginning(d *decision) bool {
 
 // opensAgain counts a session that a message begins, and reports whether it began another one, too: a
 // program without a prompt and tools begins each of its conversations with the same words.
-func (s *decider) opensAgain(c *dialect.Conversation, f *foundSession) (again bool) {
+func (s *decider) opensAgain(c *dialect.Conversation, f *foundSession) bool {
 	if c.Tools || answeredBefore(c) {
 		return false
 	}
-	s.memo.Update(keyOf(f.chain[c.Last], openingName), func(was any) (any, int) {
+	return s.countOpening(keyOf(f.chain[c.Last], openingName), f.id, c) > 1
+}
+
+// countOpening counts a session with a beginning, and returns the count.
+func (s *decider) countOpening(key memo.Key, session string, c *dialect.Conversation) (sessions int) {
+	s.memo.Update(key, func(was any) (any, int) {
 		o, _ := was.(opening)
-		o = o.next(f.id, c)
-		again = o.sessions > 1
+		o = o.next(session, c)
+		sessions = o.sessions
 		return o, len(o.last)
 	})
-	return again
+	return sessions
 }

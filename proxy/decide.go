@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -24,8 +25,7 @@ type decider struct {
 	base context.Context //nolint:containedctx // ends when the server gives up waiting
 	log  *slog.Logger
 
-	commands  workspace.Commands
-	untrusted untrusted
+	commands workspace.Commands
 }
 
 // request is the input of decide, which does not change it.
@@ -126,6 +126,7 @@ func (s *decider) steps(r *request, d *decision) (no *refusal) {
 	d.planned = s.plan(ctx, r, d.moment, &d.parsed, &d.caller, &d.placed)
 	d.earlier = s.earlierMessages(r.memory, d)
 	d.fate.Earlier = d.earlier.fates()
+	d.plan.Outcome.Earlier = d.fate.Earlier
 	return nil
 }
 
@@ -165,6 +166,24 @@ func (s *decider) note(r *request, d *decision) {
 		r.memory.Turns.Begin(d.plan.Turn)
 	}
 	if d.plan.Outcome.Reason == inject.ReasonUntrusted && r.memory.Rules.refuses(&d.project) == inject.ReasonUntrusted {
-		s.untrusted.explain(s.log, &d.project)
+		s.explainUntrusted(&d.project)
+	}
+}
+
+// explainUntrusted logs that a project is not in workspace.trusted, unless the log says so already.
+func (s *decider) explainUntrusted(w *project) {
+	name, isLogged := cmp.Or(w.key, w.Directory), false
+	s.memo.Update(keyOf(dialect.Fingerprint{}.Link(dialect.RoleOther, []byte(name)), untrustedName), func(was any) (any, int) {
+		isLogged = was != nil
+		return true, 0
+	})
+	switch {
+	case isLogged:
+	case name == "":
+		s.log.Info("requests without a project have no memory, because workspace.trusted is set",
+			"to_do", "name a trusted project in the header X-Graphiti-Workspace, or empty workspace.trusted")
+	default:
+		s.log.Info("project has no memory, because workspace.trusted does not list it", "project", name,
+			"to_do", "add the project to workspace.trusted")
 	}
 }

@@ -13,6 +13,9 @@ import (
 // maxSent is the number of turns after one history that are remembered.
 const maxSent = 4
 
+// maxAway bounds the turns that one message replaces.
+const maxAway = 100
+
 // sentTurn is a stored turn of a session.
 type sentTurn struct {
 	with    [16]byte // the conversation up to its message
@@ -26,9 +29,17 @@ func sentKey(session string, before dialect.Fingerprint) memo.Key {
 	return keyOf(before.Link(dialect.RoleOther, []byte(session)), sentName)
 }
 
-// sent notes a stored turn by the history before it.
+// sent notes a stored turn by the history before it, and as one that followed the person's message
+// before it.
 func (p *pendingTurn) sent() {
-	p.s.memo.Update(sentKey(p.turn.Session, p.why.Before), func(was any) (any, int) {
+	p.noteSent(sentKey(p.turn.Session, p.why.Before))
+	if p.follows != (dialect.Fingerprint{}) {
+		p.noteSent(keyOf(p.follows.Link(dialect.RoleOther, []byte(p.turn.Session)), followsName))
+	}
+}
+
+func (p *pendingTurn) noteSent(key memo.Key) {
+	p.s.memo.Update(key, func(was any) (any, int) {
 		turns, _ := was.([]sentTurn)
 		if !slices.ContainsFunc(turns, func(t sentTurn) bool { return t.with == p.why.With }) {
 			turns = append(slices.Clone(turns[max(0, len(turns)-maxSent+1):]), sentTurn{p.why.With, p.turn.ID, p.turn.Targets, p.turn.User[:min(len(p.turn.User), maxTitled)], p.turn.Answered})
@@ -50,6 +61,20 @@ func (p *pendingTurn) noteSaid() (first bool) {
 		return turn, len(turn)
 	})
 	return first
+}
+
+// withFollowing adds the turns that followed turns: a person may go back over several messages.
+func (p *pendingTurn) withFollowing(turns []sentTurn) []sentTurn {
+	for i := 0; i < len(turns) && i < maxAway; i++ {
+		from := dialect.Fingerprint(turns[i].with)
+		next, _ := p.s.memo.Get(keyOf(from.Link(dialect.RoleOther, []byte(p.turn.Session)), followsName)).([]sentTurn)
+		for _, t := range next {
+			if t.turn != p.turn.ID && !slices.ContainsFunc(turns, func(o sentTurn) bool { return o.turn == t.turn }) {
+				turns = append(turns, t)
+			}
+		}
+	}
+	return turns
 }
 
 // versions returns the turns of which this turn's message is an edited version: it follows the
@@ -83,29 +108,30 @@ func isEdit(a, b string) bool {
 // editedAway returns the turns that the person has replaced: they had the same history as
 // the turn before the newest, and the conversation continues without them. Another message
 // alone is no evidence, unless it is alike: programs also send messages after the same history.
-func (s *decider) editedAway(c *dialect.Conversation, chain []dialect.Fingerprint, session string, root dialect.Fingerprint) (away []sentTurn) {
+// It also returns the conversation up to the person's message before the newest.
+func (s *decider) editedAway(c *dialect.Conversation, chain []dialect.Fingerprint, session string, root dialect.Fingerprint) (away []sentTurn, follows dialect.Fingerprint) {
 	i := c.Last - 1
 	for i >= 0 && !c.Messages[i].Person {
 		i--
 	}
 	if i < 0 {
-		return nil
+		return nil, follows
 	}
-	if i > 0 {
+	if follows = chain[i]; i > 0 {
 		root = chain[i-1]
 	}
 	key := sentKey(session, root)
 	turns, _ := s.memo.Get(key).([]sentTurn)
 	goesOn := func(t sentTurn) bool { return t.with == [16]byte(chain[i]) }
 	if len(turns) < 2 || !slices.ContainsFunc(turns, goesOn) {
-		return nil
+		return nil, follows
 	}
 	away = slices.DeleteFunc(slices.Clone(turns), goesOn)
 	s.memo.Update(key, func(any) (any, int) {
 		turns = slices.DeleteFunc(slices.Clone(turns), func(t sentTurn) bool { return !goesOn(t) })
 		return turns, 128 * len(turns)
 	})
-	return away
+	return away, follows
 }
 
 // endTurns ends stored turns that this turn replaces, or that were requests about it.

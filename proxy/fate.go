@@ -5,6 +5,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -28,7 +30,7 @@ func (s *decider) fate(r *request, p *parsed, c *caller, at *placed) graphiti.Fa
 		return graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffIngest}
 	case c.Off, !p.ingest, c.Temporary, m.Rules.skipsModel(p.conv.Model):
 		return graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffOptOut}
-	case f.agent:
+	case f.agent, p.conv.Last >= 0 && f.kind == dialect.KindTurn && !p.conv.Answered() && s.isAnswer(p.conv.Raw(p.conv.Newest), &at.where):
 		return graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientSubagent}
 	case p.conv.Last < 0 && at.pending == nil:
 		return graphiti.Fate{}
@@ -119,13 +121,27 @@ func (p *pendingTurn) settle(f graphiti.Fate) {
 	if p.fate.Name != graphiti.FateOpen || p.turn.Kind != "" || f.Name == graphiti.FateOpen {
 		return
 	}
-	p.fate = f
-	p.seen.Settled(f)
-	p.s.observer.Message(p.turn.Client, graphiti.FateOpen, f)
-	if f.Name == graphiti.FateLost {
-		p.memory.Figures.Lost(p.who, f.Reason)
+	p.fate = p.s.count(p.memory, &p.who, p.at.base, &p.turn, graphiti.FateOpen, f)
+	p.seen.Settled(p.fate)
+}
+
+// count counts the new fate of a turn's message, and returns it. A message that another request has
+// stored, such as a retry, is not lost, and is counted already.
+func (s *Server) count(m *Memory, who *graphiti.Who, base dialect.Fingerprint, t *ledger.Turn, was graphiti.FateName, f graphiti.Fate) graphiti.Fate {
+	counted := f
+	if f.Name == graphiti.FateLost && (m.Turns.Kept(t.ID, t.Targets) || m.Turns.Kept(capture.BeginningOf(t.ID), t.Targets)) {
+		f, counted = graphiti.Fate{Name: graphiti.FateStored}, graphiti.Fate{}
 	}
-	p.s.noteLost(sessionOf{p.at.base, p.who.Session}, p.turn.ID, f.Name == graphiti.FateLost)
+	lost := s.noteLost(sessionOf{base, who.Session}, t.ID, f.Name == graphiti.FateLost)
+	if was != graphiti.FateNone {
+		s.observer.Message(t.Client, lost, graphiti.Fate{})
+		lost = was
+	}
+	s.observer.Message(t.Client, lost, counted)
+	if counted.Name == graphiti.FateLost {
+		m.Figures.Lost(*who, counted.Reason)
+	}
+	return f
 }
 
 // noteLost notes whether the message of a turn is lost, and returns FateLost if it was. The client
@@ -147,6 +163,22 @@ func (s *decider) noteLost(of sessionOf, turn string, isLost bool) (was graphiti
 	return was
 }
 
+// countNew counts the new messages of a request, as far as it shows their fates.
+func (s *Server) countNew(c *call, d *decision) {
+	t := ledger.Turn{ID: d.plan.Turn, Targets: d.plan.Write, Client: identity.Client(c.head.UserAgent())}
+	if d.opened = d.fate.Name == graphiti.FateOpen; d.opened {
+		s.count(c.memory, &d.who, d.base, &t, graphiti.FateNone, d.fate)
+	} else if d.fate.Name != graphiti.FateStored { // it was counted when it was stored
+		s.observer.Message(t.Client, graphiti.FateNone, d.fate)
+	}
+	for _, e := range d.earlier {
+		if e.fate == graphiti.FateClient {
+			t.ID = e.Turn.String()
+			s.count(c.memory, &d.who, d.base, &t, graphiti.FateNone, graphiti.Fate{Name: e.fate, Reason: graphiti.HeldHistory})
+		}
+	}
+}
+
 // unanswered settles the new messages of a request without an answer: they are lost, until the client
 // sends them again. status is 0 after a panic.
 func (s *Server) unanswered(c *call, status int, d *decision) {
@@ -157,18 +189,16 @@ func (s *Server) unanswered(c *call, status int, d *decision) {
 	if status == statusGone {
 		f.Reason = graphiti.LostCutOff
 	}
-	c.seen.Settled(f)
-	client, of := identity.Client(c.head.UserAgent()), sessionOf{d.base, d.who.Session}
-	s.observer.Message(client, graphiti.FateOpen, f)
-	c.memory.Figures.Lost(d.who, f.Reason)
-	s.noteLost(of, d.plan.Turn, true)
+	t := ledger.Turn{ID: d.plan.Turn, Targets: d.plan.Write, Client: identity.Client(c.head.UserAgent())}
+	newest := s.count(c.memory, &d.who, d.base, &t, graphiti.FateOpen, f)
 	for i := range d.earlier {
-		if e := &d.earlier[i]; e.fate == graphiti.FateOpen {
-			e.fate = f.Name
-			s.observer.Message(client, s.noteLost(of, e.Turn.String(), true), f)
+		if e := &d.earlier[i]; e.fate == graphiti.FateOpen || e.fate == graphiti.FateHeld { // none was held without an answer
+			t.ID = e.Turn.String()
+			e.fate = s.count(c.memory, &d.who, d.base, &t, graphiti.FateNone, f).Name
 		}
 	}
-	c.seen.Settled(graphiti.Fate{Earlier: d.earlier.fates()})
+	newest.Earlier = d.earlier.fates()
+	c.seen.Settled(newest)
 }
 
 func lostKey(base dialect.Fingerprint, session string) memo.Key {

@@ -35,6 +35,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 		status = s.writeError(c, ctx, d, err)
 		return
 	}
+	c.seen.Arrived()
 	x.Watch() // a client that leaves ends the exchange
 
 	d = s.decide(&c.request) // decide.go: parse → caller → where → plan
@@ -120,11 +121,7 @@ func (s *Server) decided(c *call, d *decision) {
 	if d.understood {
 		c.seen.Planned(&d.plan)
 		if d.isNew(&c.request) {
-			was := graphiti.FateNone
-			if d.opened = d.fate.Name == graphiti.FateOpen; d.opened {
-				was = s.noteLost(sessionOf{d.base, d.who.Session}, d.plan.Turn, false)
-			}
-			s.observer.Message(identity.Client(c.head.UserAgent()), was, d.fate)
+			s.countNew(c, d)
 		}
 		if c.route.match.Use == dialect.UseTurn && d.caller.Known {
 			s.observer.Asked(observe.Ask{
@@ -146,9 +143,9 @@ func (s *Server) decided(c *call, d *decision) {
 // deed returns the entry of a request for the observer.
 func (d *decision) deed(r *request) observe.Deed {
 	if !d.understood {
-		return observe.Deed{}
+		return observe.Deed{To: r.route.upstream.Name}
 	}
-	of := observe.Deed{API: r.route.api, Model: r.buffers.conv.Model, Who: d.who, Blocks: len(d.plan.Inserts), Fate: d.fate}
+	of := observe.Deed{API: r.route.api, To: r.route.upstream.Name, Model: r.buffers.conv.Model, Who: d.who, Blocks: len(d.plan.Inserts), Fate: d.fate}
 	if d.who == (graphiti.Who{}) && d.caller.Known { // refused, but not because of its caller
 		of.Who = d.caller.Who
 	}

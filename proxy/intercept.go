@@ -190,7 +190,7 @@ func (x *intercept) newExchange(c *call, d *decision) *exchange {
 	if d.reads(&c.request) {
 		ex.pending, ex.backfill, held = x.s.pendingTurn(c, d)
 		ex.pending.end = ex.end
-		ex.tee = c.memory.Responses.Read(x.route.dialect.NewReader(""), response.Meta{Order: ex.pending.order(), Lost: ex.pending.unread},
+		ex.tee = c.memory.Responses.Read(x.route.dialect.NewReader(""), response.Meta{Order: orderOf(ex.pending.who.Session), Lost: ex.pending.unread, Of: ex.pending.referredBy()},
 			callback(ex.pending, false, ex.seen.Read()))
 	}
 	c.share.Shrink(held)

@@ -23,9 +23,6 @@ type Planner interface {
 	// Writes returns the groups to store a turn in.
 	Writes(who graphiti.Who) []graphiti.Target
 
-	// ToBackfill returns the unseen turns of a plan that must be stored. It may wait.
-	ToBackfill(ctx context.Context, turns []inject.Unseen) ([]inject.Unseen, error)
-
 	// Worked records a tool round of a turn of a generation. It may wait.
 	Worked(who graphiti.Who, generation int64, r *inject.Round)
 

@@ -33,9 +33,6 @@ type planner struct {
 func (p planner) Plan(ctx context.Context, _ *dialect.Conversation, _ []dialect.Fingerprint, _ graphiti.Who, _ bool, _ inject.Mode) inject.Plan {
 	return p.plan(ctx)
 }
-func (planner) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
-	return list, nil
-}
 func (planner) Withdraw(inject.Unanswered)                   {}
 func (planner) Writes(graphiti.Who) []graphiti.Target        { return nil }
 func (planner) Worked(graphiti.Who, int64, *inject.Round)    {}

@@ -46,7 +46,8 @@ type pendingTurn struct {
 	awaited bool           // the answer was fetched by another request
 
 	turnOwner
-	edited []sentTurn // turns that the person has replaced; see edited.go
+	edited  []sentTurn          // turns that the person has replaced; see edited.go
+	follows dialect.Fingerprint // the conversation up to the person's message before
 
 	fate graphiti.Fate // of the person's message
 	seen observe.Answered
@@ -243,7 +244,11 @@ func (p *pendingTurn) summarize(answer string) {
 // keep writes the turn to disk before it returns. Only then does it release the turn's
 // rounds.
 func (p *pendingTurn) keep(a dialect.Answer) {
-	if p.repeats != "" && strings.TrimSpace(a.Text) == p.repeats {
+	stored := p.turn.Kind == "" && p.memory.Turns.Kept(p.turn.ID, p.turn.Targets)
+	if stored { // by another request with the message, so it counts no more
+		p.lost(graphiti.LostStore)
+	}
+	if stored || p.repeats != "" && strings.TrimSpace(a.Text) == p.repeats {
 		p.memory.Pending.End(&p.turn) // both texts are stored
 		return
 	}
@@ -296,7 +301,7 @@ func (p *pendingTurn) add(answer string) error {
 	if isTurn {
 		p.quotable()
 		p.sent()
-		p.endTurns(append(p.edited, p.versions()...), graphiti.AboutReplaced)
+		p.endTurns(p.withFollowing(append(p.edited, p.versions()...)), graphiti.AboutReplaced)
 	}
 	if why.Reason == "" {
 		p.memory.Doubts.Twin(&p.why.Twin, true)
@@ -363,13 +368,13 @@ func (p *pendingTurn) chain(a dialect.Answer, by [][16]byte) [][16]byte {
 	return append(by, p.end.Link(dialect.RoleAssistant, []byte(rest)))
 }
 
-// order returns a number for the conversation, or 0 without a session. Answers with the same
-// number are reported in their order.
-func (p *pendingTurn) order() uint64 {
-	if p.who.Session == "" {
+// orderOf returns a number for a conversation, or 0 without a session. Answers with the same number
+// are reported in their order.
+func orderOf(session string) uint64 {
+	if session == "" {
 		return 0
 	}
-	return xxhash.Sum64String(p.who.Session)
+	return xxhash.Sum64String(session)
 }
 
 // PendingTurns are the turns that have not ended. If the provider holds a conversation,

@@ -79,6 +79,7 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 			}
 			d.promises.said = capture.Saying{
 				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: inChat && !template && p.conv.Typed(p.conv.Last), Amid: inChat && p.conv.IsAmid(p.conv.Last), Template: template,
+				Earlier:  r.memory.Responses.Earlier(at.person, orderOf(d.who.Session)),
 				FromFile: func() bool { return s.commands.Hold(&project.Repo, text, commandWait) },
 			}
 		}

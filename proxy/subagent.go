@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -24,6 +25,7 @@ type callText struct {
 	child    dialect.Fingerprint // the conversation with this task; zero before the first
 	done     bool                // the subagent has answered
 	launched bool                // the call has returned, and its subagent goes on
+	answer   bool                // it is a final answer
 }
 
 func (t *callText) size() int { return len(t.session) + len(t.place.Directory) }
@@ -42,10 +44,12 @@ const (
 	subagentName
 	quotablesName
 	sentName
+	followsName
 	openingName
 	lastAnswerName
 	lostName
 	saidName
+	untrustedName
 )
 
 func textKey(caller dialect.Fingerprint, text []byte) memo.Key {
@@ -67,7 +71,7 @@ func (p *pendingTurn) openCalls(a *dialect.Answer) {
 	if len(keys) == 0 {
 		return
 	}
-	p.quotableCalls(texts)
+	p.quotable(texts...)
 	asked := []dialect.Fingerprint{p.end}
 	if a.ID != "" { // the next request may contain only this reference
 		asked = append(asked, p.at.person.Reference(a.ID))
@@ -96,8 +100,15 @@ func (p *pendingTurn) wrote(text string) memo.Key {
 // message. An echo of the person's message is theirs.
 func (p *pendingTurn) wroteAnswer(text string) {
 	if text = strings.TrimSpace(text); text != "" && text != strings.TrimSpace(p.turn.User) {
-		p.wrote(text)
+		p.s.changeText(p.wrote(text), func(t *callText) { t.answer = true })
 	}
+}
+
+// isAnswer reports whether a message is a recent answer of the model to the same caller, which a program
+// sends to another agent. A brief one may be a person's.
+func (s *decider) isAnswer(text []byte, at *where) bool {
+	t, _ := s.memo.Get(textKey(at.person, text)).(callText)
+	return t.answer && time.Now().Before(t.to) && utf8.RuneCount(text) >= quotedRunes
 }
 
 // byModel reports whether the model recently wrote a text for the same caller.

@@ -29,10 +29,6 @@ func (p *inserting) Plan(_ context.Context, _ *dialect.Conversation, _ []dialect
 	p.from = append(p.from, who)
 	return inject.Plan{Inserts: []dialect.Insert{{At: 1, Text: []byte(" ")}}}
 }
-
-func (*inserting) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
-	return list, nil
-}
 func (*inserting) Withdraw(inject.Unanswered)                   {}
 func (*inserting) Writes(graphiti.Who) []graphiti.Target        { return nil }
 func (*inserting) Worked(graphiti.Who, int64, *inject.Round)    {}

@@ -43,7 +43,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	meta := response.Meta{Encoding: strings.ToLower(string(head.Encoding))}
 	if c.route.fetched != nil {
 		if p := s.fetched(c); p != nil {
-			meta.Order, meta.Lost = p.order(), p.unread
+			meta.Order, meta.Lost = orderOf(p.who.Session), p.unread
 			return c.memory.Responses.Read(c.route.fetched.NewReader(""), meta, p.answered), 0
 		}
 	}
@@ -52,13 +52,17 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 		d.fate = graphiti.Fate{Name: graphiti.FateAbout, Reason: graphiti.AboutMemory}
 	}
 	if !d.reads(&c.request) {
+		if d.opened && c.memory.Turns.Kept(d.plan.Turn, d.plan.Write) { // by another request, meanwhile
+			s.observer.Message("", graphiti.FateOpen, graphiti.Fate{})
+			c.seen.Settled(graphiti.Fate{Name: graphiti.FateStored})
+		}
 		return nil, 0
 	}
 	if len(d.plan.Write) > 0 {
 		c.sawProvider(d.who.Owner())
 	}
 	p, backfill, held := s.pendingTurn(c, d)
-	meta.Order, meta.Lost, meta.Of = p.order(), p.unread, p.referredBy()
+	meta.Order, meta.Lost, meta.Of = orderOf(p.who.Session), p.unread, p.referredBy()
 	tee = c.memory.Responses.Read(d.parsed.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, d.parsed.conv.Threaded(), c.seen.Read()))
 	backfill()
 	if tee == nil {
@@ -135,7 +139,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	}
 	d.session.witness(conv)
 	p.turnOwner = d.session.turnOwner
-	p.edited = s.editedAway(conv, chain, d.who.Session, d.root)
+	p.edited, p.follows = s.editedAway(conv, chain, d.who.Session, d.root)
 	if p.prefill = strings.TrimSpace(conv.Prefill()); p.prefill != "" {
 		p.before = chain[len(chain)-2]
 	}
@@ -210,12 +214,8 @@ type earlierMessage struct {
 // fates returns the number of messages for each of their fates.
 func (e earlierMessages) fates() string {
 	var list []string
-	counts := make(map[graphiti.FateName]int)
-	for i := range e {
-		counts[e[i].fate]++
-	}
 	for _, f := range graphiti.Fates {
-		if n := counts[f]; n > 0 {
+		if n := len(e) - len(slices.DeleteFunc(slices.Clone(e), func(m earlierMessage) bool { return m.fate == f })); n > 0 {
 			list = append(list, fmt.Sprintf("%s=%d", f, n))
 		}
 	}
@@ -230,10 +230,7 @@ func (s *decider) earlierMessages(m *Memory, d *decision) earlierMessages {
 	if d.session.kind == dialect.KindSummary || d.pending != nil || len(write) == 0 {
 		return nil
 	}
-	list := make(earlierMessages, d.plan.Waiting, d.plan.Waiting+len(d.plan.Unseen))
-	for i := range list {
-		list[i].fate = graphiti.FateHeld
-	}
+	list := make(earlierMessages, 0, len(d.plan.Unseen))
 	for _, u := range d.plan.Unseen {
 		id := u.Turn.String()
 		answer, ended := conv.AnswerTo(u.Message)
@@ -242,6 +239,9 @@ func (s *decider) earlierMessages(m *Memory, d *decision) earlierMessages {
 			continue
 		}
 		list = append(list, earlierMessage{u, graphiti.FateOpen})
+		if u.Waits {
+			list[len(list)-1].fate = graphiti.FateHeld
+		}
 		if conv.Prepared() || s.sharesBeginning(d) || conv.AsksForSummary(u.Message) ||
 			ended && (answer == nil || repeats && bytes.Equal(answer, same)) || !ended && (repeats || s.byModel(conv.Text(u.Message), &d.where)) {
 			list[len(list)-1].fate = graphiti.FateClient
@@ -257,8 +257,9 @@ func (s *decider) earlierMessages(m *Memory, d *decision) earlierMessages {
 func (s *Server) backfill(c *call, d *decision, seen *observe.Answered) (record func(), held int) {
 	conv := d.parsed.conv
 	var turns []ledger.Turn
+	var of []int // indexes of turns in d.earlier
 	for i, u := range d.earlier {
-		if u.fate != graphiti.FateOpen {
+		if u.fate == graphiti.FateClient {
 			continue
 		}
 		answer, ended := conv.AnswerTo(u.Message)
@@ -273,32 +274,30 @@ func (s *Server) backfill(c *call, d *decision, seen *observe.Answered) (record 
 		}
 		t.Said = t.Said.Add(time.Duration(i-len(d.earlier)) * 2 * time.Millisecond)
 		t.Answered = t.Said.Add(time.Millisecond)
-		turns = append(turns, t)
+		turns, of = append(turns, t), append(of, i)
 		held += len(t.User) + len(t.Assistant)
 	}
 	if len(turns) == 0 {
 		return func() {}, 0
 	}
-	m, unseen, earlier, repo, of := c.memory, d.plan.Unseen, slices.Clone(d.earlier), d.project.Repo, sessionOf{d.base, d.who.Session}
+	m, earlier, repo, who := c.memory, slices.Clone(d.earlier), d.project.Repo, d.who
+	base, why := d.base, capture.Doubt{Reason: graphiti.HeldHistory, With: d.session.chain[conv.Last]}
 	record = func() {
 		m.Turns.Backfill(capture.History{Turns: turns, Wanted: func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
-			sure, err := m.Planner.ToBackfill(ctx, unseen)
-			generations := make(map[string]int64, len(sure))
-			for _, u := range sure {
-				generations[u.Turn.String()] = u.Generation
-			}
-			list := make([]ledger.Turn, 0, len(sure))
-			for _, t := range turns {
+			list := make([]ledger.Turn, 0, len(turns))
+			for i, t := range turns {
 				t.User = cmp.Or(s.commands.Words(&repo, t.User, commandRead), t.User)
-				var wanted bool
-				if t.Generation, wanted = generations[t.ID]; wanted {
+				fate, e := graphiti.Fate{Name: graphiti.FateStored}, &earlier[of[i]]
+				var err error
+				if !e.Waits {
 					list = append(list, t)
-					s.observer.Message(t.Client, s.noteLost(of, t.ID, false), graphiti.Fate{Name: graphiti.FateStored})
-					earlier[slices.IndexFunc(earlier, func(e earlierMessage) bool { return e.Turn.String() == t.ID })].fate = graphiti.FateStored
+				} else if fate, err = m.Doubts.Hold(ctx, t, &why); err != nil {
+					return nil, err
 				}
+				e.fate = s.count(m, &who, base, &t, graphiti.FateNone, fate).Name
 			}
 			seen.Settled(graphiti.Fate{Earlier: earlier.fates()})
-			return list, err
+			return list, nil
 		}})
 	}
 	return record, held

@@ -66,9 +66,6 @@ func (s *steps) cutOff(_ context.Context, t ledger.Turn) error {
 func (s *steps) Plan(context.Context, *dialect.Conversation, []dialect.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
 	panic("BUG: nothing is planned")
 }
-func (s *steps) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
-	return list, nil
-}
 func (*steps) Withdraw(inject.Unanswered)                     {}
 func (s *steps) Writes(graphiti.Who) []graphiti.Target        { return nil }
 func (s *steps) Worked(graphiti.Who, int64, *inject.Round)    { s.step("work") }

@@ -92,7 +92,7 @@ func newFault(path string, kind FaultKind, err error, holds string) *Fault {
 	away := fmt.Sprintf("move it away together with %s-wal and -shm, which loses %s, and start the proxy again", filepath.Base(path), holds)
 	switch kind {
 	case Damaged:
-		t.Remedy = "it is unchanged; stop the proxy, replace it by a backup or " + away
+		t.Remedy = fmt.Sprintf("it is unchanged; stop the proxy, move it away together with %s-wal and -shm, put a backup in its place (without one, the proxy loses %s), and start the proxy again", filepath.Base(path), holds)
 	case Other:
 		t.Remedy = "it is unchanged; use the version that wrote it, to save memories with its `memory export`, or stop the proxy, " + away
 	case Denied:

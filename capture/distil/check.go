@@ -115,7 +115,9 @@ func accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok bool) {
 			f.Replaces = append(f.Replaces, old.Name)
 		}
 	}
-	if !newSource(strings.Join(known, "\n"), f.Since).has(f.Text) {
+	s := newSource(strings.Join(known, "\n"), f.Since)
+	s.dated = slices.ContainsFunc(from, func(m *graphiti.Undistilled) bool { return dates.MatchString(decimal(m.Text)) })
+	if !s.has(f.Text) {
 		return f, false
 	}
 	if a.ValidFrom != nil {

@@ -30,6 +30,7 @@ type source struct {
 	words  map[string]bool
 	text   string // with decimal digits
 	around time.Time
+	dated  bool // a message has a date with a month, so that the fact has it as well
 }
 
 func newSource(text string, at time.Time) *source {
@@ -44,34 +45,34 @@ func newSource(text string, at time.Time) *source {
 	return s
 }
 
-// missing is the share of pairs of characters that a fact in an alphabet without spaces, such
-// as Thai, may add to its source: pairs at the ends of words differ.
-const missing = 1.0 / 3
+// missing is the number of successive pairs of characters that a fact in an alphabet without spaces,
+// such as Thai, may add to its source: pairs between two words differ, and more of them are a word.
+const missing = 2
 
 // has reports whether the source has all content words of a text.
 func (s *source) has(text string) bool {
 	text = dates.ReplaceAllStringFunc(unspacedPerson.Replace(decimal(text)), func(day string) string {
-		if s.isNear(day) {
+		if !s.dated && s.isNear(day) {
 			return " " // such as "tomorrow" in the source
 		}
 		return day
 	})
-	ok, pairs, found := true, 0, 0
+	ok, added := true, 0
 	words.Each(text, func(w []byte, k words.Significance) bool {
 		word := string(w)
 		switch first, _ := utf8.DecodeRune(w); {
 		case k != words.Content || isPerson[word]:
 		case unicode.In(first, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar):
-			pairs++
-			if s.words[word] {
-				found++
+			if added++; s.words[word] {
+				added = 0
 			}
+			ok = added <= missing
 		default:
 			ok = s.hasWord(word)
 		}
 		return ok
 	})
-	return ok && float64(pairs-found) <= missing*float64(pairs)
+	return ok
 }
 
 const (
@@ -110,6 +111,9 @@ func (s *source) hasWord(w string) bool {
 	return false
 }
 
+// impliedDays is the most days between a message and a day that only a word such as "tomorrow" names.
+const impliedDays = 62
+
 // dates matches days with a month.
 var dates = regexp.MustCompile(`\b(\d{4})-(\d{2})-(\d{2})\b|(?:(\d{4})\s*[年년]\s*)?(\d{1,2})\s*[月월]\s*(\d{1,2})\s*[日일号號]`)
 
@@ -125,7 +129,8 @@ func (s *source) isNear(day string) bool {
 	}
 	month, dayOf := n(2, 5, 0), n(3, 6, 0)
 	t := time.Date(n(1, 4, s.around.Year()), time.Month(month), dayOf, 0, 0, 0, 0, time.UTC)
-	return int(t.Month()) == month && t.Day() == dayOf && isNear(t, s.around)
+	isSaid := s.words[strconv.Itoa(dayOf)] || t.Sub(s.around).Abs() < impliedDays*24*time.Hour
+	return int(t.Month()) == month && t.Day() == dayOf && isSaid && isNear(t, s.around)
 }
 
 // numerals matches Chinese numerals up to 99.

@@ -33,6 +33,9 @@ var secretsInText = []struct{ name, text, secret string }{
 	{"Arabic", "كلمة المرور: {}", "Sayf2024!x"},
 	{"now another", "the root password is now {}", "Tr0ub4dor&3"},
 	{"Wi-Fi", "Wi-Fi key: {}", "k7fG2mQ9x4"},
+	{"Wi-Fi, said", "the Wi-Fi key is {}", "k7fG2mQ9x4"},
+	{"Russian, short", "мой пароль {}", "k7fG2mQ9x4"},
+	{"without a sign", "log in as root, password {}", "k7fG2mQ9x4"},
 	{"Fly", "deploy with {}", "fm2_" + mixed(80)},
 	{"mem0", "use {}", "m0-" + mixed(40)},
 	{"Supermemory", "use {}", "sm_" + mixed(30)},
@@ -157,6 +160,9 @@ var secretsInText = []struct{ name, text, secret string }{
 	{"private key", "look:\n{}\nthat is all", "-----BEGIN RSA PRIVATE KEY-----\n" + mixed(64) + "\n" + mixed(64) + "\n-----END RSA PRIVATE KEY-----"},
 	{"private key, cut off", "look:\n{}", "-----BEGIN OPENSSH PRIVATE KEY-----\n" + mixed(64)},
 	{"private key, its end", "the rest of it is\n{}-----END RSA PRIVATE KEY-----\nand no more", mixed(64) + "\n" + mixed(64) + "\n" + mixed(9) + "==\n"},
+	{"private key, long", "look:\n{}\nthat is all", "-----BEGIN RSA PRIVATE KEY-----\n" + lines(60) + "-----END RSA PRIVATE KEY-----"},
+	{"private key, long and cut off", "look:\n{}", "-----BEGIN RSA PRIVATE KEY-----\n" + lines(60)},
+	{"private key, its long end", "the rest of it is\n{}-----END RSA PRIVATE KEY-----\nand no more", lines(50)},
 	{"private key, PGP", "{}", "-----BEGIN PGP PRIVATE KEY BLOCK-----\n" + mixed(60) + "\n-----END PGP PRIVATE KEY BLOCK-----"},
 	{"private key, in JSON", `{"private_key": "{}"}`, `-----BEGIN PRIVATE KEY-----\n` + mixed(64) + `\n-----END PRIVATE KEY-----\n`},
 
@@ -475,4 +481,13 @@ var lookAlikes = []string{
 	"ssh git@github.com:acme/widgets.git",
 	"aws s3 ls s3://my-bucket/prefix",
 	"https://discord.com/api/webhooks/ is where they are",
+}
+
+// lines returns n lines like those of a private key.
+func lines(n int) string {
+	var b strings.Builder
+	for range n {
+		b.WriteString(mixed(64) + "\n")
+	}
+	return b.String()
 }

@@ -37,10 +37,8 @@ func ownRules() (rules []*rule, err error) {
 				return nil, fmt.Errorf("read own.txt, line %d: %w", number, err)
 			}
 		}
-		keywords, near := strings.CutPrefix(f[2], "~")
-		if near {
-			r.Afar = nearby
-		}
+		keywords := strings.TrimLeft(f[2], "~")
+		r.Afar = nearby * [...]int{0, 1, 64}[len(f[2])-len(keywords)]
 		for word := range strings.SplitSeq(keywords, ",") {
 			r.keys = append(r.keys, keyword{word: word, leads: strings.HasPrefix(strings.ToLower(r.Regex), regexp.QuoteMeta(word))})
 		}

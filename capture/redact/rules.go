@@ -115,7 +115,11 @@ const joint = 16
 
 // byRule finds the secrets that match one rule in some parts of the text.
 func (s *scan) byRule(list []found, r *rule, where []span) []found {
+	past := 0 // the end of what was searched
 	for _, w := range where {
+		if w.to <= past {
+			continue
+		}
 		r.once.Do(func() { r.re = regexp.MustCompile(r.Regex) })
 		for {
 			matches := r.re.FindAllStringSubmatchIndex(s.text[w.from:w.to], -1)
@@ -130,6 +134,7 @@ func (s *scan) byRule(list []found, r *rule, where []span) []found {
 			}
 			break
 		}
+		past = w.to
 	}
 	return list
 }

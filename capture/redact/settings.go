@@ -30,7 +30,7 @@ var names = []struct {
 	{phrase, "=mnemonic phrase,=mnemonic,=seed_phrase,=seedphrase,=seed phrase,=recovery phrase"},
 	{otpSeed, "otp seed,fa seed"},
 	{secret, "secret_key,secret"},
-	{token, "token,api_key,api-key,api key"},
+	{token, "token,api_key,api-key,api key,fi key"},
 }
 
 const (
@@ -276,6 +276,9 @@ func (s *scan) saidAt(n *named, at, least int) (v value, ok bool) {
 	}
 	v = s.given(n, at, false)
 	v.said = true
+	if n.kind == password && isMixed(s.text[v.from:v.to]) { // "my password hunter22x"
+		least = leastSaid
+	}
 	return v, v.to-v.from >= least && !strings.ContainsAny(s.text[at:at+least], " \n")
 }
 
@@ -437,7 +440,7 @@ func (s *scan) begins(at int) bool {
 
 // rest returns the real end of a token of which only maxValue bytes were read.
 func (s *scan) rest(from, end int) int {
-	for end-from >= maxValue && end < len(s.text) && isGraph(s.text[end]) {
+	for end-from >= maxValue && end < len(s.text) && isGraph(s.text[end-1]) && isGraph(s.text[end]) {
 		end++
 	}
 	return end

@@ -1,9 +1,6 @@
 package redact
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 const maxUser = 200 // bytes of an address's user, and of its password
 
@@ -73,57 +70,4 @@ func hostAt(auth string, web bool) int {
 func port(pass string) bool {
 	i := strings.IndexAny(pass, "/?#")
 	return i > 0 && i <= 5 && strings.Trim(pass[:i], "0123456789") == ""
-}
-
-var (
-	privateKey = regexp.MustCompile(`-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
-	keyEnd     = regexp.MustCompile(`-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
-)
-
-// privateKeys finds private keys. A key without its last line extends to the end of the
-// text; a key without its first line is found by its last one.
-func (s *scan) privateKeys(list []found) []found {
-	done := 0
-	for at := range s.places("-----begin") {
-		if at < done {
-			continue
-		}
-		m := privateKey.FindStringIndex(s.text[at:min(len(s.text), at+200)])
-		if m == nil || m[0] != 0 {
-			continue
-		}
-		done = len(s.text)
-		if end := keyEnd.FindStringIndex(s.text[at+m[1]:]); end != nil {
-			done = at + m[1] + end[1]
-			done += len(s.text[done:]) - len(strings.TrimPrefix(s.text[done:], `\n`))
-		}
-		list = append(list, found{at, done, "private-key"})
-	}
-	for at := range s.places("-----end") {
-		end := keyEnd.FindStringIndex(s.text[at:min(at+200, len(s.text))])
-		if from := s.bodyBefore(at, done); from < at && end != nil && end[0] == 0 {
-			list = append(list, found{from, at, "private-key"})
-		}
-		done = max(done, at)
-	}
-	return list
-}
-
-// bodyBefore returns the start of the base64 lines that end at a place: of a key without
-// its first line. It returns the place itself if there are none.
-func (s *scan) bodyBefore(at, least int) int {
-	for last := true; ; last = false {
-		end := at
-		for end > least && isSpace(s.text[end-1]) {
-			end--
-		}
-		from := end
-		for from > least && isValue(s.text[from-1]) {
-			from--
-		}
-		if from == end || end-from < tokenLen && !last {
-			return at
-		}
-		at = from
-	}
 }

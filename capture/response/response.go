@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -148,7 +149,7 @@ func (r *reports) report(done func()) {
 	done()
 }
 
-// unreported counts the answers that were neither reported nor dropped.
+// unreported are the answers that were neither reported nor dropped.
 type unreported struct {
 	mu sync.Mutex
 	of map[dialect.Fingerprint]*inFlight
@@ -156,30 +157,39 @@ type unreported struct {
 
 // inFlight are the unreported answers of one caller or conversation.
 type inFlight struct {
-	count   int
-	changed chan struct{} // closed when the count falls
+	open    []*Tee
+	changed chan struct{} // closed when one is reported
 }
 
-func (u *unreported) begin(of dialect.Fingerprint) {
+func (u *unreported) begin(t *Tee) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	f := u.of[of]
+	f := u.of[t.meta.Of]
 	if f == nil {
 		f = &inFlight{changed: make(chan struct{})}
-		u.of[of] = f
+		u.of[t.meta.Of] = f
 	}
-	f.count++
+	f.open = append(f.open, t)
 }
 
-func (u *unreported) end(of dialect.Fingerprint) {
+func (u *unreported) end(t *Tee) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	f := u.of[of]
+	f := u.of[t.meta.Of]
 	close(f.changed)
 	f.changed = make(chan struct{})
-	if f.count--; f.count == 0 {
-		delete(u.of, of)
+	if f.open = slices.DeleteFunc(f.open, func(o *Tee) bool { return o == t }); len(f.open) == 0 {
+		delete(u.of, t.meta.Of)
 	}
+}
+
+func (u *unreported) earlier(of dialect.Fingerprint, order uint64) (list []*Tee) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if f := u.of[of]; f != nil {
+		list = slices.DeleteFunc(slices.Clone(f.open), func(t *Tee) bool { return t.meta.Order != order && !t.ended.Load() })
+	}
+	return list
 }
 
 // change returns a channel that is closed at the next report, or nil if all are reported.
@@ -211,6 +221,23 @@ func (w *Readers) Await(ctx context.Context, of dialect.Fingerprint, known func(
 	}
 }
 
+// Earlier returns a function that waits until those answers of a caller are reported that are
+// unreported now, or ctx ends. In other conversations only those count that have ended.
+func (w *Readers) Earlier(of dialect.Fingerprint, order uint64) (wait func(ctx context.Context)) {
+	var earlier []*Tee
+	if w != nil {
+		earlier = w.open.earlier(of, order)
+	}
+	return func(ctx context.Context) {
+		for _, t := range earlier {
+			select {
+			case <-t.reported:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
 // Close waits until all ended answers are reported. Later answers are dropped.
 func (w *Readers) Close() { w.reports.close() }
 
@@ -228,31 +255,32 @@ func (w *Readers) Read(r dialect.Reader, m Meta, done func(a dialect.Answer, cle
 	if m.Encoding == "identity" {
 		m.Encoding = ""
 	}
-	t := &Tee{w: w, reader: r, meta: m, done: done, share: w.budget.Share()}
+	t := &Tee{w: w, reader: r, meta: m, done: done, reported: make(chan struct{}), share: w.budget.Share()}
 	t.sse.Emit = r.Event
-	w.open.begin(m.Of)
-	t.settle = sync.OnceFunc(func() { w.open.end(m.Of) })
+	w.open.begin(t)
+	t.settle = sync.OnceFunc(func() { w.open.end(t); close(t.reported) })
 	return t
 }
 
 // Tee parses a copy of the body of one answer. One goroutine uses it until Close. It never
 // blocks or fails; a nil Tee discards everything.
 type Tee struct {
-	w      *Readers
-	reader dialect.Reader
-	meta   Meta
-	form   form
-	sse    dialect.EventReader
-	held   []byte
-	share  budget.Share // of held, and of the incomplete event
-	ended  bool         // dropped, or closed
-	done   func(dialect.Answer, bool)
-	settle func() // ends the wait for the answer; later calls have no effect
+	w        *Readers
+	reader   dialect.Reader
+	meta     Meta
+	form     form
+	sse      dialect.EventReader
+	held     []byte
+	share    budget.Share // of held, and of the incomplete event
+	ended    atomic.Bool  // dropped, or closed
+	done     func(dialect.Answer, bool)
+	reported chan struct{} // closed by settle
+	settle   func()        // ends the wait for the answer; later calls have no effect
 }
 
 // Write parses a piece of a stream, and copies one of any other body.
 func (t *Tee) Write(p []byte) {
-	if t == nil || t.ended {
+	if t == nil || t.ended.Load() {
 		return
 	}
 	defer t.contain()
@@ -283,7 +311,8 @@ func (t *Tee) contain() {
 
 // lose drops the answer.
 func (t *Tee) lose() {
-	t.ended, t.held, t.sse = true, nil, dialect.EventReader{}
+	t.ended.Store(true)
+	t.held, t.sse = nil, dialect.EventReader{}
 	t.share.Release()
 	t.w.dropped.Add(1)
 	t.settle()
@@ -295,10 +324,10 @@ func (t *Tee) lose() {
 // Close ends the body and reports whether its end is complete. Further calls have no
 // effect.
 func (t *Tee) Close(clean bool) {
-	if t == nil || t.ended {
+	if t == nil || t.ended.Load() {
 		return
 	}
-	t.ended = true
+	t.ended.Store(true)
 	if !t.w.reports.add(t.meta.Order, func() { t.report(clean) }) {
 		t.lose()
 	}

@@ -113,15 +113,12 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		return nil, err
 	}
 	a.memory = memory
-	secured, err := cli.ServerCertificate(cfg.TLS.Cert, cfg.TLS.Key, log)
+	if lock != nil {
+		a.startBackups()
+	}
+	only, err := certified(cfg, log)
 	if err != nil {
 		return nil, err
-	}
-	only := func(listener string) *tls.Config {
-		if cfg.TLSFor(listener) {
-			return secured
-		}
-		return nil
 	}
 	a.proxy, err = proxy.New(proxy.Options{
 		Listen:    cfg.Listen,
@@ -157,6 +154,17 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		a.admin = side
 	}
 	return a, errors.Join(t.ObserveQueue(a.memory.queue), t.ObserveMemory(a.gauges))
+}
+
+// certified returns the TLS configuration of each listener, nil for one without TLS.
+func certified(cfg *config.Config, log *slog.Logger) (func(listener string) *tls.Config, error) {
+	secured, err := cli.ServerCertificate(cfg.TLS.Cert, cfg.TLS.Key, log)
+	return func(listener string) *tls.Config {
+		if cfg.TLSFor(listener) {
+			return secured
+		}
+		return nil
+	}, err
 }
 
 // opener returns the opener of the app's memory.

@@ -50,7 +50,6 @@ func (c *callers) settings(cfg *config.Config) (identity.Settings, graphiti.Name
 func identitySettings(cfg *config.Config) (id identity.Settings, namer graphiti.Namer, err error) {
 	id = identity.Settings{Multi: cfg.Identity.Mode == "multi", BodyUsers: cfg.Identity.BodyUsers, OpenWebUI: cfg.Identity.OpenWebUI}
 	namer.Raw, namer.Named = cfg.Identity.GroupIDs == "raw", cfg.Identity.WorkspaceIDs == "raw"
-	namer.Facts = cfg.Distil.URL != "" || cfg.Distil.Upstream
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "" // {login} is unknown

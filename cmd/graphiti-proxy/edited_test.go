@@ -13,6 +13,7 @@ func TestEditedMessagesReplaceEarlierOnes(t *testing.T) {
 	const noted = "Understood, I will keep that in mind."
 	answered := func(text string) []m { return []m{user(text), {"role": "assistant", "content": noted}} }
 	cat, rex, bello := answered("My cat is called Miso."), answered("My dog is called Rex."), answered("My dog is called Bello.")
+	red, blue := answered("My bicycle is red, and it is new."), answered("My bicycle is blue, and it is new.")
 	thanks := user("Thanks, that is all for today.")
 	with := func(parts ...[]m) (all []m) {
 		for _, p := range parts {
@@ -28,6 +29,9 @@ func TestEditedMessagesReplaceEarlierOnes(t *testing.T) {
 	}{
 		{"edited", "s", [][]m{with(cat[:1]), with(cat, rex[:1]), with(cat, bello[:1]), with(cat, bello, []m{thanks})}, false},
 		{"edited, without a session id", "", [][]m{with(cat[:1]), with(cat, rex[:1]), with(cat, bello[:1]), with(cat, bello, []m{thanks})}, false},
+		{"back over two messages, edited", "s", [][]m{with(bello[:1]), with(bello, red[:1]), with(bello, red, rex[:1]), with(bello, blue[:1])}, false},
+		{"back over two messages, another one", "s", [][]m{with(bello[:1]), with(bello, red[:1]), with(bello, red, rex[:1]), with(bello, cat[:1]), with(bello, cat, []m{thanks})}, false},
+		{"back over two messages, not continued", "s", [][]m{with(bello[:1]), with(bello, red[:1]), with(bello, red, rex[:1]), with(bello, cat[:1])}, true},
 		{"the first message", "s", [][]m{with(rex[:1]), with(bello[:1]), with(bello, []m{thanks})}, false},
 		{"two conversations that begin alike", "", [][]m{with(rex[:1]), with(bello[:1]), with(bello, []m{thanks})}, true},
 		{"not continued", "s", [][]m{with(cat[:1]), with(cat, rex[:1]), with(cat, bello[:1])}, false},

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -114,6 +116,13 @@ func TestFates_OfEachMessage(t *testing.T) {
 	const other = "The badger lives in burrow Theta."
 	session := []string{"X-Graphiti-Session", "one", "X-Graphiti-Workspace", widgets}
 	judged := chat(m{"role": "system", "content": "Judge."}, user(fact))
+	judge := func(talk ...m) m { return chat(append([]m{{"role": "system", "content": "Judge."}}, talk...)...) }
+	agent := func(talk ...m) m {
+		body := chat(append([]m{{"role": "system", "content": "You help."}}, talk...)...)
+		body["tools"] = []m{{"type": "function", "function": m{"name": "look_up", "parameters": m{"type": "object"}}}}
+		return body
+	}
+	unseen := chat(user(fact), replied("Good."), user(other), replied("Fine."), user("And the owl?"))
 	for _, tc := range []struct {
 		name   string
 		steps  []fateStep
@@ -126,6 +135,27 @@ func TestFates_OfEachMessage(t *testing.T) {
 		{"two that are lost", []fateStep{{chat(user(fact), user(other)), "", session}}, false, map[graphiti.FateName]int64{graphiti.FateLost: 2}},
 		{"two, sent again", []fateStep{{chat(user(fact), user(other)), "", session}, {chat(user(fact), user(other)), "", session}, {chat(user(fact), user(other)), fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 2}},
 		{"held", []fateStep{{judged, fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1}},
+		{"a history that was not seen", []fateStep{{unseen, fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1, graphiti.FateHeld: 2}},
+		{"a history that goes on", []fateStep{{unseen, fateAnswer("Noted."), session}, {chat(user(fact), replied("Good."), user(other), replied("Fine."), user("And the owl?"), replied("Noted."), user("And the hare?")), fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 4}},
+		{"a history without an answer", []fateStep{{unseen, "", session}, {unseen, fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1, graphiti.FateHeld: 2}},
+		{"a history, forgotten", []fateStep{{unseen, fateAnswer("Noted."), session}}, true, map[graphiti.FateName]int64{graphiti.FateStored: 1, graphiti.FateOff: 2}},
+		{"a history of two conversations", []fateStep{{unseen, fateAnswer("Noted."), session}, {unseen, fateAnswer("Noted."), []string{"X-Graphiti-Session", "two", "X-Graphiti-Workspace", widgets}}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 2, graphiti.FateHeld: 2, graphiti.FateClient: 2}},
+		{"a program asks about each message, with its history", []fateStep{
+			{agent(user("Hello there.")), fateAnswer("Noted."), session},
+			{judge(user("Hello there."), replied("Noted."), user(fact)), fateAnswer("{}"), session},
+			{agent(user("Hello there."), replied("Noted."), user(fact)), fateAnswer("Noted."), session},
+			{judge(user("Hello there."), replied("Noted."), user(fact), replied("Noted."), user(other)), fateAnswer("{}"), session},
+			{agent(user("Hello there."), replied("Noted."), user(fact), replied("Noted."), user(other)), fateAnswer("Noted."), session},
+		}, false, map[graphiti.FateName]int64{graphiti.FateStored: 3, graphiti.FateAbout: 2}},
+		{"an answer, sent to another agent", []fateStep{
+			{chat(user(fact)), fateAnswer("The cat Miso is noted in the list of pets."), session},
+			{chat(m{"role": "system", "content": "Judge."}, user(fact), user("The cat Miso is noted in the list of pets.")), fateAnswer("Fine."), []string{"X-Graphiti-Workspace", widgets}},
+		}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1, graphiti.FateClient: 1}},
+		{"an answer of an agent with a name, sent to another one", []fateStep{
+			{chat(m{"role": "user", "name": "user", "content": fact}), fateAnswer("The cat Miso is noted in the list of pets."), session},
+			{chat(m{"role": "user", "name": "user", "content": fact}, m{"role": "user", "name": "planner", "content": "The cat Miso is noted in the list of pets."}), fateAnswer("Fine."), []string{"X-Graphiti-Workspace", widgets}},
+		}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1, graphiti.FateClient: 1}},
+		{"repeated after its answer", []fateStep{{chat(user(fact)), fateAnswer("Noted."), session}, {chat(user(fact)), fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1}},
 		{"held and forgotten", []fateStep{{judged, fateAnswer("Noted."), session}}, true, map[graphiti.FateName]int64{graphiti.FateOff: 1}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -144,7 +174,7 @@ func TestFates_OfEachMessage(t *testing.T) {
 			}
 			count := func(f graphiti.FateName) int64 { return w.app.status(t.Context(), false).Messages[f] }
 			if tc.forget {
-				waitUntil(t, "the held message", func() bool { return count(graphiti.FateHeld) == 1 })
+				waitUntil(t, "the held message", func() bool { return count(graphiti.FateHeld) > 0 && count(graphiti.FateOpen) == 0 })
 				if out, err := w.cli("memory", "forget", "--workspace", widgets, "--yes"); err != nil {
 					t.Fatalf("%v, %s", err, out)
 				}
@@ -162,7 +192,7 @@ func TestFates_OfEachMessage(t *testing.T) {
 }
 
 // TestHeldMessage_Settled checks that memory show lists a held message, and that the person
-// stores or deletes it.
+// stores it, or deletes it for good.
 func TestHeldMessage_Settled(t *testing.T) {
 	t.Parallel()
 	for flag, want := range map[string]bool{"--keep": true, "--drop": false} {
@@ -191,6 +221,59 @@ func TestHeldMessage_Settled(t *testing.T) {
 		if out, err := w.cli("memory", "show", "--workspace", widgets, flag, id); err == nil {
 			t.Errorf("%s again: got %s, want an error", flag, out)
 		}
+		if !want { // nor does a history store it
+			w = w.restart()
+			last := chat(user("Hello there."), replied("Noted."), user(fact), replied("Noted."), user("And the owl?"))
+			last["tools"] = first["tools"]
+			w.request(last, headers...)
+			waitUntil(t, "the last message", func() bool { return strings.Contains(show(), "owl") })
+			if out := show(); strings.Contains(out, fact) {
+				t.Errorf("after a restart: got %s, want no deleted message", out)
+			}
+		}
+	}
+}
+
+// TestFates_OfLateEnds checks that a message counts once if a request with it ends after another one
+// has stored it.
+func TestFates_OfLateEnds(t *testing.T) {
+	t.Parallel()
+	session := []string{"X-Graphiti-Session", "one", "X-Graphiti-Workspace", widgets}
+	for name, next := range map[string]m{"sent again": chat(user(fact)), "shown with the next one": chat(user(fact), user("The badger lives in burrow Theta."))} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			arrived, late, ended := make(chan bool), make(chan bool), make(chan bool)
+			requests := atomic.Int32{}
+			up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				if requests.Add(1) == 1 {
+					close(arrived)
+					<-late
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				_, _ = io.WriteString(w, fateAnswer("Noted."))
+			}))
+			t.Cleanup(up.Close)
+			w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
+			go func() {
+				defer close(ended)
+				w.exchange("/v1/chat/completions", chat(user(fact)), session...)
+			}()
+			<-arrived
+			w.exchange("/v1/chat/completions", next, session...)
+			count := func(f graphiti.FateName) int64 { return w.app.status(t.Context(), false).Messages[f] }
+			waitUntil(t, "the stored message", func() bool {
+				out, _ := w.cli("memory", "show", "--workspace", widgets)
+				return strings.Contains(out, fact)
+			})
+			close(late)
+			<-ended
+			waitUntil(t, "the end", func() bool { return count(graphiti.FateOpen) == 0 })
+			if n := count(graphiti.FateLost); n != 0 {
+				t.Errorf("%d messages are lost, want none", n)
+			}
+		})
 	}
 }
 
@@ -205,11 +288,12 @@ func TestFates_OfEarlierMessages(t *testing.T) {
 		name  string
 		steps []fateStep
 		want  []string
+		heads []string // parts of the headers
 	}{
-		{"alone", []fateStep{{chat(user(fact)), fateAnswer("Noted."), session}}, []string{""}},
-		{"unanswered", []fateStep{{chat(user(fact), user(other), user(third)), fateAnswer("Noted."), session}}, []string{"stored=2"}},
-		{"without an answer", []fateStep{{chat(user(fact), user(other), user(third)), "", session}}, []string{"lost=2"}},
-		{"a history that was not seen", []fateStep{{chat(history...), fateAnswer("Noted."), session}, {chat(append(history, replied("Noted."), user("And the badger?"))...), fateAnswer("Theta."), session}}, []string{"held=2", "stored=2"}},
+		{"alone", []fateStep{{chat(user(fact)), fateAnswer("Noted."), session}}, []string{""}, []string{""}},
+		{"unanswered", []fateStep{{chat(user(fact), user(other), user(third)), fateAnswer("Noted."), session}}, []string{"stored=2"}, []string{`; earlier="open=2"`}},
+		{"without an answer", []fateStep{{chat(user(fact), user(other), user(third)), "", session}}, []string{"lost=2"}, []string{""}},
+		{"a history that was not seen", []fateStep{{chat(history...), fateAnswer("Noted."), session}, {chat(append(history, replied("Noted."), user("And the badger?"))...), fateAnswer("Theta."), session}}, []string{"held=2", ""}, []string{`; earlier="held=2"`, "; held=2"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -223,7 +307,9 @@ func TestFates_OfEarlierMessages(t *testing.T) {
 			w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL, "log.requests": "true"})
 			for i, s := range tc.steps {
 				answer = s.answer
-				w.exchange("/v1/chat/completions", s.body, s.header...)
+				if _, h := w.exchange("/v1/chat/completions", s.body, s.header...); !strings.Contains(h.Get("X-Graphiti-Memory"), tc.heads[i]) {
+					t.Errorf("request %d: header %q, want %q in it", i, h.Get("X-Graphiti-Memory"), tc.heads[i])
+				}
 				waitUntil(t, "the earlier fates", func() bool {
 					p, err := w.passes(service.Caller{Operator: true})
 					return err == nil && len(p.Requests) == i+1 && p.Requests[i].Earlier == tc.want[i] && p.Requests[i].Fate != "open"

@@ -215,9 +215,12 @@ func TestRepeatedSentenceIsStoredTwice(t *testing.T) {
 		messages = append(messages, m{"role": "user", "content": sentence}, m{"role": "assistant", "content": answer})
 	}
 	w.request(chat(append(messages, m{"role": "user", "content": sentence})...))
-	w.request(chat(append(messages, m{"role": "user", "content": sentence}, m{"role": "assistant", "content": noted}, m{"role": "user", "content": sentence})...))
-	w.delivered(4)
-	got, want := w.held(), []string{sentence, "Not yet.", sentence, "Still not.", "It has failed.", noted}
+	messages = append(messages, m{"role": "user", "content": sentence}, m{"role": "assistant", "content": noted}, m{"role": "user", "content": sentence})
+	w.request(chat(messages...))
+	const thanks = "Thanks, it works." // the person's: the history is a conversation
+	w.request(chat(append(messages, m{"role": "assistant", "content": noted}, m{"role": "user", "content": thanks})...))
+	w.delivered(5)
+	got, want := w.held(), []string{sentence, "Not yet.", sentence, "Still not.", "It has failed.", noted, thanks, noted}
 	sort.Strings(got)
 	sort.Strings(want)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -220,7 +220,7 @@ func newMemoryExportCommand() *cobra.Command {
 			fmt.Fprintf(c.ErrOrStderr(), "no memory yet for %s\n", s.Whose())
 			return nil
 		}
-		fmt.Fprintf(c.ErrOrStderr(), "%s in %s\n", terminal.Count(n, "message"), terminal.Count(len(groups), "group"))
+		fmt.Fprintf(c.ErrOrStderr(), "%s from %s\n", terminal.Count(n, "line"), terminal.Count(len(groups), "group"))
 		return nil
 	})
 	return c

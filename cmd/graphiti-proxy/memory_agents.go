@@ -54,6 +54,8 @@ type agentImport struct {
 	Kept     int             `json:"kept"`
 	Known    int             `json:"known"`
 	Invalid  int             `json:"invalid,omitempty"`
+	Files    []agentNotes    `json:"files,omitempty"` // with notes of agents
+	Waiting  int             `json:"waiting,omitempty"`
 	Notes    []string        `json:"notes,omitempty"`
 
 	continued bool // an interrupted import under the same name
@@ -89,7 +91,8 @@ func importAgents(c *cobra.Command, at *cli.Runner) error {
 		fmt.Fprintf(c.ErrOrStderr(), "importing as %s\n", done.Import)
 	}
 	progress := terminal.NewProgress(c.ErrOrStderr(), 0)
-	all := transcripts.Home{Dir: m.Home, Work: m.Dir, Env: m.Env}.Read(func(files int) { progress.Show(files, "reading transcripts") })
+	home := transcripts.Home{Dir: m.Home, Work: m.Dir, Env: m.Env}
+	all := home.Read(func(files int) { progress.Show(files, "reading transcripts") })
 	progress.End()
 	places := workspace.NewPlaces()
 	if at != nil { // as for live requests, the oldest directory with a remote gets its project
@@ -97,6 +100,7 @@ func importAgents(c *cobra.Command, at *cli.Runner) error {
 		places.Projects.SetClones(cfg.Workspace.Clones)
 	}
 	turns := done.sort(all, cfg, places)
+	done.readNotes(home, cfg, places)
 	if at != nil && len(turns) > 0 {
 		progress = terminal.NewProgress(c.ErrOrStderr(), 0)
 		if err := done.send(c.Context(), at, turns, progress); err != nil {
@@ -106,6 +110,9 @@ func importAgents(c *cobra.Command, at *cli.Runner) error {
 		progress.Done(done.Kept + done.Known)
 	}
 	if at != nil {
+		if err := done.sendNotes(c.Context(), at); err != nil {
+			return err
+		}
 		if err := os.Remove(unfinished); err != nil {
 			return fmt.Errorf("end the import: %w", err)
 		}
@@ -231,7 +238,7 @@ func (d *agentImport) send(ctx context.Context, at *cli.Runner, turns []service.
 }
 
 func (d *agentImport) print(w io.Writer, dry bool) {
-	if len(d.Projects)+len(d.Notes) == 0 {
+	if len(d.Projects)+len(d.Notes)+len(d.Files) == 0 {
 		fmt.Fprintln(w, "no transcripts of coding agents were found on this machine")
 		return
 	}
@@ -248,6 +255,7 @@ func (d *agentImport) print(w io.Writer, dry bool) {
 		}
 	}
 	t.Print(w)
+	d.printNotes(w)
 	for _, n := range d.Notes {
 		fmt.Fprintln(w, terminal.Printable(n))
 	}

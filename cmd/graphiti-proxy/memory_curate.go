@@ -52,7 +52,7 @@ func printHeld(w io.Writer, held []service.HeldMessage) {
 	}
 	fmt.Fprintln(w, "\nheld until their conversations show whether a person wrote them:")
 	var t terminal.Table
-	t.Row("ID", "SAID", "STORED AT", "REASON", "TEXT")
+	t.Row("ID", "SAID", "UNTIL", "REASON", "TEXT")
 	for _, h := range held {
 		t.Row(h.ID, minute(h.Time), minute(h.Until), h.Reason, h.Text)
 	}
@@ -67,9 +67,6 @@ func printMessages(w, errOut io.Writer, s *service.Selector, answer *service.Sho
 		role, text := said.Role, said.Text
 		if cur, ok := graphiti.ParseCurated(text); ok {
 			role, text = cur.Kind, cur.Text
-		}
-		if said.Where == "queue" {
-			role += " (waiting)"
 		}
 		if said.Ended != "" {
 			role += " (ended)"

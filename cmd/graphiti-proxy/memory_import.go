@@ -53,12 +53,12 @@ func newMemoryImportCommand() *cobra.Command {
 
 // importFile imports a file, or standard input.
 func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, name string) error {
-	file, size, err := service.OpenImport(name)
+	file, err := service.OpenImport(name)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	progress := terminal.NewProgress(c.ErrOrStderr(), size)
+	progress := terminal.NewProgress(c.ErrOrStderr(), file.Size)
 	im := service.FileImport{Distil: in.Distil, Tell: progress.Show, Call: func(ctx context.Context, lines service.ImportRequest) (service.Imported, error) {
 		return cli.Call(ctx, at, service.Import, lines)
 	}, Pending: func(ctx context.Context) (int, error) {
@@ -75,15 +75,25 @@ func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, nam
 	}
 	progress.Done(done.Kept + done.Known)
 	return cli.Output(c, done, func(w io.Writer) {
-		fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(done.Kept, "message"), done.Known)
+		rules := ""
+		if done.Rules > 0 {
+			rules = " and " + terminal.Count(done.Rules, "rule")
+		}
+		fmt.Fprintf(w, "%s%s imported, %d already present\n", terminal.Count(done.Kept, "message"), rules, done.Known)
 		if len(done.Into) > 0 {
 			fmt.Fprintf(w, "into %s\n", terminal.Printable(strings.Join(done.Into, ", ")))
 		}
 		if done.Waiting > 0 {
 			fmt.Fprintf(w, "%s of rules and preferences wait for your confirmation, because this installation did not export them: graphiti-proxy memory pending\n", terminal.Count(done.Waiting, "line"))
 		}
+		if done.Full > 0 {
+			fmt.Fprintf(w, "%s left out: too many rules wait; decide on some first: graphiti-proxy memory pending\n", terminal.Count(done.Full, "rule"))
+		}
 		if done.LeftOut > 0 {
 			fmt.Fprintf(w, "%s left out: replaced by an edit or another answer, hidden, marked as not to remember, or in an unknown form\n", terminal.Count(done.LeftOut, "message"))
+		}
+		if len(file.Omitted) > 0 {
+			fmt.Fprintf(w, "not read, because they contain no conversations: %s\n", terminal.Printable(strings.Join(file.Omitted, ", ")))
 		}
 		if done.NotTaken > 0 {
 			fmt.Fprintf(w, "%s skipped: only an operator may import session notes\n", terminal.Count(done.NotTaken, "line"))

@@ -39,6 +39,11 @@ func TestALineForEachRequest(t *testing.T) {
 			continue
 		}
 		all := strings.Join(lines, "")
+		for _, want := range []string{" client=Go-http-client ", " model=stand-in ", " upstream=openai ", " added_ms=", " input_tokens=", " output_tokens="} {
+			if !strings.Contains(lines[0], want) {
+				t.Errorf("the line %s lacks %s", lines[0], want)
+			}
+		}
 		if len(lines) != 3 || strings.Contains(all, "Miso") || strings.Contains(all, "sk-proj") || strings.Contains(all, "hidden") ||
 			!strings.Contains(lines[0], "INFO") || !strings.Contains(lines[0], "/v1/chat/completions") || !strings.Contains(lines[0], "empty; facts=0") {
 			t.Errorf("%d: %s", len(lines), all)

@@ -26,15 +26,25 @@ func TestExportIsImported(t *testing.T) {
 		}
 	}
 	first, err := command(t, home, "memory", "export")
-	if err != nil || strings.Count(first, "\n") != 2 {
-		t.Fatalf("got %v\n%s, want no error, two lines", err, first)
+	if err != nil || strings.Count(first, "\n") != 4 {
+		t.Fatalf("got %v\n%s, want no error, four lines", err, first)
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "memory.jsonl")
 	if err := os.WriteFile(file, []byte(first), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for again, want := range []string{"2 messages imported, 0 already present\n", "0 messages imported, "} {
+	secret, err := os.ReadFile(filepath.Join(home, "graphiti-proxy", "secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "graphiti-proxy"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "graphiti-proxy", "secret"), secret, 0o600); err != nil { // else the rules wait
+		t.Fatal(err)
+	}
+	for again, want := range []string{"2 messages and 2 rules imported, 0 already present\n", "0 messages imported, "} {
 		if out, err := command(t, dir, "memory", "import", file); err != nil || !strings.Contains(out, want) {
 			t.Errorf("time %d: got %q, %v, want no error, %q in it", again, out, err, want)
 		}

@@ -23,7 +23,8 @@ func TestSelectorsSelect(t *testing.T) {
 	w.request(chat(user("Our own vault is called Osprey.")), "X-Graphiti-Session", "three")
 	w.request(tools(chat(user("The vault of this talk is called Linnet."))), "X-Graphiti-Session", "one") // its memory is the session's
 	w.request(tools(chat(user("The vault of that talk is called Siskin."))), "X-Graphiti-Session", "two")
-	w.delivered(5)
+	w.request(chat(user("The wharf is closed.")), headers("gadgets", "two", "bo")...)
+	w.delivered(6)
 	groupOf := func(of m) string {
 		_, answer := w.asks("", "memory/groups", of)
 		return regexp.MustCompile(`graphiti_(workspace|user)_\w+`).FindString(answer)
@@ -31,11 +32,16 @@ func TestSelectorsSelect(t *testing.T) {
 	moment := regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z|"(took|ms)": ?[\d.]+`)
 	for operation, in := range map[string]m{
 		"memory/show": {}, "memory/search": {"query": "What is the vault called?"}, "memory/facts": {}, "memory/pending": {"all": true}, "memory/list": {},
+		"memory/stats": {}, "memory/groups": {}, "memory/export": {}, "memory/settle": {"accept": []string{"ffffffff"}}, "memory/held": {"keep": []string{"ffffffff"}},
+		"memory/suggest": {}, "memory/conversation": {}, "memory/promote": {"text": "The vault of the wharf is called Falcon."}, "memory/people": {}, "memory/state": {},
 	} {
 		for field, values := range map[string][2]string{
 			"workspace": {widgets, "gadgets"}, "session": {"one", "two"}, "agent": {"ava", "bo"}, "user": {"me", "bob"}, "group": {groupOf(m{"user": "me"}), groupOf(m{"workspace": "gadgets"})},
 			"card": {"a", "b"}, "message": {"a", "b"}, "credential": {"sha256:" + strings.Repeat("a", 64), "sha256:" + strings.Repeat("b", 64)},
 		} {
+			if operation == "memory/groups" && field == "group" { // its answer is the group
+				continue
+			}
 			var answers [2]string
 			refused := false
 			for i, value := range values {

@@ -56,8 +56,8 @@ const (
 // Line is one promoted text or one statement. It is stored as JSON; the newest entry with
 // an ID counts.
 type Line struct {
-	ID    string    `json:"id"`   // derived from its group, place and text
-	Kind  string    `json:"kind"` // one of laid, rule, or fact
+	ID    string    `json:"id,omitempty"` // derived from its group, place and text
+	Kind  string    `json:"kind"`         // one of laid, rule, or fact
 	Text  string    `json:"text"`
 	State LineState `json:"state"`
 	At    int64     `json:"at"` // Unix seconds
@@ -83,7 +83,7 @@ type Line struct {
 
 	Was LineState `json:"was,omitempty"` // state before the person's last decision
 
-	Changed int64 `json:"changed"` // time of storage, in Unix nanoseconds
+	Changed int64 `json:"changed,omitempty"` // time of storage, in Unix nanoseconds
 
 	Group string         `json:"-"`
 	Scope graphiti.Scope `json:"-"`
@@ -152,6 +152,11 @@ func (c Cards) Keep(t *ledger.Turn, groups []string) (err error) {
 			if t.Foreign {
 				l.State = Pending
 			}
+			if len(t.Restored) > 0 { // the export may have the state of the line
+				_, _, failed := c.Offer(ctx, l, t.Generation)
+				err = errors.Join(err, failed)
+				continue
+			}
 			err = errors.Join(err, c.addOnce(ctx, l, t.Generation))
 		case t.Kind == graphiti.KindSessionSummary && !t.Foreign && to.Scope == graphiti.ScopeWorkspace:
 			err = errors.Join(err, c.keepSummary(ctx, t, to.Group))
@@ -187,10 +192,14 @@ func (l *Line) SetID() {
 // Put stores a line in the list of its group. Forgetting its group, its conversation, or
 // one of groups deletes it.
 func (c Cards) Put(ctx context.Context, l Line, generation int64, groups ...string) error {
+	l.Changed = time.Now().UnixNano()
+	return c.put(ctx, l, generation, groups...)
+}
+
+func (c Cards) put(ctx context.Context, l Line, generation int64, groups ...string) error {
 	if l.SetID(); l.Text == "" {
 		return nil
 	}
-	l.Changed = time.Now().UnixNano()
 	body, _ := json.Marshal(l) // strings, numbers and booleans only
 	scopes := []string{l.Group}
 	for _, g := range groups {
@@ -210,18 +219,27 @@ func (c Cards) Put(ctx context.Context, l Line, generation int64, groups ...stri
 	}, lists(l.Group)...)
 }
 
-// Offer stores an undecided line unless its group contains it in any state, and returns the
-// stored line.
-func (c Cards) Offer(ctx context.Context, l Line, generation int64) (Line, error) {
+// ErrFull is the error of a list without room for another line.
+var ErrFull = errors.New("too many rules and preferences; decide on some first: graphiti-proxy memory pending")
+
+// Offer stores a line unless its group contains it in any state, and returns the stored line and
+// whether it is new.
+func (c Cards) Offer(ctx context.Context, l Line, generation int64) (kept Line, isNew bool, err error) {
 	all, err := c.Lines(ctx, []graphiti.Target{{Group: l.Group}})
 	if err != nil {
-		return l, err
+		return l, false, err
 	}
 	l.SetID()
 	if i := slices.IndexFunc(all, func(o Line) bool { return o.ID == l.ID }); i >= 0 {
-		return all[i], nil
+		return all[i], false, nil
 	}
-	return l, c.Put(ctx, l, generation)
+	if IsFull(all, &l) {
+		return l, false, ErrFull
+	}
+	if now := time.Now(); l.Changed == 0 || l.Changed > now.UnixNano() || l.At > now.Unix() { // a line from the future would win forever
+		l.Changed, l.At = now.UnixNano(), min(l.At, now.Unix())
+	}
+	return l, true, c.put(ctx, l, generation)
 }
 
 // Remove deletes the lines for which meant returns true from the lists of groups.
@@ -252,6 +270,17 @@ func shorten(text string) string {
 // Lines returns the lines of groups, the newest first, each in its newest state. A line is
 // superseded if a newer line about its subject applies everywhere it does.
 func (c Cards) Lines(ctx context.Context, reads []graphiti.Target) (all []Line, err error) {
+	all, err = c.Stored(ctx, reads)
+	for i := range all {
+		if all[i].replaced(all[:i]) {
+			all[i].State = Superseded
+		}
+	}
+	return all, err
+}
+
+// Stored returns the lines of groups as Lines does, without comparing them.
+func (c Cards) Stored(ctx context.Context, reads []graphiti.Target) (all []Line, err error) {
 	of := make(map[string]graphiti.Target) // by list
 	var names []string
 	for _, r := range reads {
@@ -280,11 +309,6 @@ func (c Cards) Lines(ctx context.Context, reads []graphiti.Target) (all []Line, 
 		}
 	}, names...)
 	slices.SortStableFunc(all, func(a, b Line) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.Changed, a.Changed)) })
-	for i := range all {
-		if all[i].replaced(all[:i]) {
-			all[i].State = Superseded
-		}
-	}
 	return all, err
 }
 

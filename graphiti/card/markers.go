@@ -3,6 +3,7 @@ package card
 import (
 	_ "embed"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,12 +26,9 @@ func namesProject(s string) bool {
 }
 
 // tells reports whether a sentence begins with a function word that begins no mark.
-func tells(s string) bool {
-	said := saidIn(s)
-	if _, size := markAt(said, 0); size > 0 {
-		return false
-	}
-	return isFunction(said[0])
+func tells(said []string) bool {
+	_, size := markAt(said, 0)
+	return size == 0 && isFunction(said[0])
 }
 
 // asks reports whether a sentence ends as a question does.
@@ -75,6 +73,10 @@ func termsOf(s string) map[string]bool {
 
 // firstUnspaced is the first letter of the scripts that are read in pairs of characters.
 const firstUnspaced = 'ก'
+
+func unspacedIn(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r >= firstUnspaced })
+}
 
 // stem returns the beginning of a word, which its other forms share.
 func stem(w string) string {
@@ -141,17 +143,23 @@ func readMarks() (marks map[string]mark, unspaced []string, terms map[string]boo
 	return marks, unspaced, terms, longest
 }
 
-// verbs has the verbs with which a rule may begin, and runs the words for fetching, running
-// and installing, for each of tongues. Of all tongues, checking are the words for the checks of a project, plainRuns those of runs that
-// may run them, and telling those with which a sentence is about another one.
+// These have the lists of each of tongues: plainRuns the words of Runs that may run the checks of a
+// project, and subject the first words of Self.
 var (
 	verbs     = vocabularies(func(l *tongue) string { return l.Verbs })
+	lastVerbs = vocabularies(func(l *tongue) string { return l.Last })
 	runs      = vocabularies(func(l *tongue) string { return strings.ReplaceAll(l.Runs, "+", "") })
 	checking  = vocabularies(func(l *tongue) string { return l.Checks })
 	plainRuns = vocabularies(func(l *tongue) string {
 		return strings.Join(slices.DeleteFunc(strings.Fields(l.Runs), func(w string) bool { return w[0] != '+' }), " ")
 	})
-	telling = vocabularies(func(l *tongue) string { return l.Tells })
+	denied   = vocabularies(func(l *tongue) string { return l.Denied })
+	wanting  = vocabularies(func(l *tongue) string { return l.Wants })
+	more     = vocabularies(func(l *tongue) string { return l.More })
+	likeness = vocabularies(func(l *tongue) string { return l.As })
+	selves   = vocabularies(func(l *tongue) string { return l.Self })
+	subject  = vocabularies(func(l *tongue) string { return strings.SplitN(l.Self, " ", 2)[0] })
+	telling  = vocabularies(func(l *tongue) string { return l.Tells })
 )
 
 // bareOf returns a phrase without the signs around it.
@@ -164,6 +172,7 @@ type marked struct {
 }
 
 func (s *marked) add(m mark) {
+	s.tongues |= m.tongues
 	s.forbids, s.lasting = s.forbids || m.forbids, s.lasting || m.lasting
 	s.everywhere, s.anywhere, s.prefers = s.everywhere || m.everywhere, s.anywhere || m.anywhere, s.prefers || m.prefers
 	s.contrasts = s.contrasts || m.contrasts
@@ -199,7 +208,7 @@ func marksOf(s string) (sum marked) {
 			sum.rest++
 		}
 	}
-	if strings.ContainsFunc(lower, func(r rune) bool { return r >= firstUnspaced }) {
+	if unspacedIn(lower) {
 		for _, w := range unspaced {
 			if strings.Contains(lower, w) {
 				sum.add(marks[w])
@@ -232,7 +241,8 @@ func Decides(said string) bool {
 	if !spaced {
 		rest = said
 	}
-	asks := words.HasQuestion(said) || isVerb(bareOf(strings.ToLower(first)), all) || slices.ContainsFunc(strings.Split(said, ","), words.AsksSomething)
+	verb := bareOf(strings.ToLower(first))
+	asks := words.HasQuestion(said) || verbs.have(verb) || runs.have(verb) || words.Requests(verb) || slices.ContainsFunc(strings.Split(said, ","), words.AsksSomething)
 	return !asks && (words.States(said) && words.Changes(rest) || contrasts(said)) // "now its tests" changes nothing
 }
 
@@ -240,19 +250,16 @@ func Decides(said string) bool {
 // MySQL" and "Redis instead of MySQL". In a request for the current task, it must have a name.
 func contrasts(text string) bool {
 	for s := range words.Sentences(text) {
-		if m := marksOf(s); m.contrasts && m.rest >= minRest && !asks(s) && (words.States(s) || hasName(s)) {
+		if m := marksOf(s); m.contrasts && m.rest >= minRest && !asks(s) && (words.States(s) || slices.ContainsFunc(strings.Fields(s)[1:], startsUpper)) {
 			return true
 		}
 	}
 	return false
 }
 
-// hasName reports whether a word after a sentence's first one has a capital letter.
-func hasName(s string) bool {
-	return slices.ContainsFunc(strings.Fields(s)[1:], func(w string) bool {
-		first, _ := utf8.DecodeRuneInString(w)
-		return unicode.IsUpper(first)
-	})
+func startsUpper(w string) bool {
+	first, _ := utf8.DecodeRuneInString(w)
+	return unicode.IsUpper(first)
 }
 
 // signs matches signs of something to fetch or run: an address, a path, a pipe or another sign of
@@ -312,10 +319,12 @@ func namesChecks(said []string) bool {
 	return false
 }
 
-// vocabulary is a set of words, of beginnings of words, and of words in scripts without spaces.
+// vocabulary is a set of words, of patterns such as "x*" and "*x", and of words in scripts without
+// spaces. Words behind "!" are not in it.
 type vocabulary struct {
-	words            map[string]bool
-	begins, unspaced []string
+	words              map[string]bool
+	patterns, unspaced []string
+	not                *vocabulary
 }
 
 // vocabularyList has a vocabulary for each of tongues.
@@ -323,7 +332,7 @@ type vocabularyList []vocabulary
 
 func vocabularies(list func(l *tongue) string) (all vocabularyList) {
 	for n := range tongues {
-		v := vocabulary{words: make(map[string]bool)}
+		v := vocabulary{words: make(map[string]bool), not: &vocabulary{words: make(map[string]bool)}}
 		for w := range strings.FieldsSeq(list(&tongues[n])) {
 			v.add(strings.TrimPrefix(w, "+"))
 		}
@@ -332,10 +341,15 @@ func vocabularies(list func(l *tongue) string) (all vocabularyList) {
 	return all
 }
 
-// have reports whether one of them has a word.
+// have reports whether one of them has a word. In an unknown language the end of a word shows nothing.
 func (all vocabularyList) have(w string) bool {
+	return slices.ContainsFunc(all, func(v vocabulary) bool { return v.has(w, false) })
+}
+
+// haveIn reports whether the vocabulary of one of some tongues has a word.
+func (all vocabularyList) haveIn(w string, of tongueSet) bool {
 	for n := range all {
-		if all[n].has(w) {
+		if of>>n&1 != 0 && all[n].has(w, true) && !all[n].not.has(w, true) {
 			return true
 		}
 	}
@@ -344,28 +358,31 @@ func (all vocabularyList) have(w string) bool {
 
 // begin reports whether a text in a script without spaces begins with a word of one of them.
 func (all vocabularyList) begin(text string) bool {
-	for n := range all {
-		if slices.ContainsFunc(all[n].unspaced, func(u string) bool { return strings.HasPrefix(text, u) }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(v vocabulary) bool {
+		return slices.ContainsFunc(v.unspaced, func(u string) bool { return strings.HasPrefix(text, u) })
+	})
 }
+
 func (v *vocabulary) add(w string) {
-	begin, prefix := strings.CutSuffix(w, "*")
+	no, excludes := strings.CutPrefix(w, "!")
 	switch r, _ := utf8.DecodeRuneInString(w); {
+	case excludes:
+		v.not.add(no)
 	case r >= firstUnspaced:
 		v.unspaced = append(v.unspaced, w)
-	case prefix:
-		v.begins = append(v.begins, begin)
+	case strings.Contains(w, "*"):
+		v.patterns = append(v.patterns, w)
 	default:
 		v.words[w] = true
 	}
 }
 
-func (v *vocabulary) has(w string) bool {
-	return v.words[w] || slices.ContainsFunc(v.begins, func(b string) bool { return strings.HasPrefix(w, b) }) ||
-		slices.ContainsFunc(v.unspaced, func(u string) bool { return strings.Contains(w, u) })
+func (v *vocabulary) has(w string, ends bool) bool {
+	return v.words[w] || slices.ContainsFunc(v.unspaced, func(u string) bool { return strings.Contains(w, u) }) ||
+		slices.ContainsFunc(v.patterns, func(p string) bool {
+			is, _ := path.Match(p, w)
+			return is && (ends || p[0] != '*')
+		})
 }
 
 // sharedWords is the share of the shorter text's words that two texts about one subject

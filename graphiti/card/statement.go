@@ -148,6 +148,7 @@ func letters(s string) (n int) {
 func phrasesIn(text string) (asked []int, ruled bool) {
 	lower := strings.ReplaceAll(strings.ToLower(text), "’", "'")
 	for n := range tongues {
+		ruled = ruled || tongues[n].More != "" && strings.Contains(lower, tongues[n].More)
 		for phrase := range strings.SplitSeq(tongues[n].Ask+"|"+tongues[n].Forget+"|"+tongues[n].Drops, "|") {
 			if phrase != "" && strings.Contains(lower, phrase) {
 				asked = append(asked, n)
@@ -185,7 +186,7 @@ func isPlain(s, others string) bool {
 	}
 	first, _ := utf8.DecodeRuneInString(s)
 	for at, r := range s {
-		if !isWordRune(r) && !strings.ContainsRune(" .,!'’。、，！", r) && !strings.ContainsRune(others, r) && (!strings.ContainsRune("-/", r) || !inner(at)) {
+		if !isWordRune(r) && !strings.ContainsRune(" .,!'’。、，！", r) && !strings.ContainsRune(others, r) && (!strings.ContainsRune("-/_", r) || !inner(at)) {
 			return false
 		}
 	}
@@ -221,16 +222,16 @@ type tongue struct {
 	// Phrases of here refer to a project, and words of answer to answers.
 	Self, First, Others, Here, Answer string
 
-	Ends     string // of requests, in languages with the verb at the end
-	VerbLast bool   // an infinitive at the end instructs
+	Ends string // of requests, in languages with the verb at the end
 
 	// The marks of rules. Front begins another clause before a rule, everywhere extends it to all
 	// projects, anywhere does so beside a lasting mark, prefers is lasting in a sentence that names the
 	// project, and weak marks no rule. A rule begins with a mark, or with should or a verb; a word of
 	// as before a mark refers to the current task. Runs are words for fetching, running ("+") and
 	// installing, or their beginnings before "*", checks are the project's own programs, and tells introduces
-	// the sentence of another author.
-	Lasting, Front, Weak, Everywhere, Anywhere, Prefers, Should, As, Verbs, Runs, Checks, Tells string
+	// the sentence of another author. Last are verbs that instruct at the end, denied those that do so behind
+	// a negation. A rule waits that has wants and a lasting mark ("I always want …"), or more behind a negation.
+	Last, Denied, Wants, More, Lasting, Front, Weak, Everywhere, Anywhere, Prefers, Should, As, Verbs, Runs, Checks, Tells string
 }
 
 //go:embed tongues.json

@@ -352,6 +352,7 @@ func (h *hit) distilled(group string) graphiti.Fact {
 		OfUser:    h.note.Flags&isOfUser != 0,
 		Strength:  h.strength,
 		Weighed:   true,
+		Meant:     h.meant,
 	}
 	if h.over {
 		f.InvalidAt, f.Past = h.told.until, true

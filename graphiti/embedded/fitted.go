@@ -26,7 +26,7 @@ func (e *Store) understood(ctx context.Context, g *groupIndex, q *asked) *groupV
 		return v
 	}
 	q.gate, q.states = e.asks.Of(vec), func(h *hit) float64 { return e.states.Of(h.vec) }
-	q.asks, q.mayAsk = q.asks || q.gate >= 0, false
+	q.asks = q.asks || q.gate >= 0
 	return v
 }
 

@@ -36,11 +36,14 @@ var gatesFile []byte
 
 // asksGate tells messages that ask for something that may be remembered. statesGate tells
 // statements from questions and requests.
-var asksGate, statesGate = gateIn(0), gateIn(1)
+var asksGate, statesGate = func() (asks, states Gate) {
+	g := decoded[[2]Gate](gatesFile)
+	return g[0], g[1]
+}()
 
-func gateIn(n int) (g Gate) {
-	const size = 4 * (1 + sentence.Dimensions)
-	if _, err := binary.Decode(gatesFile[n*size:], binary.LittleEndian, &g); err != nil {
+// decoded returns the gates in a file.
+func decoded[T any](file []byte) (g T) {
+	if _, err := binary.Decode(file, binary.LittleEndian, &g); err != nil {
 		panic(err)
 	}
 	return g

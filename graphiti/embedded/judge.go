@@ -94,10 +94,7 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 		if h.note.Flags&(isModels|isAsking) == isModels|isAsking { // a model's question to the person
 			continue
 		}
-		if q.mayAsk && h.note.Flags&(isStopped|isFact) == 0 { // it may be a request of the same words
-			continue
-		}
-		if q.repeatedBy(g, h.place, &h.note) || h.repeats && h.row != nil && (words.Asks(h.content) == q.asks || q.mayAsk && addsNone(h.content, q.words)) {
+		if q.repeatedBy(g, h.place, &h.note) || h.repeats && h.row != nil && words.Asks(h.content) == q.asks {
 			continue
 		}
 		out = append(out, h)
@@ -162,11 +159,8 @@ func (q *asked) repeatedBy(g *groupIndex, place int64, n *messageNote) bool {
 		before, ok := g.note(place - 1)
 		return ok && before.Flags&isModels == 0 && q.repeatedBy(g, place-1, &before)
 	}
-	form, asks := n.formOf(), n.Flags&isAsking != 0
-	if q.mayAsk { // a full stop marks a statement in every language
-		asks = n.Flags&(isStopped|isFact) == 0
-	}
-	return asks == q.asks && form.like(&q.form) >= sameForm
+	form := n.formOf()
+	return n.Flags&isAsking != 0 == q.asks && form.like(&q.form) >= sameForm
 }
 
 // question has the weights of the words of a question, or of a part of it.

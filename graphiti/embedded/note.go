@@ -18,7 +18,6 @@ const (
 	isModels                // from a model
 	isCurated               // it was promoted or summarised
 	isElliptic              // a person reports only a changed value: see takenUp
-	isStopped               // it ends with a full stop
 	isFact                  // a model distilled it from messages
 	isDistilled             // a model has distilled facts from it
 	isNeeded                // a fact of a kind that requests need
@@ -46,9 +45,6 @@ func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) mes
 		n.Flags |= isAsking | isOnlyAsked
 	case content != "" && (words.Nods(content) || toModel && !words.States(content)):
 		n.Flags |= isOnlyAsked
-	}
-	if words.IsStopped(content) {
-		n.Flags |= isStopped
 	}
 	if role == graphiti.RoleAssistant && specific(content) {
 		n.Flags |= isSpecific
@@ -98,58 +94,6 @@ func mayRepeat(n *messageNote, asked sketch) bool {
 // tellsTime reports whether a text may name a day or a length of time: it has a word of
 // time, or a word that begins with a digit.
 func tellsTime(text string) bool {
-	from := -1 // where a word began
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c >= 0x80:
-			return tellsTimeIn(text[max(from, 0):])
-		case '0' <= c && c <= '9':
-			if from < 0 {
-				return true
-			}
-		case 'a' <= c|0x20 && c|0x20 <= 'z':
-			if from < 0 {
-				from = i
-			}
-		case from >= 0:
-			if timeWord(text[from:i]) {
-				return true
-			}
-			from = -1
-		}
-	}
-	return from >= 0 && timeWord(text[from:])
-}
-
-// timeWord reports whether a word of ASCII letters and digits is a word of time.
-func timeWord(w string) bool {
-	if len(w) > maxTimeWord || timeLengths[w[0]|0x20]>>len(w)&1 == 0 {
-		return false
-	}
-	var small [maxTimeWord]byte
-	for i := range len(w) {
-		small[i] = w[i]
-		if 'A' <= w[i] && w[i] <= 'Z' {
-			small[i] |= 0x20
-		}
-	}
-	return timeWords[string(small[:len(w)])]
-}
-
-// maxTimeWord is longer, in bytes, than any word of time.
-const maxTimeWord = 16
-
-// timeLengths has, by first letter, a bit for each length of a word of time: that excludes
-// most other words.
-var timeLengths = func() (t [256]uint32) {
-	for w := range timeWords {
-		t[w[0]] |= 1 << len(w)
-	}
-	return t
-}()
-
-// tellsTimeIn is tellsTime for the words of all languages.
-func tellsTimeIn(text string) bool {
 	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
 		if w[0] >= '0' && w[0] <= '9' || timeWords[w] {
 			return true

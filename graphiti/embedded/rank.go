@@ -92,7 +92,8 @@ type hit struct {
 	strength float64 // of its answer: see judge
 	passage  string  // the best part of a long message; "" for the whole message
 	over     bool    // it is a fact that is no longer valid
-	meant    bool    // it has no piece of a word of the question
+	meant    bool    // no word in common with the question, or the message asks for nothing
+	ofSelf   bool    // a statement about the person that answers a request
 	vec      []int8  // nil without one
 	features Features
 	exchange *exchange // of an answer that is judged with its problem
@@ -107,7 +108,6 @@ type asked struct {
 	sketch   sketch   // of the words
 	form     form     // of the question
 	asks     bool     // it asks something; otherwise it is a request
-	mayAsk   bool     // asks is a guess: its language is unknown
 	personal bool     // it has a word of the first person
 	named    []string // speakers
 	names    []string // the words that are part of a speaker's name
@@ -163,11 +163,6 @@ func weigh(numbers *Numbers, g *groupIndex, hits []*hit, terms []term, q *asked)
 		h.score *= q.dates.fit(numbers, h.note.Day)
 	}
 	q.dates.raise(numbers, hits)
-}
-
-// addsNone reports whether a text has no word that the question lacks.
-func addsNone(content string, asked []string) bool {
-	return !slices.ContainsFunc(words.Of(content, sketched), func(w string) bool { return !slices.Contains(asked, w) })
 }
 
 // newPart is the share of new words below which a message repeats the question.

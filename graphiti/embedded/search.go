@@ -64,10 +64,24 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	if e.mean != nil && !e.mean.own && !e.mean.paused.Load() && q.asks && !slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= enough }) {
 		v = e.understood(ctx, g, q)
 	}
-	if v == nil {
+	if v != nil {
+		if hits, err = e.fitted(ctx, g, v, q, hits, max); err != nil {
+			return nil, err
+		}
+	}
+	for _, h := range hits {
+		h.meant = h.meant || !q.asks
+	}
+	if v == nil || !e.mean.own {
 		return hits, nil
 	}
-	return e.fitted(ctx, g, v, q, hits, max)
+	own, err := e.ofSelf(ctx, g, v, q)
+	for _, h := range hits {
+		if !hasPlace(own, h.place) {
+			own = append(own, h)
+		}
+	}
+	return own[:min(len(own), max)], err
 }
 
 // askedOf describes a query.
@@ -75,9 +89,6 @@ func (e *Store) askedOf(query string) *asked {
 	question, _, _ := strings.Cut(query, graphiti.Earlier)
 	q := &asked{text: question, words: words.Of(query, maxAsked), dates: datesIn(query, time.Now()), score: &e.score, numbers: &e.numbers}
 	q.asks = words.Asks(question)
-	if !q.asks && words.MayAsk(question) {
-		q.asks, q.mayAsk = true, true
-	}
 	q.personal = words.Personal(question)
 	q.form = formOf(question)
 	q.sketch = sketchOf(q.words)

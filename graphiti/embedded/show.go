@@ -40,14 +40,13 @@ func (h *hit) fact(group string) graphiti.Fact {
 		Strength:  h.strength,
 		Weighed:   true,
 		Meant:     h.meant,
+		OfUser:    h.ofSelf,
 	}
 }
 
 // window returns a text in one line, cut if it is long.
 func window(s string) string {
-	if !spaced(s) {
-		s = strings.Join(strings.Fields(s), " ")
-	}
+	s = strings.Join(strings.Fields(s), " ")
 	if len(s) <= shownMax && utf8.ValidString(s) { // the usual case
 		return s
 	}
@@ -56,16 +55,4 @@ func window(s string) string {
 		return string(runes)
 	}
 	return string(runes[:shownMax]) + "…"
-}
-
-// spaced reports whether a text is words of ASCII with exactly one blank between them.
-func spaced(s string) bool {
-	before := byte(' ')
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == ' ' && before == ' ' {
-			return false
-		}
-		before = s[i]
-	}
-	return before != ' '
 }

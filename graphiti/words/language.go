@@ -164,33 +164,6 @@ func Asks(text string) bool {
 	return HasQuestion(text) || endsInKa(text) || hasPart(text, asking, first)
 }
 
-// Sizes of a text in an unknown language that may ask.
-const (
-	fewestForeign  = 4 // words
-	longestForeign = 160
-)
-
-// MayAsk reports whether a text in a language that is not in the table may be a question:
-// it is short, does not begin with a request, at most a third of its words are known, and it
-// has no sign of code. Texts without spaces are in known languages.
-func MayAsk(text string) bool {
-	if len(text) > longestForeign || strings.ContainsAny(text, "/\\{}<>=_()[]|`$") || strings.ContainsFunc(text, func(r rune) bool { return scriptOf(r) != spaced }) {
-		return false
-	}
-	lang := languageOf(text)
-	var room [64]byte
-	n, known, orders := 0, 0, false
-	eachPlain(text, room[:], func(w []byte) {
-		says := table[ordering][string(w)] != 0 || routine[Term(string(w))]
-		if lang <= typed && lang.has(w) || says {
-			known++
-		}
-		orders = orders || says && n == 0
-		n++
-	})
-	return n >= fewestForeign && 3*known <= n && !orders
-}
-
 // endsInKa reports whether a Japanese sentence ends with the particle that asks.
 func endsInKa(text string) bool {
 	return strings.Contains(text, "か。") || strings.HasSuffix(strings.TrimRight(text, " \n"), "か")

@@ -92,12 +92,6 @@ func endsAsQuestion(s string) bool {
 	return strings.ContainsRune(questionMarks, last) || strings.ContainsRune(s[strings.LastIndexAny(s, ".!?\n")+1:], '՞') || strings.HasSuffix(s, "か。") || strings.HasSuffix(s, "か")
 }
 
-// IsStopped reports whether a text ends with a full stop.
-func IsStopped(s string) bool {
-	last, _ := utf8.DecodeLastRuneInString(strings.TrimSpace(s))
-	return strings.ContainsRune("."+fullStops, last)
-}
-
 // HasQuestion reports whether a text has or ends with a question.
 func HasQuestion(s string) bool { return strings.ContainsAny(s, questionMarks) || IsQuestion(s) }
 

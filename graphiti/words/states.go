@@ -49,9 +49,6 @@ func Opens(word string) bool {
 var opening = strings.Fields(`that if unless without ohne sans sin senza sem zonder bez без because while until before after wenn dass falls ob bevor bis weil sobald solange si que puisque avant
 	cuando porque hasta se quando perche finche ate als omdat voordat totdat jesli gdy ze az если когда что чтобы пока om nar eger`)
 
-// BeginsRequest reports whether a request may begin with a word, in any language.
-func BeginsRequest(word string) bool { return table[ordering][string(fold(nil, []byte(word)))] != 0 }
-
 // Requests reports whether a sentence of a text begins with a word of request, such as
 // "translate": the rest of the text may be a document.
 func Requests(text string) bool {

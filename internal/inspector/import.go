@@ -114,7 +114,7 @@ func (v *visit) importFile() error {
 
 // importFrom imports a local file.
 func (v *visit) importFrom(name string, tell func(lines int, waits string)) (imported, error) {
-	file, _, err := service.OpenImport(name)
+	file, err := service.OpenImport(name)
 	if err != nil {
 		return imported{}, failed{service.OfInput, errors.New("the archive cannot be read or has no conversations.json; to do: send the original export, or JSON Lines")}
 	}

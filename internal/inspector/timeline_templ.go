@@ -125,7 +125,7 @@ func (t *timeline) main() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "; stored at ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "; until ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

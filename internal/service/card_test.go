@@ -1,11 +1,13 @@
 package service_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -337,6 +339,22 @@ func TestStanding_Full(t *testing.T) {
 	}
 	if got := states(); got[card.Local] != card.MaxLines || got[card.Pending] != card.MaxWaiting {
 		t.Fatalf("got %v, want two full lists", got)
+	}
+}
+
+// TestForgetThat_Earlier checks that a forget waits for the earlier turns of its conversation.
+func TestForgetThat_Earlier(t *testing.T) {
+	t.Parallel()
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	who, text := ownerIn(widgets, "s"), "Forget that the staging server is called otter."
+	h := m.Memory.Hear(t.Context(), capture.Saying{
+		Who: who, Generation: m.State.Generations.Now(), Turn: "b", Text: text, Typed: true, FromFile: func() bool { return false },
+		Earlier: func(context.Context) {
+			m.Say(t, servicetest.Owner, "s", widgets, "Remember that the staging server is called otter.")
+		},
+	})
+	if h.Ended != 1 || h.Unmatched != 0 {
+		t.Errorf("heard %+v, want one ended statement", h)
 	}
 }
 

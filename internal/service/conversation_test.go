@@ -296,7 +296,7 @@ func (finds) Weighs() bool                                                      
 // reads directs all reads and writes to the owner's group.
 type reads struct{}
 
-func (reads) Person(graphiti.Who) (graphiti.Target, bool) { return graphiti.Target{}, false }
+func (reads) Beside(graphiti.Who) (graphiti.Target, bool) { return graphiti.Target{}, false }
 
 func (reads) Reads(graphiti.Who, bool) []graphiti.Target { return own }
 func (reads) Writes(graphiti.Who) []graphiti.Target      { return own }

@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -29,6 +31,13 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		return err
 	}
 	whose := sv.addressed(known, part.Group)
+	if err := sv.exportRules(ctx, part, whose, f); err != nil {
+		return err
+	}
+	ended, err := sv.o.State.Ended.In(ctx, part.Group)
+	if err != nil {
+		return err
+	}
 	names := make(map[string]bool)
 	for r, err := range sv.rows(ctx, part, graphiti.Filter{Text: true}) {
 		if err != nil {
@@ -36,7 +45,7 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		}
 		of := recordOf(&r)
 		of.Group, of.Scope, of.User, of.Workspace, of.Session = whose.Group, whose.Scope, whose.User, whose.Workspace, whose.Session
-		of.Speaker, of.Time = r.Speaker, r.Said.UTC().Format(time.RFC3339Nano)
+		of.Speaker, of.Time, of.Ended = r.Speaker, r.Said.UTC().Format(time.RFC3339Nano), ended[r.Name]
 		if _, ok := graphiti.ParseCurated(r.Text); ok {
 			l := of.line()
 			of.Signed = sv.sign(&l)
@@ -55,4 +64,32 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		}
 		return nil
 	}, part.Scope(), part.Group)
+}
+
+// exportRules exports the lines of a group's card in each state, the oldest first. They come before
+// the messages: a line of a promoted message keeps its state.
+func (sv *Service) exportRules(ctx context.Context, part ledger.Part, whose Record, f func(Record) error) error {
+	lines, err := sv.cards().Stored(ctx, []graphiti.Target{{Group: part.Group}})
+	if err != nil {
+		return err
+	}
+	for _, l := range slices.Backward(lines) {
+		if part.Session != "" && l.Session != graphiti.SessionHash(part.Session) {
+			continue
+		}
+		r := whose
+		r.Where, r.Text, r.Time = WhereRule, l.Text, time.Unix(0, l.Changed).UTC().Format(time.RFC3339Nano)
+		l.ID, l.Changed = "", 0 // the ID depends on the group, which has another name elsewhere
+		if l.Owner == sv.o.Owner {
+			l.Owner = ""
+		}
+		source, _ := json.Marshal(l) // strings, numbers and booleans only
+		r.Source = string(source)
+		line := r.line()
+		r.Signed = sv.sign(&line)
+		if err := f(r); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -25,11 +25,18 @@ const (
 	importBytes = 4 << 20      // of those lines
 )
 
+// ImportFile is an open file to import.
+type ImportFile struct {
+	io.ReadCloser
+	Size    int64    // in bytes, or 0 if it is unknown
+	Omitted []string // other JSON files of an archive or a folder, which are not read
+}
+
 // OpenImport opens a file to import, or the conversations in an archive or a folder; - is
-// standard input. It returns the size in bytes, or 0 if it is unknown.
-func OpenImport(name string) (io.ReadCloser, int64, error) {
+// standard input.
+func OpenImport(name string) (*ImportFile, error) {
 	if name == "-" {
-		return io.NopCloser(os.Stdin), 0, nil
+		return &ImportFile{ReadCloser: io.NopCloser(os.Stdin)}, nil
 	}
 	f, err := os.Open(name) // #nosec G304 -- the user's own
 	if err != nil {
@@ -40,7 +47,7 @@ func OpenImport(name string) (io.ReadCloser, int64, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = errors.New("no such file")
 		}
-		return nil, 0, fmt.Errorf("cannot open %s: %w", name, err)
+		return nil, fmt.Errorf("cannot open %s: %w", name, err)
 	}
 	in := &archived{closers: []io.Closer{f}}
 	info, err := f.Stat()
@@ -49,11 +56,11 @@ func OpenImport(name string) (io.ReadCloser, int64, error) {
 	case info.IsDir():
 		err = in.add(os.DirFS(name), 0)
 	case !info.Mode().IsRegular(): // a pipe, as of a shell's <(…)
-		return f, 0, nil
+		return &ImportFile{ReadCloser: f}, nil
 	default:
 		z, notZip := zip.NewReader(f, info.Size())
 		if notZip != nil {
-			return f, info.Size(), nil //nolint:nilerr // any other file contains lines or an export
+			return &ImportFile{ReadCloser: f, Size: info.Size()}, nil //nolint:nilerr // any other file contains lines or an export
 		}
 		err = in.add(z, 0)
 	}
@@ -61,10 +68,10 @@ func OpenImport(name string) (io.ReadCloser, int64, error) {
 		err = fmt.Errorf("%s contains no conversations.json", name)
 	}
 	if err != nil {
-		return nil, 0, errors.Join(err, in.Close())
+		return nil, errors.Join(err, in.Close())
 	}
 	in.Reader = io.MultiReader(in.readers...)
-	return in, in.size, nil
+	return &ImportFile{in, in.size, in.omitted}, nil
 }
 
 // archived reads the conversations of an archive or a folder, one file after the other.
@@ -73,6 +80,7 @@ type archived struct {
 	readers []io.Reader
 	closers []io.Closer
 	size    int64
+	omitted []string
 }
 
 // conversations matches the names of files with conversations.
@@ -81,6 +89,7 @@ var conversations = regexp.MustCompile(`^conversations(-\d+)?\.json$`)
 const (
 	maxFolders  = 3 // around a file
 	maxArchives = 2 // around a file
+	maxOmitted  = 5 // names of omitted files
 )
 
 // add opens the files with conversations in their order, and archives in the archive.
@@ -92,7 +101,12 @@ func (a *archived) add(in fs.FS, depth int) error {
 			return fmt.Errorf("list the files of the export: %w", err)
 		case e.IsDir() && strings.Count(name, "/") >= maxFolders:
 			return fs.SkipDir
-		case e.IsDir() || !nested && !conversations.MatchString(e.Name()):
+		case e.IsDir():
+			return nil
+		case !nested && !conversations.MatchString(e.Name()):
+			if strings.EqualFold(path.Ext(name), ".json") && len(a.omitted) < maxOmitted {
+				a.omitted = append(a.omitted, name)
+			}
 			return nil
 		}
 		f, err := in.Open(name)
@@ -173,7 +187,8 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 			return err
 		}
 		done.Kept, done.Known, done.NotTaken = done.Kept+answer.Kept, done.Known+answer.Known, done.NotTaken+answer.NotTaken
-		done.Waiting += answer.Waiting
+		done.Waiting, done.Rules = done.Waiting+answer.Waiting, done.Rules+answer.Rules
+		done.Full += answer.Full
 		for _, into := range answer.Into {
 			if !slices.Contains(done.Into, into) {
 				done.Into = append(done.Into, into)

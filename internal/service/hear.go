@@ -91,8 +91,11 @@ func (*Service) Forgets(text string) bool { return card.Forgets(text) }
 // maxQuoted is the most statements that one message of other text adds to the waiting lines.
 const maxQuoted = 3
 
-// hearTimeout limits the work for one message.
-const hearTimeout = time.Minute
+// hearTimeout limits the work for one message, and storeTimeout its wait for the turns before it.
+const (
+	hearTimeout  = time.Minute
+	storeTimeout = 10 * time.Second
+)
 
 // hearing is a message with statements.
 type hearing struct {
@@ -246,6 +249,11 @@ func (s *hearing) end(ctx context.Context, one *card.Statement, h *inject.Heard)
 	if here.Group == "" {
 		h.Unscoped++
 		return nil
+	}
+	if s.Earlier != nil { // the client has read an answer before its turn is stored
+		wait, cancel := context.WithTimeout(ctx, storeTimeout)
+		s.Earlier(wait)
+		cancel()
 	}
 	own, _ := s.own()
 	m, err := s.matching(ctx, one.Text, here, own)

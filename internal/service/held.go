@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -15,7 +16,7 @@ import (
 type HeldMessage struct {
 	ID     string `json:"id"`
 	Time   string `json:"time"`
-	Until  string `json:"until"` // it is stored then
+	Until  string `json:"until"` // it is stored then, or deleted for the reason history
 	Reason string `json:"reason"`
 	Text   string `json:"text"`
 }
@@ -67,7 +68,10 @@ func (sv *Service) SettleHeld(ctx context.Context, in *HeldRequest) (out HeldSet
 		if keep {
 			list = &out.Kept
 		}
-		if err := sv.o.Pipeline.Settle(&held[i], keep); err != nil {
+		if !keep { // its client may show it in a history
+			err = sv.o.Pipeline.CutOff(ctx, held[i].Turn)
+		}
+		if err := errors.Join(err, sv.o.Pipeline.Settle(&held[i], keep)); err != nil {
 			return out, err
 		}
 		*list = append(*list, heldMessage(&held[i]))

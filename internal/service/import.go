@@ -31,6 +31,7 @@ type Line struct {
 	// Fields of a Record, for a line of an export. Such a line is stored unchanged.
 	Where   string `json:"where,omitempty"`
 	Episode string `json:"episode,omitempty"` // name of the episode
+	Ended   string `json:"ended,omitempty"`   // RFC 3339
 	Source  string `json:"source,omitempty"`
 	Signed  string `json:"signed,omitempty"`
 }
@@ -38,7 +39,8 @@ type Line struct {
 // Imported counts lines.
 type Imported struct {
 	Kept  int `json:"kept"`
-	Known int `json:"known"` // lines that the memory already has
+	Known int `json:"known"`           // lines that the memory already has
+	Rules int `json:"rules,omitempty"` // stored lines of cards, which Kept does not count
 
 	// NotTaken counts notes of sessions, which only an operator may import, or invalid
 	// turns of transcripts.
@@ -51,6 +53,8 @@ type Imported struct {
 	// Waiting counts standing texts that wait for a confirmation, because another installation
 	// may have written them.
 	Waiting int `json:"waiting,omitempty"`
+
+	Full int `json:"full,omitempty"` // rules without room in the list of those that wait
 
 	Into   []string `json:"into,omitempty"` // the memories of the lines, for people
 	Groups []string `json:"-"`
@@ -93,44 +97,47 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 	if err := s.check(); err != nil {
 		return done, err
 	}
-	facts := make(distilledLines)
+	facts, ended := make(distilledLines), make(map[string][]*Line)
 	turns, messages, generation := make([]ledger.Turn, 0, len(lines)), 0, sv.o.State.Generations.Now()
 	for i := range lines {
-		t, err := sv.turnOf(s, generation, &lines[i])
+		l := &lines[i]
+		t, err := sv.turnOf(s, generation, l)
+		group := ""
+		if err == nil {
+			group = t.Targets[0].Group
+			switch l.Where {
+			case distilled:
+				err = facts.add(group, l)
+			case notes:
+				err = sv.restoreNotes(ctx, &t, l, &done)
+			case WhereRule:
+				err = sv.restoreRule(ctx, &t, l, &done)
+			default:
+				messages++
+				if l.Ended != "" {
+					ended[group] = append(ended[group], l)
+				}
+				if t.Foreign {
+					done.Waiting++
+				}
+				if len(turns) == 0 || !joins(&turns[len(turns)-1], &t) {
+					turns = append(turns, t)
+				}
+			}
+		}
 		if err != nil {
-			return done, fmt.Errorf("line %d: %w", cmp.Or(lines[i].Number, i+1), err)
+			return done, fmt.Errorf("line %d: %w", cmp.Or(l.Number, i+1), err)
 		}
-		switch lines[i].Where {
-		case distilled:
-			if err := facts.add(t.Targets[0].Group, &lines[i]); err != nil {
-				return done, fmt.Errorf("line %d: %w", cmp.Or(lines[i].Number, i+1), err)
-			}
-		case notes:
-			kept, err := sv.restoreNotes(ctx, &t, &lines[i])
-			if err != nil {
-				return done, err
-			}
-			if kept {
-				done.Kept++
-			} else {
-				done.Known++
-			}
-		default:
-			messages++
-			if t.Foreign {
-				done.Waiting++
-			}
-			if len(turns) == 0 || !joins(&turns[len(turns)-1], &t) {
-				turns = append(turns, t)
-			}
-		}
-		if g := t.Targets[0].Group; !slices.Contains(done.Groups, g) {
-			done.Groups = append(done.Groups, g)
+		if !slices.Contains(done.Groups, group) {
+			done.Groups = append(done.Groups, group)
 			done.Into = append(done.Into, memoryOf(&t, sv.o.Owner))
 		}
 	}
 	pending := func(context.Context) (int, error) { return sv.o.Pipeline.Status().Pending, nil }
 	if err := waitForRoom(ctx, pending, func(string) {}); err != nil {
+		return done, err
+	}
+	if err := sv.restoreEnds(ctx, ended, generation); err != nil {
 		return done, err
 	}
 	kept, err := sv.o.Pipeline.AddAll(ctx, turns)

@@ -51,10 +51,15 @@ func run[In, Out any](t *testing.T, m *servicetest.Fixture, op service.Operation
 	return out
 }
 
-// export returns everything stored in a group, or in a session of it.
+// export returns everything stored in a group, or in a session of it, but for the lines of its card.
 func export(t *testing.T, m *servicetest.Fixture, in service.ExportRequest) (list []service.Record) {
 	t.Helper()
-	err := service.Export.Each(t.Context(), m.Host, &in, func(r service.Record) error { list = append(list, r); return nil })
+	err := service.Export.Each(t.Context(), m.Host, &in, func(r service.Record) error {
+		if r.Where != "rule" {
+			list = append(list, r)
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -10,16 +11,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// notes is the Where of a Record with the notes of a session.
-const notes = "session"
+// notes is the Where of a Record with the notes of a session, and WhereRule that of a line of the
+// card in any state; its Source is a card.Line.
+const (
+	notes     = "session"
+	WhereRule = "rule"
+)
 
 // addressed returns a record with the owner of a group, so that an import elsewhere finds
 // the owner's group, which may have another ID there. Other groups keep their ID.
@@ -54,7 +61,7 @@ func (sv *Service) sign(l *Line) string {
 		return ""
 	}
 	sum := hmac.New(sha256.New, sv.o.Secret)
-	for _, part := range []string{"export", l.Scope, l.Group, l.User, l.Workspace, l.Session, l.Role, l.Episode, l.Timestamp, l.Content} {
+	for _, part := range []string{"export", l.Where, l.Scope, l.Group, l.User, l.Workspace, l.Session, l.Role, l.Episode, l.Timestamp, l.Ended, l.Source, l.Content} {
 		fmt.Fprintf(sum, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
@@ -64,13 +71,13 @@ func (sv *Service) sign(l *Line) string {
 func (r *Record) line() Line {
 	return Line{
 		Scope: r.Scope, Group: r.Group, User: r.User, Workspace: r.Workspace, Session: r.Session,
-		Role: r.Role, Name: r.Speaker, Content: r.Text, Timestamp: r.Time, Where: r.Where, Episode: r.Name, Source: r.Source, Signed: r.Signed,
+		Role: r.Role, Name: r.Speaker, Content: r.Text, Timestamp: r.Time, Where: r.Where, Episode: r.Name, Ended: r.Ended, Source: r.Source, Signed: r.Signed,
 	}
 }
 
 // turn returns the turn ID of an exported line, or "".
 func (l *Line) turn() string {
-	if l.Where == "" || l.Where == notes {
+	if l.Where != "memory" {
 		return ""
 	}
 	id, _ := graphiti.TurnOf(l.Episode)
@@ -85,14 +92,17 @@ const (
 // restored fills a turn from an exported line.
 func restored(t *ledger.Turn, l *Line) error {
 	switch {
-	case l.Where != "memory" && l.Where != "queue" && l.Where != notes && l.Where != distilled:
-		return fmt.Errorf("where: unknown value %q; write memory, queue, fact or session", l.Where)
+	case !slices.Contains([]string{"memory", distilled, WhereRule, notes}, l.Where):
+		return fmt.Errorf("where: unknown value %q; write memory, fact, rule or session", l.Where)
 	case len(l.Episode) > maxEpisode || len(l.Source) > maxSource:
 		return fmt.Errorf("name, source: one of them is too long; at most %d and %d bytes are allowed", maxEpisode, maxSource)
 	case strings.TrimSpace(l.Content) == "":
 		return errors.New("text: is empty")
-	case l.Where == notes, l.Where == distilled:
+	case l.Where != "memory":
 		return nil
+	}
+	if _, err := time.Parse(time.RFC3339, l.Ended); err != nil && l.Ended != "" {
+		return fmt.Errorf("ended: %q cannot be read; write it as 2026-11-21T09:00:00Z", l.Ended)
 	}
 	if id := l.turn(); id != "" {
 		t.ID = id
@@ -127,25 +137,87 @@ func joins(t, next *ledger.Turn) bool {
 	return true
 }
 
-// restoreNotes stores the notes of a session, unless the session has notes. It reports
-// whether it did.
-func (sv *Service) restoreNotes(ctx context.Context, t *ledger.Turn, l *Line) (bool, error) {
+// restoreNotes stores the notes of a session, unless the session has notes.
+func (sv *Service) restoreNotes(ctx context.Context, t *ledger.Turn, l *Line, done *Imported) error {
 	there := false
 	err := sv.o.State.Snapshots.Each(ctx, func(session string, _ []byte) error {
 		there = there || session == l.Episode
 		return nil
 	}, t.Targets[0].Group)
-	if err != nil || there || l.Episode == "" {
-		return false, err
+	if err != nil {
+		return err
 	}
+	if there || l.Episode == "" {
+		done.Known++
+		return nil
+	}
+	done.Kept++
 	session := gjson.Get(l.Source, "session").String()
 	scopes := []string{t.Targets[0].Group}
 	if session != "" {
 		scopes = append(scopes, graphiti.SessionScopeOf(session, ""), graphiti.SessionScopeOf(session, t.Owner))
 	}
 	text := sv.o.Pipeline.Redacted(l.Content)
-	err = sv.o.State.Snapshots.Save(ctx, l.Episode, inject.SnapshotOf(strings.Split(text, "\n"), session), t.Generation, scopes...)
-	return err == nil, err
+	return sv.o.State.Snapshots.Save(ctx, l.Episode, inject.SnapshotOf(strings.Split(text, "\n"), session), t.Generation, scopes...)
+}
+
+// restoreRule stores a line of the card, unless its group has that line. A line that another
+// installation may have written waits: the promoted message of a confirmed one does so itself.
+func (sv *Service) restoreRule(ctx context.Context, t *ledger.Turn, line *Line, done *Imported) error {
+	var l card.Line
+	if err := json.Unmarshal([]byte(line.Source), &l); err != nil || l.Text == "" || l.Kind == "" || l.State == "" {
+		return errors.New("source: is not the one of a rule; leave the line as export wrote it")
+	}
+	l.Group, l.Owner, l.Changed = t.Targets[0].Group, cmp.Or(l.Owner, t.Owner), t.Said.UnixNano()
+	waits := l.Stands() && !hmac.Equal([]byte(line.Signed), []byte(sv.sign(line)))
+	if waits && l.Promoted != "" {
+		return nil
+	}
+	if waits {
+		l.State, l.Applies = card.Pending, false
+	}
+	_, isNew, err := sv.cards().Offer(ctx, l, t.Generation)
+	switch {
+	case errors.Is(err, card.ErrFull):
+		done.Full++
+		return nil
+	case err != nil:
+		return err
+	case !isNew:
+		done.Known++
+		return nil
+	case waits:
+		done.Waiting++
+	}
+	done.Rules++
+	return nil
+}
+
+// restoreEnds ends messages that had ended in the export, before they are stored. A message that
+// is already in the memory keeps its state.
+func (sv *Service) restoreEnds(ctx context.Context, ended map[string][]*Line, generation int64) error {
+	for group, lines := range ended {
+		names, known := make([]string, len(lines)), make(map[string]bool)
+		for i, l := range lines {
+			names[i] = l.Episode
+		}
+		for r, err := range sv.rows(ctx, ledger.Part{Group: group}, graphiti.Filter{Names: names}) {
+			if err != nil {
+				return err
+			}
+			known[r.Name] = true
+		}
+		for _, l := range lines {
+			at, err := time.Parse(time.RFC3339, l.Ended)
+			if err == nil && !known[l.Episode] {
+				err = sv.o.State.Ended.Add(ctx, group, []string{l.Episode}, at, generation)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // notesOf is the record of a session's notes.

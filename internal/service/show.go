@@ -26,14 +26,14 @@ type Record struct {
 
 	ID      string `json:"id,omitempty"` // message ID, in listings
 	Name    string `json:"name"`         // message name
-	Where   string `json:"where"`        // memory, queue, fact, or session for session notes
+	Where   string `json:"where"`        // memory, fact, rule for a line of the card, or session for session notes
 	Role    string `json:"role,omitempty"`
 	Speaker string `json:"speaker,omitempty"`
 	Text    string `json:"text"`
 	Time    string `json:"time,omitempty"`
-	Ended   string `json:"ended,omitempty"` // time at which the person ended it, in listings
+	Ended   string `json:"ended,omitempty"` // time at which the person ended it
 	Source  string `json:"source,omitempty"`
-	Signed  string `json:"signed,omitempty"` // proof that this installation exported a standing text
+	Signed  string `json:"signed,omitempty"` // proof that this installation exported a standing text or an end
 }
 
 // Found is a search result.

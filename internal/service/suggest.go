@@ -77,7 +77,7 @@ func (sv *Service) Suggest(ctx context.Context, in *SuggestRequest) (done Sugges
 			return done, err
 		}
 	}
-	line, err = sv.cards().Offer(ctx, line, generation)
+	line, _, err = sv.cards().Offer(ctx, line, generation)
 	if err != nil {
 		return done, fmt.Errorf("store a text to confirm: %w", err)
 	}

@@ -69,7 +69,7 @@ func (r *recall) Reads(w graphiti.Who, about bool) []graphiti.Target {
 }
 
 // Person returns no group: no model distils facts.
-func (r *recall) Person(w graphiti.Who) (graphiti.Target, bool) { return r.namer.Person(w) }
+func (r *recall) Beside(w graphiti.Who) (graphiti.Target, bool) { return r.namer.Beside(w) }
 
 // Writes returns the groups that store a turn.
 func (r *recall) Writes(w graphiti.Who) []graphiti.Target { return r.namer.Writes(w) }

@@ -34,6 +34,10 @@ type client struct {
 	Files  []string // patterns below Dir
 	OnWire bool     `yaml:"onWire"` // requests state the session's id
 
+	Notes        []string // patterns of files with notes, below Dir
+	SlugNotes    []string `yaml:"slugNotes"`    // patterns below the folder of a project in Dir
+	ProjectNotes []string `yaml:"projectNotes"` // names of files in a project's directory
+
 	inProject bool // its files are in the directories of projects
 
 	read func(f *source, t *turns) error
@@ -128,17 +132,22 @@ func (h Home) Count() (n int) {
 	return n
 }
 
-// paths returns the files of a client, in the order of their names.
-func (h Home) paths(c *client) (paths []string) {
-	dir := filepath.Join(h.Dir, c.Dir)
+// dirOf returns the directory of a client.
+func (h Home) dirOf(c *client) string {
 	switch {
 	case c.Moves != "" && h.Env(c.Moves) != "":
-		dir = h.Env(c.Moves)
+		return h.Env(c.Moves)
 	case c.XDG && h.Env("XDG_DATA_HOME") != "":
-		dir = filepath.Join(h.Env("XDG_DATA_HOME"), c.Dir)
+		return filepath.Join(h.Env("XDG_DATA_HOME"), c.Dir)
 	case c.XDG:
-		dir = filepath.Join(h.Dir, ".local", "share", c.Dir)
+		return filepath.Join(h.Dir, ".local", "share", c.Dir)
 	}
+	return filepath.Join(h.Dir, c.Dir)
+}
+
+// paths returns the files of a client, in the order of their names.
+func (h Home) paths(c *client) (paths []string) {
+	dir := h.dirOf(c)
 	for _, pattern := range c.Files {
 		found, err := filepath.Glob(filepath.Join(escape(dir), filepath.FromSlash(pattern)))
 		if err == nil { // the pattern is valid

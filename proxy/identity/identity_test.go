@@ -296,19 +296,19 @@ func TestClaims_Application(t *testing.T) {
 const identityNotes = `
 ## Contradictions
 
-A request with two different values in a header of these tables, or with an invalid ` + "`X-OpenWebUI-User-Jwt`" + `, has no memory (` + "`off; reason=untrusted`" + `). A person whom ` + "`identity.users_file`" + ` identifies by the credential remains that person.
+A request with two different values in a header of these tables, or with an invalid or expired ` + "`X-OpenWebUI-User-Jwt`" + `, has no memory (` + "`off; reason=untrusted`" + `).
 
-In single mode, a request that may come from a web page has no memory either: a ` + "`Sec-Fetch-Site`" + ` other than ` + "`same-origin`" + ` and ` + "`none`" + `, or an ` + "`Origin`" + ` of another address, several of them, or an unreadable one (including ` + "`null`" + `). A page of another port of this machine counts as a web page, because a cloned repository's development server has one too.
+In single mode, a request that may come from a web page has no memory either: its ` + "`Sec-Fetch-Site`" + ` is neither ` + "`same-origin`" + ` nor ` + "`none`" + `, or it has another ` + "`Origin`" + `. A page on another port of this machine counts, because a cloned repository's development server has one too.
 
 ## Tenants
 
-In multi mode, conversations, projects and unconfirmed persons are scoped to a tenant: a registered person, a credential, or several credentials that a request sends together. In ` + "`/u/<name>/…`" + ` the name is part of the tenant, because another server may assign the same credential to someone else.
+In multi mode, conversations, projects and unconfirmed persons are scoped to a tenant: a registered person, a credential, or several credentials that a request sends together. In ` + "`/u/<name>/…`" + ` the name is part of the tenant.
 
-` + "`memory forget --credential sha256:<hex>`" + ` accepts several credentials with commas, for callers that send several together, and the prefix ` + "`<name>/`" + ` for a named upstream.
+` + "`memory forget --credential sha256:<hex>`" + ` accepts several credentials with commas, and the prefix ` + "`<name>/`" + ` for a named upstream.
 
 ## Accepted credentials
 
-In multi mode, recall for a credential is empty (` + "`empty; reason=nobody`" + `) until an upstream has answered it with a 2xx. The state store remembers the latest 100,000 accepted tenants. Keys in ` + "`identity.trusted_keys` and `identity.users_file`" + ` need no such proof. Earlier blocks of a conversation are replayed in any case.
+In multi mode, recall for a credential is empty (` + "`empty; reason=nobody`" + `) until an upstream has answered it with a 2xx. The state store remembers the latest 100,000 accepted tenants. Keys in ` + "`identity.trusted_keys`" + ` and ` + "`identity.users_file`" + ` need no such proof.
 `
 
 // TestReferenceOfSources checks that docs/identity.md is current. UPDATE=1 writes it.
@@ -320,18 +320,17 @@ func TestReferenceOfSources(t *testing.T) {
 		for _, s := range table.Sources {
 			note := s.Note
 			if s.Platform != "" {
-				note = strings.TrimPrefix(note+"; the person is `user:"+s.Platform+":<id>`", "; ")
+				note = strings.TrimPrefix(note+"; `"+s.Platform+"`", "; ")
 			}
 			fmt.Fprintf(&b, "| `%s` | %s |\n", s.Name, note)
 		}
 		switch table.What {
 		case "session":
-			b.WriteString("\nThen the conversation's history: the same messages of the person and the same answers, in the same directory or project, from the first message of the person on.\n\nA session belongs to a person and a project: the same ID in two projects means two sessions. A request without a directory takes the project of its session, found by ID or by a referenced answer.\n")
+			b.WriteString("\nThen the conversation's history, in the same directory or project.\n\nThe same ID in two projects means two sessions. A request without a directory takes the project of its session, found by ID or by a referenced answer.\n")
 		case "user":
-			b.WriteString("\nIn single mode, only headers name a person: programs send IDs of their own in the body. With a key in `identity.trusted_keys` the same holds, because a gateway forwards the body and `?userId=` from its callers. `identity.body_users` accepts those sources too, for several people at one machine, and for servers that write the body themselves ([OpenAI SDKs](../deploy/recipes/openai-sdks.md)).\n")
-			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). In multi mode, a name is scoped to its credential, with two exceptions: credentials in `identity.trusted_keys`, and credentials that `identity.users_file` assigns to a person, who remains that person regardless of other claims.\n")
+			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). A row with a platform means the person `user:<platform>:<id>`.\n\nIn single mode, and with a key in `identity.trusted_keys`, only headers name a person, unless `identity.body_users` accepts the other sources too ([OpenAI SDKs](../deploy/recipes/openai-sdks.md)). In multi mode, a name is scoped to its credential, except for [gateways and registered people](teams.md).\n")
 		case "workspace":
-			b.WriteString("\nThe working directory comes from the prompt of a known client (Claude Code, opencode, Copilot CLI, Cline, Continue, pi, Roo, Kilo, Qwen Code, Codex, Gemini CLI, Kimi Code, Mistral Vibe, gptme, Grok CLI, Nanocoder, Crush), from the position where the client itself writes it. For Codex, the last one counts. [privacy.md](privacy.md) describes clones, hostile repositories, and requests without a usable directory. `.graphiti-proxy-ignore` and `workspace.ignored` apply to all of these sources.\n")
+			b.WriteString("\nThe working directory comes from the prompt of a known client, from the position where the client itself writes it. [privacy.md](privacy.md) describes clones, hostile repositories, and requests without a usable directory. `.graphiti-proxy-ignore` and `workspace.ignored` apply to all of these sources.\n")
 		}
 	}
 	b.WriteString(identityNotes)

@@ -82,17 +82,17 @@ var sessionSources = []Source{
 // userSources name the person.
 var userSources = []Source{
 	{Name: "header X-Graphiti-User", Note: "a name, or platform:id", header: "X-Graphiti-User"},
-	{Name: "header X-OpenWebUI-User-Jwt", Platform: "openwebui", header: openWebUIUser, token: "sub", Note: "read with `identity.openwebui_jwt_secret`; after a wrong signature or an expired token the request has no memory"},
-	{Name: "header X-OpenWebUI-User-Jwt, its e-mail", Platform: "openwebui", same: true, header: openWebUIUser, token: "email", Note: "also looked up in identity.users_file if that does not list the id"},
+	{Name: "header X-OpenWebUI-User-Jwt", Platform: "openwebui", header: openWebUIUser, token: "sub", Note: "read with `identity.openwebui_jwt_secret`"},
+	{Name: "header X-OpenWebUI-User-Jwt, its e-mail", Platform: "openwebui", same: true, header: openWebUIUser, token: "email", Note: "also looked up in identity.users_file"},
 	{Name: "header X-OpenWebUI-User-Id", Platform: "openwebui", header: "X-Openwebui-User-Id"},
-	{Name: "header X-OpenWebUI-User-Email", Platform: "openwebui", same: true, header: "X-Openwebui-User-Email", Note: "also looked up in identity.users_file if that does not list the id"},
+	{Name: "header X-OpenWebUI-User-Email", Platform: "openwebui", same: true, header: "X-Openwebui-User-Email", Note: "also looked up in identity.users_file"},
 	{Name: "header x-litellm-customer-id", Platform: "litellm", header: "X-Litellm-Customer-Id"},
 	{Name: "header x-litellm-end-user-id", Platform: "litellm", header: "X-Litellm-End-User-Id"},
 	{Name: "header x-litellm-user_api_key_end_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_end_user_id"},
 	{Name: "header x-litellm-user_api_key_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_user_id", take: notEverybody, Note: "not default_user_id, shared by all users of the master key"},
-	{Name: "header x-litellm-user_api_key_user_email", Platform: "litellm", same: true, header: "X-Litellm-User_api_key_user_email", Note: "also looked up in identity.users_file if that does not list the id"},
+	{Name: "header x-litellm-user_api_key_user_email", Platform: "litellm", same: true, header: "X-Litellm-User_api_key_user_email", Note: "also looked up in identity.users_file"},
 	{Name: "header x-claude-gateway-user-id", Platform: "claude", header: "X-Claude-Gateway-User-Id"},
-	{Name: "header x-claude-gateway-user-email", Platform: "claude", same: true, header: "X-Claude-Gateway-User-Email", Note: "also looked up in identity.users_file if that does not list the id"},
+	{Name: "header x-claude-gateway-user-email", Platform: "claude", same: true, header: "X-Claude-Gateway-User-Email", Note: "also looked up in identity.users_file"},
 	{Name: "body safety_identifier", field: dialect.FieldSafetyIdentifier},
 	{Name: "body user", Note: "except Goose's, which is a conversation", field: dialect.FieldUser, when: (*Claims).notGoose},
 	{Name: "body litellm_metadata.user", Platform: "litellm", field: dialect.FieldLiteLLMMetadata, path: "user"},
@@ -107,10 +107,10 @@ var userSources = []Source{
 // single clone.
 var workspaceSources = []Source{
 	{Name: "header X-Graphiti-Workspace", header: "X-Graphiti-Workspace"},
-	{Name: "repository of the working directory", Note: "single mode: the address of origin, or else of the first remote, in .git/config of the first directory seen with it and of directories joined to it", place: (*Claims).placeRemote},
+	{Name: "repository of the working directory", Note: "single mode: the address of origin, or else of the first remote", place: (*Claims).placeRemote},
 	{Name: "header x-codex-turn-metadata", Note: "Codex from 0.98, or the same in body client_metadata: the origin of its repository", of: codex, place: (*Claims).codexRemote, elsewhere: true},
 	{Name: "prompt Git repository: owner/name", Note: "Copilot, on github.com", place: (*Claims).placeRepo, elsewhere: true},
-	{Name: "working directory", Note: "single mode, on this machine: the repository's main checkout, or else the directory itself", place: (*Claims).placeRoot},
+	{Name: "working directory", Note: "single mode: the repository's main checkout, or else the directory itself", place: (*Claims).placeRoot},
 	{Name: "working directory elsewhere", Note: "with workspace.remote_paths, outside this machine: its path", place: (*Claims).placePath, elsewhere: true},
 }
 

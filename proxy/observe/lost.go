@@ -15,14 +15,14 @@ var ours = []string{graphiti.LostNoEnd, graphiti.LostEncoding, graphiti.LostUnre
 const fewLost = 3
 
 // Message counts a message of the role user with a new fate, and its former one, if any. product is
-// the client's name for itself. Message logs the first, second, fourth, eighth … lost message with
-// the same reason.
+// the client's name for itself. With FateNone, the message is counted elsewhere. Message logs the first,
+// second, fourth, eighth … lost message with the same reason.
 func (o *Observer) Message(product string, was graphiti.FateName, f graphiti.Fate) {
-	if f.Name == graphiti.FateNone {
-		return
-	}
 	if i := slices.Index(graphiti.Fates, was); i >= 0 {
 		o.former[i].Add(1)
+	}
+	if f.Name == graphiti.FateNone {
+		return
 	}
 	o.messages.add(f.Name)
 	if f.Name != graphiti.FateLost {

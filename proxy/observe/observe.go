@@ -30,7 +30,7 @@ type Observer struct {
 	last    atomic.Uint64
 	clients clients
 	logs    atomic.Bool // log a line for each request
-	passed  *passed     // nil if the newest requests are not recorded
+	passed  passed
 }
 
 // New returns an Observer with all instruments, so that a request only records numbers.
@@ -54,7 +54,7 @@ type Request struct {
 
 	memory   *inject.Outcome // for a message of a WebSocket
 	fate     graphiti.Fate   // of the newest message
-	passing  *passing        // nil if the request is not recorded
+	passing  *passing        // nil if the request is neither recorded nor logged
 	streamed bool            // the answer is a stream
 }
 
@@ -62,7 +62,7 @@ type Request struct {
 // empty if it belongs to no known API.
 func (o *Observer) Begin(h *fasthttp.RequestHeader, route string, began time.Time) Request {
 	r := Request{o: o, id: o.last.Add(1), began: began}
-	r.passing = o.passed.begin(r.id, began)
+	r.passing = o.record(r.id, began)
 	if o.tracer != nil {
 		r.spans = o.begin(&r, h, route, began)
 	}
@@ -82,10 +82,14 @@ func (r *Request) Planned(p *inject.Plan) {
 
 // Read notes that the answer will be read. The caller must call Report of the result at
 // the end of the answer, which ends the upstream's span.
-func (r *Request) Read() Answered { return Answered{r.o, r.spans.handOver(), r.passing, r.id} }
+func (r *Request) Read() Answered {
+	r.o.passed.reading(r.passing, true)
+	return Answered{r.o, r.spans.handOver(), r.passing, r.id}
+}
 
 // Unread revokes Read: the answer will not be read.
 func (r *Request) Unread() {
+	r.o.passed.reading(r.passing, false)
 	if r.spans != nil {
 		r.spans.handed = false
 	}
@@ -95,7 +99,7 @@ func (r *Request) Unread() {
 type Answered struct {
 	o       *Observer
 	span    trace.Span // of the upstream; nil if tracing is off
-	passing *passing   // nil if the request is not recorded
+	passing *passing   // nil if the request is neither recorded nor logged
 	id      uint64
 }
 
@@ -103,7 +107,9 @@ type Answered struct {
 func (a Answered) Report(of *dialect.Answer) {
 	u := of.Usage
 	a.o.used(u)
-	a.o.passed.used(a.passing, u)
+	if a.o.passed.used(a.passing, u) {
+		a.o.line(a.passing)
+	}
 	if a.span != nil {
 		endRead(a.span, u)
 	}
@@ -147,15 +153,12 @@ func (o *Observer) LogRequests(on bool) { o.logs.Store(on) }
 // RequestLine is the message of a request's line in the log.
 const RequestLine = "request"
 
-// End ends the spans of a request, and logs one line about it. The line contains no
-// messages, and only the path of the address, without possible keys. status is the
+// End ends the spans of a request, and logs one line about it, or leaves that to Report. The line
+// contains no messages, and only the path of the address, without possible keys. status is the
 // answer's; 0 if there was none. memory is nil if the request belongs to no known API.
 func (r *Request) End(h *fasthttp.RequestHeader, status int, memory *inject.Outcome) {
-	now := time.Now()
-	if path := r.headOf(h); r.o.logged() {
-		r.line(now, string(h.Method()), path, status, memory)
-	}
-	r.pass(now, status, r.streamed)
+	r.headOf(h)
+	r.pass(status, r.streamed, memory)
 	r.end(status)
 }
 
@@ -192,14 +195,10 @@ func (r *Request) OfMessage(memory *inject.Outcome) Request {
 
 // EndMessage is End for the request of a message.
 func (r *Request) EndMessage(status int) {
-	now := time.Now()
-	if r.o.logged() {
-		r.line(now, "WEBSOCKET", "response.create", status, r.memory)
-	}
 	if r.passing != nil {
-		r.passing.at("response.create")
+		r.passing.at("WEBSOCKET", "response.create")
 	}
-	r.pass(now, status, true)
+	r.pass(status, true, r.memory)
 	r.end(status)
 }
 
@@ -207,15 +206,33 @@ func (o *Observer) logged() bool {
 	return o != nil && o.logs.Load() && o.log.Enabled(context.Background(), slog.LevelInfo)
 }
 
-func (r *Request) line(now time.Time, method, path string, status int, memory *inject.Outcome) {
-	var b [128]byte // longer than most outcomes
-	// Logger.LogAttrs would also look up its caller, which no handler shows.
-	line := slog.NewRecord(now, slog.LevelInfo, RequestLine, 0)
-	line.AddAttrs(slog.String("method", method), slog.String("path", path), slog.Int("status", status), slog.Int64("ms", now.Sub(r.began).Milliseconds()))
-	if memory != nil {
-		line.AddAttrs(slog.String("memory", string(memory.Append(b[:0]))))
+// line logs a request that has ended and whose answer was read.
+func (o *Observer) line(p *passing) {
+	if !o.logged() {
+		return
 	}
-	line.AddAttrs(fateOf(r.fate)...)
-	line.AddAttrs(slog.String("id", string(r.AppendID(b[:0]))))
-	_ = r.o.log.Handler().Handle(context.Background(), line) // as Logger does
+	o.passed.mu.Lock()
+	r, fate := p.shown(o, 0), p.fate
+	o.passed.mu.Unlock()
+	// Logger.LogAttrs would also look up its caller, which no handler shows.
+	line := slog.NewRecord(time.Now(), slog.LevelInfo, RequestLine, 0)
+	line.AddAttrs(slog.String("method", p.method), slog.String("path", r.Path), slog.Int("status", r.Status), slog.Int64("ms", int64(r.TotalMs)))
+	texts := func(list ...string) {
+		for i := 0; i < len(list); i += 2 {
+			if list[i+1] != "" {
+				line.AddAttrs(slog.String(list[i], list[i+1]))
+			}
+		}
+	}
+	texts("memory", p.outcome)
+	line.AddAttrs(fateOf(fate)...)
+	texts("client", r.Client, "model", r.Model, "upstream", r.Upstream, "person", r.Person)
+	if r.Memory != "" {
+		line.AddAttrs(slog.Int("chars", r.Chars), slog.Float64("memory_ms", r.MemoryMs), slog.Float64("added_ms", r.AddedMs))
+	}
+	if r.InputTokens > 0 {
+		line.AddAttrs(slog.Int("input_tokens", r.InputTokens), slog.Int("cached_tokens", r.CachedTokens), slog.Int("output_tokens", r.OutputTokens))
+	}
+	line.AddAttrs(slog.String("id", r.ID))
+	_ = o.log.Handler().Handle(context.Background(), line) // as Logger does
 }

@@ -21,52 +21,73 @@ const (
 
 // passed records the newest requests. It is safe for concurrent use.
 type passed struct {
+	on   bool       // does not change while requests are served
 	mu   sync.Mutex // guards ring, its elements, and last
 	ring [maxPassed]*passing
 	last int // the number of the newest
 }
 
-// passing is the record of a request, without messages. Until it is added to the ring, it belongs to
+// passing is the record of a request, without messages. Until the request has ended, it belongs to
 // the goroutine that serves the request.
 type passing struct {
-	graphiti.LoggedRequest               // its tokens are guarded by passed.mu; shown completes it
-	fate                   graphiti.Fate // the same
+	graphiti.LoggedRequest // its tokens are guarded by passed.mu; shown completes it
 
-	id           uint64    // of the request
-	began, ready time.Time // ready is the time of the plan
-	who          graphiti.Who
+	// Guarded by passed.mu.
+	fate         graphiti.Fate
+	ended, reads bool // the request has ended; its answer is still being read
+
+	id                    uint64 // of the request
+	method, outcome       string
+	began, arrived, ready time.Time // arrived is the end of the body, and ready the time of the plan
+	who                   graphiti.Who
 }
 
 // NotePassed turns on the record of the newest requests, for Passed. It must be called
 // before the first request.
-func (o *Observer) NotePassed() {
-	o.passed = new(passed)
-}
+func (o *Observer) NotePassed() { o.passed.on = true }
 
-// begin returns the record of a new request; nil if requests are not recorded.
-func (l *passed) begin(id uint64, began time.Time) *passing {
-	if l == nil {
+// record returns the record of a new request; nil if requests are neither recorded nor logged.
+func (o *Observer) record(id uint64, began time.Time) *passing {
+	if !o.passed.on && !o.logged() {
 		return nil
 	}
-	return &passing{id: id, began: began}
+	return &passing{id: id, began: began, arrived: began}
 }
 
-// add adds a request that has ended to the ring.
-func (l *passed) add(p *passing) {
+// end adds a request that has ended to the ring, and reports whether its answer was read.
+func (l *passed) end(p *passing) (whole bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last++
-	l.ring[l.last%maxPassed] = p
+	p.ended = true
+	if l.on {
+		l.last++
+		l.ring[l.last%maxPassed] = p
+	}
+	return !p.reads
 }
 
-// used records a request's tokens, as the provider reported them.
-func (l *passed) used(p *passing, u dialect.Usage) {
-	if p == nil || u.Input <= 0 {
+// reading notes whether an answer is being read.
+func (l *passed) reading(p *passing, reads bool) {
+	if p == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.InputTokens, p.CachedTokens = u.Input, u.Cached
+	p.reads = reads
+}
+
+// used records the end of an answer and its tokens, as the provider reported them, and reports
+// whether the request has ended, too.
+func (l *passed) used(p *passing, u dialect.Usage) (whole bool) {
+	if p == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.reads = false; u.Input > 0 {
+		p.InputTokens, p.CachedTokens, p.OutputTokens = u.Input, u.Cached, u.Output
+	}
+	return p.ended
 }
 
 // settled records the new fate of a request's message.
@@ -82,6 +103,7 @@ func (l *passed) settled(p *passing, f graphiti.Fate) {
 // Deed contains the caller, the API and the blocks of a request.
 type Deed struct {
 	API     string          // empty if unknown
+	To      string          // name of the upstream
 	Program dialect.Program // the client; without a name if unknown
 	Model   []byte          // from the body
 	Who     graphiti.Who
@@ -97,7 +119,8 @@ func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
 		return
 	}
 	r.o.passed.settled(p, d.Fate)
-	p.ready = time.Now()
+	p.ready, p.Upstream = time.Now(), d.To
+	p.AddedMs = milliseconds(p.ready.Sub(p.arrived))
 	p.named(d.Program, h)
 	o := &plan.Outcome
 	p.Memory, p.Reason, p.Source, p.Facts, p.Chars, p.MemoryMs = string(o.Status), string(o.Reason), string(o.Source), o.Facts, o.Chars, milliseconds(o.Took)
@@ -137,6 +160,13 @@ func modelName(raw []byte) string {
 	return string(name)
 }
 
+// Arrived notes that the whole request has arrived.
+func (r *Request) Arrived() {
+	if p := r.passing; p != nil {
+		p.arrived = time.Now()
+	}
+}
+
 // Headed notes that the head of the answer has arrived.
 func (r *Request) Headed() {
 	if p := r.passing; p != nil && p.UpstreamMs == 0 && !p.ready.IsZero() {
@@ -144,48 +174,47 @@ func (r *Request) Headed() {
 	}
 }
 
-// pass records the end of a request. The path must be recorded before.
-func (r *Request) pass(now time.Time, status int, stream bool) {
+// pass records the end of a request, and logs it unless its answer is still being read. The path
+// must be recorded before.
+func (r *Request) pass(status int, stream bool, memory *inject.Outcome) {
 	p := r.passing
 	if p == nil {
 		return
 	}
 	r.passing = nil
-	p.Status, p.Stream, p.TotalMs = status, stream, milliseconds(now.Sub(r.began))
-	r.o.passed.add(p)
+	p.Status, p.Stream, p.TotalMs = status, stream, milliseconds(time.Since(r.began))
+	if memory != nil {
+		p.outcome = string(memory.Append(nil))
+	}
+	if r.o.passed.end(p) {
+		r.o.line(p)
+	}
 }
 
-// headOf returns the path of a request if it is recorded or logged, and records the path
-// and the client before the head is reused.
-func (r *Request) headOf(h *fasthttp.RequestHeader) (path string) {
+// headOf records the method, the path and the client of a request before the head is reused.
+func (r *Request) headOf(h *fasthttp.RequestHeader) {
 	p := r.passing
-	if p != nil || r.o.logged() {
-		path = loggedPath(h.RequestURI())
+	if p == nil {
+		return
 	}
-	if p != nil {
-		p.at(path)
-		if p.Client == "" {
-			p.named(dialect.Program{}, h)
-		}
+	p.at(string(h.Method()), loggedPath(h.RequestURI()))
+	if p.Client == "" {
+		p.named(dialect.Program{}, h)
 	}
-	return path
 }
 
-func (p *passing) at(path string) {
+func (p *passing) at(method, path string) {
 	if len(path) > maxPath {
 		path = path[:maxPath-len("…")] + "…"
 	}
-	p.Path = path
+	p.method, p.Path = method, path
 }
 
 // Passed returns up to limit of the newest requests after the one with number after,
 // oldest first. If owner is not empty, it returns only the owner's requests. A number
 // that is too high is from an earlier process, and counts as 0.
 func (o *Observer) Passed(after, limit int, owner string) (list []graphiti.LoggedRequest) {
-	l := o.passed
-	if l == nil {
-		return nil
-	}
+	l := &o.passed
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if after > l.last {

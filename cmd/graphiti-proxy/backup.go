@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+func newBackupCommand() *cobra.Command {
+	c := described("backup")
+	check := ""
+	c.Args = cobra.MaximumNArgs(1)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if check != "" {
+			if len(args) > 0 {
+				return cli.Usage(errors.New("--check reads a backup: leave out the new file"))
+			}
+			at, err := datadir.CheckBackup(c.Context(), check, tried)
+			if err == nil {
+				fmt.Fprintf(c.OutOrStdout(), "%s of %s is whole\n", check, at.Local().Format(time.DateTime))
+			}
+			return err
+		}
+		cfg, err := cli.LoadConfig(c)
+		if err == nil {
+			err = misnamed(cfg)
+		}
+		if err != nil {
+			return err
+		}
+		path := "graphiti-proxy-" + time.Now().Format("2006-01-02T1504") + ".zip"
+		if len(args) > 0 {
+			path = args[0]
+		}
+		if err := datadir.WriteBackup(c.Context(), cfg.DataDir, path); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s written and checked; it contains conversations in plain text\n", path)
+		return nil
+	}
+	c.Flags().StringVar(&check, "check", "", "check this backup instead of writing one")
+	return c
+}
+
+func newRestoreCommand() *cobra.Command {
+	c := described("restore")
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return cli.Usage(errors.New("name the backup to restore, such as mine.zip"))
+		}
+		return nil
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		cfg, err := cli.LoadConfig(c)
+		if err != nil {
+			return err
+		}
+		lock, err := datadir.Acquire(cfg.DataDir, datadir.Command)
+		if err != nil {
+			return err
+		}
+		at, err := datadir.RestoreBackup(c.Context(), args[0], cfg.DataDir, tried)
+		if err = errors.Join(err, lock.Unlock()); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.OutOrStdout(), "the memory of %s is in %s; start the proxy\n", at.Local().Format(time.DateTime), cfg.DataDir)
+		return nil
+	}
+	return c
+}
+
+// tried opens each database of a directory, and returns the errors.
+func tried(dir string) []error { return service.TryFiles(dir) }
+
+// backupCheck is the interval of checks for a due backup.
+const backupCheck = 10 * time.Minute
+
+// startBackups writes backups as the settings schedule them, until the app is shut down.
+func (a *app) startBackups() {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	// Ends with cancel.
+	go func() { defer close(ended); a.keepBackups(ctx) }()
+	a.OnClose("backups", closes(func() { cancel(); <-ended }))
+}
+
+func (a *app) keepBackups(ctx context.Context) {
+	t := time.NewTicker(backupCheck)
+	defer t.Stop()
+	for {
+		if cfg := a.live.Load(); cfg.Backup.Every > 0 {
+			to := cfg.Backup.Dir
+			if to == "" {
+				to = filepath.Join(a.cfg.DataDir, "backups")
+			}
+			path, err := datadir.BackUpDue(ctx, a.cfg.DataDir, to, cfg.Backup.Every, cfg.Backup.Keep, time.Now())
+			switch {
+			case err != nil && ctx.Err() == nil:
+				a.log.Error("write a backup failed; the next attempt is in "+backupCheck.String(), "error", err)
+			case path != "":
+				a.log.Info("backup written", "file", path)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}

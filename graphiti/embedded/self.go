@@ -1,0 +1,117 @@
+package embedded
+
+import (
+	"context"
+	_ "embed"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Subjects are the subjects of statements about the person that answer requests, such as "put my
+// name into the licence". Examples: bench/testdata/self.tsv.
+var Subjects = [...]string{"name", "home", "language", "food", "body", "work", "family", "machine"}
+
+// SelfGates are the gates of subjects.
+type SelfGates struct {
+	Says  [len(Subjects) + 1]Gate // statements about the person; the last gate is for private ones
+	Needs [len(Subjects)]Gate     // requests for such a statement
+}
+
+// selfFile has the numbers of SelfGates, which bench fit makes.
+//
+//go:embed self.bin
+var selfFile []byte
+
+// selfGates are the gates in the program.
+var selfGates = decoded[SelfGates](selfFile)
+
+// The results of gates that suffice. A wrong line would show something private.
+const (
+	surelyNeeds = 1.5 / gateUnit
+	surelySays  = 2.25 / gateUnit
+	maybeSays   = -3.0 / gateUnit // for the whole message, which may say more
+
+	mostSelf     = 2   // statements for one subject
+	mostRead     = 8   // statements to read for one subject
+	selfLength   = 200 // bytes of such a statement
+	selfStrength = 0.5
+)
+
+// ofSelf returns the statements about the person that answer a question or request.
+func (e *Store) ofSelf(ctx context.Context, g *groupIndex, v *groupVectors, q *asked) (all []*hit, err error) {
+	for k := range Subjects {
+		if selfGates.Needs[k].Of(q.vec) < surelyNeeds {
+			continue
+		}
+		hits := v.saying(g, k)
+		if err := e.load(ctx, g.groupNumber(), hits); err != nil {
+			return nil, err
+		}
+		n := len(all)
+		for _, h := range hits {
+			if len(all) < n+mostSelf && h.row != nil && e.saysOfSelf(ctx, h.content, k) && !hasPlace(all, h.place) {
+				all = append(all, h)
+			}
+		}
+	}
+	return all, nil
+}
+
+func hasPlace(all []*hit, place int64) bool {
+	return slices.ContainsFunc(all, func(h *hit) bool { return h.place == place })
+}
+
+// saying returns the most likely statements about a subject, the newest first. It skips messages
+// with distilled facts.
+func (v *groupVectors) saying(g *groupIndex, subject int) (hits []*hit) {
+	var all []scored
+	for i, vec := range v.vecs {
+		note, ok := g.note(v.places[i])
+		if !ok || note.isNamed() || note.Length > selfLength || note.Flags&(isNoStatement|isCurated|isFact|isDistilled) != 0 {
+			continue
+		}
+		if says := selfGates.Says[subject].Of(vec); says >= maybeSays {
+			all = append(all, scored{v.places[i], says})
+		}
+	}
+	var scores []float64
+	for _, s := range bestOf(all, mostRead, &scores) {
+		if note, ok := g.note(s.place); ok {
+			hits = append(hits, &hit{place: s.place, note: note, ranked: &ranked{place: s.place}, strength: selfStrength, ofSelf: true})
+		}
+	}
+	return hits
+}
+
+// saysOfSelf reports whether a part of a message says something about a subject, and no part is
+// private.
+func (e *Store) saysOfSelf(ctx context.Context, text string, subject int) bool {
+	vecs, err := e.mean.recent.embed(ctx, append(partsToRead(text), text), &e.mean.encoder)
+	says, private := -2.0, 0.0
+	for _, vec := range vecs {
+		says = max(says, selfGates.Says[subject].Of(vec))
+		private = max(private, selfGates.Says[len(Subjects)].Of(vec))
+	}
+	return err == nil && says-private >= surelySays && !strings.ContainsAny(text, "\n\"“”«»`")
+}
+
+// clauseEnd matches the end of a part of a message.
+var clauseEnd = regexp.MustCompile(`[.;!?,:\n。！？、，]+\s*|\s+-\s+`)
+
+// partsToRead returns the clauses of a message, and overlapping parts of long ones: people who
+// dictate use no punctuation.
+func partsToRead(text string) (parts []string) {
+	const long, part, step = 8, 6, 3
+	for _, clause := range clauseEnd.Split(text, -1) {
+		words := strings.Fields(clause)
+		if len(words) > long {
+			for i := 0; i+step < len(words); i += step {
+				parts = append(parts, strings.Join(words[i:min(i+part, len(words))], " "))
+			}
+		} else if len(words) > 0 {
+			parts = append(parts, strings.Join(words, " "))
+		}
+	}
+	return parts
+}

@@ -1,0 +1,60 @@
+package embedded
+
+import (
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
+)
+
+// TestOfSelf checks that a request finds what it needs of the person, the newest first, in any
+// language, and nothing private.
+func TestOfSelf(t *testing.T) {
+	e := openEmbedded(t)
+	m, err := sentence.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Understand(m, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	const name, old, home, food = "Hello, my name is Greta Solheim and I live in Bergen.", "I live in Bergen.", "we moved to Aarhus last week", "I'm vegetarian, no fish either"
+	for i, text := range []string{
+		name, old, "my doctor put me on warfarin", "my sister owes me 800 euros", food, home, "my wife has her operation on Friday", "the trip to Rome costs 300",
+		"my name is on the list, says the \"lawyer\"",
+	} {
+		say(t, e, "g", strconv.Itoa(i), text, "Noted.")
+	}
+	polltest.Until(t, "vectors", e.Compares)
+	for _, tc := range []struct {
+		asked string
+		want  []string
+	}{
+		{"put my name into the licence", []string{name}},
+		{"mets mon nom dans la licence", []string{name}},
+		{"set the time zone of my city", []string{home, old}},
+		{"das Wetter soll meinen Wohnort zeigen", []string{home, old}},
+		{"suggest a dinner for the team that I can eat too", []string{food}},
+		{"rebase my branch onto main", nil},
+		{"what is wrong with my code?", nil},
+		{"rename the variable to userName", nil},
+	} {
+		facts, err := e.Search(t.Context(), []string{"g"}, tc.asked, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range facts {
+			if _, text, _ := strings.Cut(f.Text, ": "); f.OfUser {
+				got = append(got, text)
+			}
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%q finds %q, want %q", tc.asked, got, tc.want)
+		}
+	}
+}
