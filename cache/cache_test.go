@@ -10,7 +10,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
@@ -109,14 +108,10 @@ func TestDecisionsOutliveTheProcess(t *testing.T) {
 }
 
 // TestManyKeysAreLookedUpAtOnce checks that a new process finds all decisions of a long
-// conversation in one lookup, in either store.
+// conversation in one lookup.
 func TestManyKeysAreLookedUpAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
-	server := redistest.Start(t)
-	for name, begin := range map[string]func() *State{
-		"file":     func() *State { return openState(t, path) },
-		"replicas": func() *State { return Share(dial(t, server), time.Hour) },
-	} {
+	for name, begin := range map[string]func() *State{"file": func() *State { return openState(t, path) }} {
 		s := begin()
 		keys := make([][16]byte, 2*maxLookup+10)
 		for i := range keys {
@@ -309,25 +304,16 @@ func TestRecallAges(t *testing.T) {
 // TestRecallKeepsNothingFromBeforeAChange checks that a search result is not stored if its
 // group changed while the search ran.
 func TestRecallKeepsNothingFromBeforeAChange(t *testing.T) {
-	server := redistest.Start(t)
 	for _, tc := range []struct {
 		name   string
-		shared bool
 		change func(*Recall[string])
 		found  bool
 	}{
-		{"nothing happened", false, func(*Recall[string]) {}, true},
-		{"something was learnt", false, func(r *Recall[string]) { r.DropGroup("g") }, false},
-		{"all is dropped", false, func(r *Recall[string]) { r.DropAll() }, false},
-		{"something was learnt elsewhere", false, func(r *Recall[string]) { r.DropGroup("h") }, true},
-		{"nothing happened, replicas", true, func(*Recall[string]) {}, true},
-		{"something was learnt, replicas", true, func(r *Recall[string]) { r.DropGroup("g") }, false},
-		{"another replica learnt something", true, func(r *Recall[string]) { r.Apply(eventDrop + "g") }, false},
+		{"nothing happened", func(*Recall[string]) {}, true},
+		{"something was learnt", func(r *Recall[string]) { r.DropGroup("g") }, false},
+		{"something was learnt elsewhere", func(r *Recall[string]) { r.DropGroup("h") }, true},
 	} {
 		o := RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20}
-		if tc.shared {
-			o.Shared = dial(t, server)
-		}
 		r, err := NewRecall[string](o)
 		if err != nil {
 			t.Fatal(err)

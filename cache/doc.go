@@ -7,20 +7,15 @@
 // Tenants, Proofs, Figures, Generations) encodes its values and decides what to hold in
 // RAM. The store handles records: a kind, a key, a value, a list for the kinds that have
 // lists, and scopes. One table (the kinds in store.go) defines the lifetime of each kind,
-// the length of its lists, and whether writes are published to replicas. Two stores give
-// the same guarantees:
-//
-//   - file: an SQLite table for each kind. A write is a transaction, and so is a forget.
-//     Expired records are swept.
-//   - replicas: a Redis key for each record, and sorted sets as indexes of scopes and lists. A
-//     write is one script. Records expire by themselves.
+// and the length of its lists. The store of one process is a file with an SQLite table for each
+// kind. A write is a transaction, and so is a forget. Expired records are swept.
 //
 // First write wins: a record marked first does not replace another. keep returns the key's
 // value, and does not store a record after its caller has given up.
 //
 // Forgetting: a scope is a group, a session, or the facts of a group. Its generation, a
 // record too, is the number of forgets at its last forget. A write carries the generation
-// of its request. In the same transaction or script, the store compares it with the
+// of its request. In the same transaction, the store compares it with the
 // generations of the record's scopes. If one is newer, it stores the view's replacement, or
 // nothing. forget removes the existing records of a scope, or leaves their rest (a decision
 // without its block). A scope is raised before it is forgotten, so no late write can
@@ -28,6 +23,6 @@
 //
 // The package must not know the content of a block or the format of a conversation: keys
 // are hashes, and texts are opaque. A store must not interpret a view's values. Of the
-// module's packages it may import cache/sqlite and cache/redis, inject for decisions, and
+// module's packages it may import cache/sqlite, inject for decisions, and
 // graphiti for identities.
 package cache

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
@@ -41,7 +40,7 @@ func days(t testing.TB, f *Figures, owner string) (week []Counts, together bool)
 	return week, together
 }
 
-// backends runs a test with a state file and with Redis. Each call of open starts another
+// backends runs a test with each store. Each call of open starts another
 // process, which end stops.
 func backends(t *testing.T, f func(t *testing.T, open func() (s *State, end func()))) {
 	t.Run("file", func(t *testing.T) {
@@ -49,13 +48,6 @@ func backends(t *testing.T, f func(t *testing.T, open func() (s *State, end func
 		f(t, func() (*State, func()) {
 			s := openState(t, path)
 			return s, func() { s.Figures.Close(); _ = s.Close() }
-		})
-	})
-	t.Run("redis", func(t *testing.T) {
-		server := redistest.Start(t)
-		f(t, func() (*State, func()) {
-			s := Share(dial(t, server), time.Hour)
-			return s, s.Figures.Close
 		})
 	})
 }
@@ -97,8 +89,7 @@ func TestFiguresOfADay(t *testing.T) {
 	})
 }
 
-// TestFiguresOfAllProcessesAddUp checks that the figures of successive processes and of
-// concurrent replicas add up.
+// TestFiguresOfAllProcessesAddUp checks that the figures of successive processes add up.
 func TestFiguresOfAllProcessesAddUp(t *testing.T) {
 	backends(t, func(t *testing.T, open func() (*State, func())) {
 		for n := range 3 {
@@ -111,21 +102,6 @@ func TestFiguresOfAllProcessesAddUp(t *testing.T) {
 			end() // writes the figures
 		}
 	})
-	server := redistest.Start(t)
-	one, other := Share(dial(t, server), time.Hour).Figures, Share(dial(t, server), time.Hour).Figures
-	for range 3 {
-		for _, f := range []*Figures{one, other} {
-			f.Asked(ann, shown("x"))
-			if err := f.write(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for _, f := range []*Figures{one, other} {
-		if week, _ := days(t, f, "user:ann"); week[6].Blocks != 6 {
-			t.Errorf("of two replicas: %+v", week[6])
-		}
-	}
 }
 
 // TestFiguresAreBounded checks that owners above the limit are counted together and that

@@ -4,28 +4,17 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// stores returns functions that open a state in a file and one in Redis.
+// stores returns a function for each store that opens a state in it.
 func stores() map[string]func(t *testing.T) *State {
 	return map[string]func(t *testing.T) *State{
 		"file": func(t *testing.T) *State {
 			s := openState(t, filepath.Join(t.TempDir(), "state.db"))
 			t.Cleanup(func() { s.Close() })
-			return s
-		},
-		"replicas": func(t *testing.T) *State {
-			s := Share(dial(t, redistest.Start(t)), time.Hour)
-			if err := s.Generations.Refresh(t.Context()); err != nil {
-				t.Fatal(err)
-			}
 			return s
 		},
 	}
@@ -174,70 +163,5 @@ func TestDecisionsReadWhileAGroupIsForgotten(t *testing.T) {
 				t.Errorf("decisions of keys 0 and 1: %v, want /1 and text/1", got)
 			}
 		})
-	}
-}
-
-// TestReplicaThatMissedAForget checks that a replica that missed a forget stores no block
-// of the group, even for a new request.
-func TestReplicaThatMissedAForget(t *testing.T) {
-	server := redistest.Start(t)
-	a, b := Share(dial(t, server), time.Hour), Share(dial(t, server), time.Hour)
-	ctx := t.Context()
-	for _, s := range []*State{a, b} {
-		if err := s.Generations.Refresh(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := a.Generations.Raise(ctx, Forget{Group: "g", Scope: "g"}); err != nil {
-		t.Fatal(err)
-	}
-	if got := keep(t, b, 1, b.made("text", 1), "g"); got != "/0" {
-		t.Errorf("a replica that missed the forget keeps %q, want /0", got)
-	}
-	if err := b.Apply(ctx, EventGeneration); err != nil {
-		t.Fatal(err)
-	}
-	if got := keep(t, b, 2, b.made("text", 1), "g"); got != "text/1" || !b.Generations.Blocks("g") {
-		t.Errorf("after the event: kept %q, group blocked %v; want text/1, true", got, b.Generations.Blocks("g"))
-	}
-}
-
-// TestEventsHoldNothingForgotten checks that forgetting a group removes its blocks from the
-// event stream, so that a replica started later does not read them.
-func TestEventsHoldNothingForgotten(t *testing.T) {
-	server := redistest.Start(t)
-	db := dial(t, server)
-	s, ctx := Share(db, time.Hour), context.Background()
-	const fact = "- The heliport is called Foxglove"
-	for i := range 1200 { // several pages of the stream
-		group := "h"
-		if i%400 == 0 {
-			group = "g"
-		}
-		keep(t, s, i, s.made(group+fact, 1), group)
-	}
-	if n, err := s.Decisions.Forget(ctx, "g"); n != 3 || err != nil {
-		t.Errorf("Forget emptied %d blocks, %v; want 3", n, err)
-	}
-	left := 0
-	err := db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		list, err := c.XRange(ctx, redis.EventStream(), "-", "+").Result()
-		for _, m := range list {
-			if strings.Contains(m.Values["m"].(string), "g"+fact) {
-				t.Errorf("the events still hold a block of group g: %v", m.Values)
-			}
-			left++
-		}
-		return err
-	})
-	if err != nil || left != 1200-3 {
-		t.Errorf("%d events are left, %v; want %d", left, err, 1200-3)
-	}
-	other := dial(t, server)
-	later := Share(other, time.Hour)
-	other.Listen("later", func(event string) { _ = later.Apply(ctx, event) }, func() {})
-	within(t, "the events", func() bool { _, ok := later.Decisions.recent.Get(key(1199)); return ok })
-	if e, ok := later.Decisions.recent.Get(key(0)); ok {
-		t.Errorf("a replica that starts later has %q for key 0, want nothing", e.Block)
 	}
 }

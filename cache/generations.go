@@ -37,7 +37,6 @@ type Generations struct {
 	number  atomic.Int64
 	under   atomic.Pointer[[]Forget] // forgets in progress at the last read, or nil before it
 	reading chan struct{}            // holds a token while the store is read
-	changed func(blocked []string)
 }
 
 // generationKey is the key of the number's record.
@@ -48,7 +47,7 @@ const generationKey = "number"
 const readTime = 100 * time.Millisecond
 
 func newGenerations(s store, c counter, shared bool) *Generations {
-	return &Generations{store: s, counter: c, shared: shared, reading: make(chan struct{}, 1), changed: func([]string) {}}
+	return &Generations{store: s, counter: c, shared: shared, reading: make(chan struct{}, 1)}
 }
 
 // Now returns the number for an arriving request. It may be older than the store's number,
@@ -69,7 +68,14 @@ func (g *Generations) Blocks(group string) bool {
 }
 
 // Blocked returns the groups with a forget in progress at the last read.
-func (g *Generations) Blocked() []string { return groupsOf(g.UnderWay()) }
+func (g *Generations) Blocked() (groups []string) {
+	for _, f := range g.UnderWay() {
+		if !slices.Contains(groups, f.Group) {
+			groups = append(groups, f.Group)
+		}
+	}
+	return groups
+}
 
 // UnderWay returns the forgets in progress at the last read. The caller must not change the
 // slice.
@@ -78,22 +84,6 @@ func (g *Generations) UnderWay() []Forget {
 		return *under
 	}
 	return nil
-}
-
-// OnBlocked calls changed with the groups of the forgets in progress, now and after each
-// read. OnBlocked must be called before concurrent use.
-func (g *Generations) OnBlocked(changed func(groups []string)) {
-	g.changed = changed
-	changed(g.Blocked())
-}
-
-func groupsOf(under []Forget) (groups []string) {
-	for i := range under {
-		if group := under[i].Group; !slices.Contains(groups, group) {
-			groups = append(groups, group)
-		}
-	}
-	return groups
 }
 
 // Refresh reads the store. Reads never overlap, so an older result cannot replace a newer
@@ -110,7 +100,6 @@ func (g *Generations) Refresh(ctx context.Context) error {
 		g.under.Store(nil)
 		return fmt.Errorf("read generations: %w", err)
 	}
-	g.changed(groupsOf(under))
 	g.under.Store(&under) // before a request can carry the number
 	g.AtLeast(number)
 	return nil
@@ -181,7 +170,7 @@ func (g *Generations) end(ctx context.Context, f Forget) error {
 		return nil
 	}
 	// A replica without knowledge of the forget may still show its facts.
-	if err := g.counter.announce(ctx, EventGeneration); err != nil {
+	if err := g.counter.announce(ctx); err != nil {
 		return err
 	}
 	return g.store.write(ctx, gone...)

@@ -3,29 +3,17 @@ package cache
 import (
 	"context"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 )
 
 // TestGenerations checks that generations survive a restart and that a group stays blocked
 // until all of its forgets have ended.
 func TestGenerations(t *testing.T) {
 	path := t.TempDir() + "/state.db"
-	server := redistest.Start(t)
 	for name, open := range map[string]func() *State{
 		"file": func() *State { return openState(t, path) },
-		"replicas": func() *State {
-			s := Share(dial(t, server), time.Hour)
-			// A start waits longer for Redis than a request does.
-			if err := s.Generations.Refresh(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			return s
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
@@ -83,36 +71,6 @@ func TestGenerations(t *testing.T) {
 				}
 			}
 		})
-	}
-	s := Share(dial(t, server), time.Hour)
-	server.Kill()
-	if !s.Generations.Blocks("g") || s.Generations.Now() != 0 {
-		t.Errorf("with Redis down: group g is blocked: %v, the number is %d; want true, 0", s.Generations.Blocks("g"), s.Generations.Now())
-	}
-}
-
-// TestNumberIsNeverLower checks that the generation never decreases, even if Redis loses
-// its data.
-func TestNumberIsNeverLower(t *testing.T) {
-	server := redistest.Start(t)
-	s, ctx := Share(dial(t, server), time.Hour), t.Context()
-	f := Forget{Group: "g", Scope: "g"}
-	for range 3 {
-		if _, err := s.Generations.Raise(ctx, f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	before := s.made("text", 1)
-	c := server.Client()
-	defer c.Close()
-	if err := c.FlushAll(ctx).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if f, err := s.Generations.Raise(ctx, f); err != nil || f.Generation <= before.Generation {
-		t.Errorf("generation %d, %v; want one above %d", f.Generation, err, before.Generation)
-	}
-	if got := keep(t, s, 1, before, "g"); got != "/0" {
-		t.Errorf("a decision of an older generation is kept as %q, want /0", got)
 	}
 }
 
@@ -180,10 +138,5 @@ func TestGenerationsReadLate(t *testing.T) {
 	}
 	if !g.Blocks("g") || g.Now() != 2 {
 		t.Errorf("under way are %+v, the number is %d; want group g, 2", g.UnderWay(), g.Now())
-	}
-	var blocked []string
-	g.OnBlocked(func(groups []string) { blocked = groups })
-	if !slices.Equal(blocked, []string{"g"}) {
-		t.Errorf("OnBlocked was called with %q, want g", blocked)
 	}
 }

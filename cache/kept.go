@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 )
@@ -10,27 +11,30 @@ import (
 // deletes the records. It is safe for concurrent use.
 type Kept struct{ store store }
 
-func keptRecord(f *Forget) *record {
-	return &record{kind: keptKind, list: f.Group, key: []byte(f.Scope)}
-}
-
 // Add stores a record for a forget that a process carries out, unless there is one.
 func (k *Kept) Add(ctx context.Context, f *Forget, process string) error {
-	r := keptRecord(f)
-	r.value, r.first, r.scopes, r.generation = []byte(process), true, []string{f.Group}, f.Generation
+	r := &record{kind: keptKind, list: f.Group, key: []byte(f.Scope), value: []byte(process), first: true, scopes: []string{f.Group}, generation: f.Generation}
 	if err := k.store.write(ctx, r); err != nil {
 		return fmt.Errorf("record a deletion: %w", err)
 	}
 	return nil
 }
 
-// Prove deletes the record of a forget. It leaves one of another process, which may have
-// deleted messages without a proof.
-func (k *Kept) Prove(ctx context.Context, f *Forget, process string) error {
-	r := keptRecord(f)
-	r.was = []byte(process)
-	if err := k.store.write(ctx, r); err != nil {
-		return fmt.Errorf("remove the record of a deletion: %w", err)
+// Prove deletes the records of a group that a process added: the summaries have been checked. It leaves those of other processes, which may have deleted messages without a
+// proof.
+func (k *Kept) Prove(ctx context.Context, group, process string) error {
+	var gone []*record
+	err := k.store.list(ctx, keptKind, []string{group}, func(list string, key, value []byte) error {
+		if string(value) == process {
+			gone = append(gone, &record{kind: keptKind, list: list, key: bytes.Clone(key), was: bytes.Clone(value)})
+		}
+		return nil
+	})
+	if err == nil && len(gone) > 0 {
+		err = k.store.write(ctx, gone...)
+	}
+	if err != nil {
+		return fmt.Errorf("remove the records of a deletion: %w", err)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (p *Proofs) Assign(ctx context.Context, memory string, proofs [][32]byte) e
 		err = p.store.write(ctx, records...)
 	}
 	if err == nil {
-		err = p.counter.announce(ctx, EventProofs)
+		err = p.counter.announce(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("store the owners of memories: %w", err)

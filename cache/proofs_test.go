@@ -6,20 +6,17 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 )
 
 // TestProofsStayWhoseTheyAre checks that a claim never takes a proof from its owner, that
 // an assignment removes the owner's other proofs, and that both survive a restart.
 func TestProofsStayWhoseTheyAre(t *testing.T) {
-	server := redistest.Start(t)
 	path := filepath.Join(t.TempDir(), "state.db")
 	file, err := OpenState(path, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, s := range map[string]*State{"file": file, "redis": Share(dial(t, server), time.Hour)} {
+	for name, s := range map[string]*State{"file": file} {
 		p, ctx := s.Proofs, context.Background()
 		a, b, c := [32]byte{1}, [32]byte{2}, [32]byte{3}
 		steps := []func() error{

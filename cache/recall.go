@@ -1,15 +1,12 @@
 package cache
 
 import (
-	"context"
 	"fmt"
 	"hash/maphash"
 	"sync/atomic"
 	"time"
 
 	"github.com/dgraph-io/ristretto/v2"
-
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 )
 
 // RecallOptions configures a Recall.
@@ -17,7 +14,6 @@ type RecallOptions struct {
 	Fresh    time.Duration // age limit of a fresh entry
 	Stale    time.Duration // age limit of a usable entry
 	MaxBytes int64
-	Shared   *redis.DB // publishes dropped groups; nil without replicas
 }
 
 // Recall caches the results of searches in RAM, by group, query and the number of forgets
@@ -92,24 +88,8 @@ func (r *Recall[V]) Store(group, query string, generation int64, version uint32,
 	r.store.SetWithTTL(key, e, int64(cost), r.o.Stale)
 }
 
-// DropGroup drops the results of a group whose facts have changed, on all replicas.
-func (r *Recall[V]) DropGroup(group string) {
-	r.counter(group).Add(1)
-	if r.o.Shared == nil {
-		return
-	}
-	// On error, the entries of other replicas expire soon.
-	_ = r.o.Shared.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
-		return redis.Publish(ctx, c, eventDrop+group).Err()
-	})
-}
-
-// DropAll drops every result of this process.
-func (r *Recall[V]) DropAll() {
-	for i := range r.versions {
-		r.versions[i].Add(1)
-	}
-}
+// DropGroup drops the results of a group whose facts have changed.
+func (r *Recall[V]) DropGroup(group string) { r.counter(group).Add(1) }
 
 // Wait returns when Lookup finds everything stored so far.
 func (r *Recall[V]) Wait() { r.store.Wait() }

@@ -78,8 +78,8 @@ func (s *Sessions) Pending(ctx context.Context, fingerprints ...[16]byte) (strin
 }
 
 // SetPending stores a conversation without an answer for pendingFor. With a file it does
-// not block; with Redis it waits up to pendingWait, because the next request may reach
-// another replica.
+// not block; with a shared store it waits up to pendingWait, because the next request may
+// reach another replica.
 func (s *Sessions) SetPending(ctx context.Context, fingerprint [16]byte, session string) {
 	until := time.Now().Add(pendingFor)
 	s.wait(fingerprint, session, until)

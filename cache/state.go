@@ -5,11 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// State is the durable state: a file of one proxy, or Redis shared by replicas.
+// State is the durable state: the file of one proxy.
 type State struct {
 	Decisions   *Decisions
 	Sessions    *Sessions
@@ -21,7 +20,7 @@ type State struct {
 	Proofs      *Proofs
 	Figures     *Figures
 
-	file *file // nil if replicas share the state
+	file *file
 }
 
 // OpenState opens the file at path. Decisions, sessions and snapshots expire ttl after they
@@ -43,13 +42,7 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 	return s, nil
 }
 
-// Share returns the state that replicas share in Redis. Decisions, sessions and snapshots
-// expire ttl after they were written. Close does not close db.
-func Share(db *redis.DB, ttl time.Duration) *State {
-	r := replicas{db, ttl}
-	return newState(r, r, true)
-}
-
+// newState returns the views of a store. shared reports whether other processes write to it.
 func newState(s store, c counter, shared bool) *State {
 	return &State{
 		Decisions: &Decisions{s, shared, newByteLRU[[16]byte, recentDecision](decisionsInRAM)},
@@ -60,25 +53,10 @@ func newState(s store, c counter, shared bool) *State {
 
 // Fault returns the known problem of the file, or nil. It does not test the file, as Check
 // does.
-func (s *State) Fault() *sqlite.Fault {
-	if s.file == nil {
-		return nil
-	}
-	return s.file.db.Fault()
-}
+func (s *State) Fault() *sqlite.Fault { return s.file.db.Fault() }
 
 // Check tests the file and returns its problem, or nil.
-func (s *State) Check() *sqlite.Fault {
-	if s.file == nil {
-		return nil
-	}
-	return s.file.db.Check()
-}
+func (s *State) Check() *sqlite.Fault { return s.file.db.Check() }
 
 // Close ends the state's goroutines and closes its file.
-func (s *State) Close() error {
-	if s.file == nil {
-		return nil
-	}
-	return s.file.close()
-}
+func (s *State) Close() error { return s.file.close() }

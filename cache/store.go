@@ -9,13 +9,10 @@ import (
 
 // kind describes the records of one view.
 type kind struct {
-	name   string
-	life   time.Duration // lifetime after the last write, or 0 for the ttl of the state
-	most   int           // most records in a list, which holds the newest, or 0 for no limit
-	long   bool          // values may be as long as a message; others are a line
-	hashed bool          // keys are hashes, in hex in Redis
-	listed bool          // list returns the records; Redis needs an index for it
-	event  string        // prefix of the event that publishes a write to other replicas, or ""
+	name string
+	life time.Duration // lifetime after the last write, or 0 for the ttl of the state
+	most int           // most records in a list, which holds the newest, or 0 for no limit
+	long bool          // values may be as long as a message; others are a line
 
 	// rest returns the remainder of a value after one of its scopes is forgotten, and
 	// whether to count the record. A nil rest removes and counts all records.
@@ -28,21 +25,21 @@ const forGood = math.MaxInt64
 // floorsFor is the minimum retention of a scope's generation: no pending write is older.
 const floorsFor = 90 * 24 * time.Hour
 
-// The kinds of records. A key in Redis begins with the name of its kind.
+// The kinds of records.
 var (
-	decisionKind   = &kind{name: "block", long: true, hashed: true, event: eventDecision, rest: emptied}
-	linkKind       = &kind{name: "link", hashed: true, event: eventLink}                        // session by fingerprint of a conversation's beginning
-	pendingKind    = &kind{name: "pending", life: pendingFor, hashed: true}                     // session of a conversation without an answer
-	snapshotKind   = &kind{name: "snapshot", long: true}                                        // a session's short-term memory
-	standingKind   = &kind{name: "standing", life: standingFor, most: 400, listed: true}        // card entry
-	endedKind      = &kind{name: "ended", life: forGood, most: 10_000, listed: true}            // message ended by its person; one list per group
-	keptKind       = &kind{name: "kept", life: forGood, most: 10_000, listed: true}             // forget whose words summaries may hold; one list per group
-	tenantKind     = &kind{name: "accepted", life: forGood, most: 100_000, listed: true}        // tenant with accepted credentials
-	proofKind      = &kind{name: "proof", life: forGood, hashed: true, listed: true}            // memory that a key or identity belongs to
-	generationKind = &kind{name: "generation", life: forGood}                                   // number of forgets, in one record
-	floorKind      = &kind{name: "floor"}                                                       // generation of a forgotten scope
-	figuresKind    = &kind{name: "figures", life: figuresFor, hashed: true, listed: true}       // one process's statistics of an owner and day; one list per day
-	forgetKind     = &kind{name: "forget", life: forGood, listed: true, event: EventGeneration} // forget in progress
+	decisionKind   = &kind{name: "block", long: true, rest: emptied}
+	linkKind       = &kind{name: "link"}                                   // session by fingerprint of a conversation's beginning
+	pendingKind    = &kind{name: "pending", life: pendingFor}              // session of a conversation without an answer
+	snapshotKind   = &kind{name: "snapshot", long: true}                   // a session's short-term memory
+	standingKind   = &kind{name: "standing", life: standingFor, most: 400} // card entry
+	endedKind      = &kind{name: "ended", life: forGood, most: 10_000}     // message ended by its person; one list per group
+	keptKind       = &kind{name: "kept", life: forGood, most: 10_000}      // forget whose words summaries may hold; one list per group
+	tenantKind     = &kind{name: "accepted", life: forGood, most: 100_000} // tenant with accepted credentials
+	proofKind      = &kind{name: "proof", life: forGood}                   // memory that a key or identity belongs to
+	generationKind = &kind{name: "generation", life: forGood}              // number of forgets, in one record
+	floorKind      = &kind{name: "floor"}                                  // generation of a forgotten scope
+	figuresKind    = &kind{name: "figures", life: figuresFor}              // one process's statistics of an owner and day; one list per day
+	forgetKind     = &kind{name: "forget", life: forGood}                  // forget in progress
 )
 
 var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, endedKind, keptKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind}
@@ -81,7 +78,8 @@ func (k *kind) lives(ttl time.Duration) time.Duration {
 // this name.
 const emptiedScope = "*emptied*"
 
-// store persists records. Functions must not retain the values passed to them.
+// store persists records: the file of one process, or a database that replicas share. Functions
+// must not retain the values passed to them.
 type store interface {
 	// get calls found for each key with a record. It does not search named lists.
 	get(ctx context.Context, k *kind, keys [][]byte, found func(i int, value []byte) error) error
@@ -114,8 +112,9 @@ type counter interface {
 	// the returned number is not zero, all of that is stored, even with an error.
 	raise(ctx context.Context, f *record, seen int64, scopes []string) (number int64, err error)
 
-	// announce publishes an event and returns when every replica has applied it.
-	announce(ctx context.Context, event string) error
+	// announce returns when every process that shares the store has applied its forgets and
+	// proofs.
+	announce(ctx context.Context) error
 }
 
 // keysOf converts keys to slices.

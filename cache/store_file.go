@@ -417,5 +417,5 @@ func (f *file) raise(ctx context.Context, o *record, seen int64, scopes []string
 	return number, nil
 }
 
-// announce does nothing: there are no other replicas.
-func (f *file) announce(context.Context, string) error { return nil }
+// announce does nothing: no other process uses the file.
+func (f *file) announce(context.Context) error { return nil }

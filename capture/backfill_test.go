@@ -45,8 +45,7 @@ func earlier(conversation, n int) (turns []ledger.Turn) {
 func TestConversationsThatComeBackAtOnce(t *testing.T) {
 	const conversations, length = 200, 5
 	path := filepath.Join(t.TempDir(), "spool.db")
-	more := func(o *Options) { o.MaxTurns, o.MaxBytes = 1<<20, 1<<30 }
-	p := pipeline(t, path, down(), more)
+	p := pipeline(t, path, down())
 	for i := range conversations {
 		p.Backfill(History{Turns: earlier(i, length)})
 	}
@@ -55,7 +54,7 @@ func TestConversationsThatComeBackAtOnce(t *testing.T) {
 		t.Errorf("got %+v, want Pending %d, LeftOut 0", s, conversations*length)
 	}
 	// The next process receives the same histories.
-	p = pipeline(t, path, down(), more)
+	p = pipeline(t, path, down())
 	for i := range conversations {
 		p.Backfill(History{Turns: earlier(i, length+1)})
 	}
@@ -112,9 +111,6 @@ func crowd(p *Pipeline, turns, histories int) {
 // stay known, so that the next request brings them again.
 func TestHistoryThatCannotBeStored(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), down())
-	if box(p).replicas != nil {
-		t.Skip("there is another spool to store them in")
-	}
 	_ = box(p).Close()
 	for i := range 2 {
 		p.Backfill(History{Turns: earlier(i, 3)})

@@ -62,7 +62,7 @@ func (*stuck) Write(context.Context, string, []graphiti.Row) error {
 func BenchmarkSpool(b *testing.B) {
 	for _, writers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("%d writers", writers), func(b *testing.B) {
-			p := pipeline(b, filepath.Join(b.TempDir(), "spool.db"), &stuck{}, func(o *Options) { o.MaxTurns, o.MaxBytes = 1<<30, 1<<40 })
+			p := pipeline(b, filepath.Join(b.TempDir(), "spool.db"), &stuck{})
 			var n atomic.Int64
 			b.ReportAllocs()
 			b.SetParallelism(max(1, writers/runtime.GOMAXPROCS(0)))
@@ -99,7 +99,7 @@ func BenchmarkDelivery(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "spool.db")
 			fill(b, path, b.N, 20)
 			b.ResetTimer()
-			p := pipeline(b, path, m, func(o *Options) { o.Verify, o.MaxTurns, o.MaxBytes = verify, 1<<30, 1<<40 })
+			p := pipeline(b, path, m, func(o *Options) { o.Verify = verify })
 			for p.Status().Delivered < b.N {
 				time.Sleep(time.Millisecond)
 			}
@@ -141,7 +141,7 @@ func BenchmarkBacklog(b *testing.B) {
 				before := heapNow()
 				b.StartTimer()
 				start := time.Now()
-				p := pipeline(b, path, sink{}, func(o *Options) { o.MaxTurns, o.MaxBytes = 1<<30, 1<<40 })
+				p := pipeline(b, path, sink{})
 				b.ReportMetric(time.Since(start).Seconds(), "open-s")
 				most := uint64(0)
 				for p.Status().Delivered < turns {
@@ -182,32 +182,4 @@ func heapNow() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
-}
-
-// BenchmarkFullSpool measures the cost of adding a turn to a full spool of 100,000 turns: a
-// usual turn above the limit of turns, and a large turn above the limit of bytes.
-func BenchmarkFullSpool(b *testing.B) {
-	const turns = 100_000
-	for _, over := range []string{"turns", "bytes"} {
-		b.Run("over "+over, func(b *testing.B) {
-			path := filepath.Join(b.TempDir(), "spool.db")
-			fill(b, path, turns, 20)
-			p := pipeline(b, path, &stuck{}, func(o *Options) {
-				o.MaxTurns, o.MaxBytes, o.MaxChars = 1<<30, 1<<40, 1<<30
-			})
-			bounds := Bounds{MaxTurns: turns, MaxBytes: 1 << 40, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 1 << 30, Timeout: time.Second, StallAfter: time.Minute}
-			if over == "bytes" {
-				bounds.MaxTurns, bounds.MaxBytes = 1<<30, p.Status().Bytes
-			}
-			p.Set(bounds, false)
-			i := turns
-			for b.Loop() {
-				tn := typical(i, "g")
-				if i++; over == "bytes" {
-					tn.User = strings.Repeat("a line of a log\n", 1<<20/16)
-				}
-				add(b, p, tn)
-			}
-		})
-	}
 }

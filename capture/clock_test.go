@@ -8,9 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/replica"
 )
 
 // TestMemoryWhoseClockIsBehind checks that turns which a memory hides because its clock is
@@ -73,7 +71,7 @@ func TestCallThatIsAcceptedLate(t *testing.T) {
 		first = false
 		time.AfterFunc(3*time.Second, func() {
 			tn := spoken("1", "late")
-			if err := g.Write(context.Background(), "late", messagesOf(&tn, "user", 0, 8000, time.Now())); err != nil {
+			if err := g.Write(context.Background(), "late", messagesOf(&tn, "user", 8000, time.Now())); err != nil {
 				t.Error(err)
 			}
 		})
@@ -91,109 +89,44 @@ func TestCallThatIsAcceptedLate(t *testing.T) {
 	})
 }
 
-// TestOrderOfHandOverOutlivesTheProcess checks that turns in doubt are listed in the order
-// of their hand-over, also within a call, and that the next replica continues that order.
-func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
+// TestOrderOfSendingOutlivesTheProcess checks that sent turns are listed in the order of sending.
+func TestOrderOfSendingOutlivesTheProcess(t *testing.T) {
+	s := openLedger(t, filepath.Join(t.TempDir(), "spool.db"))
+	defer s.Close()
 	later := turn("0 later", "a")
 	later.Backfill = true
 	turns := []ledger.Turn{later, turn("1", "a"), turn("2", "a"), turn("3", "b"), turn("4", "a")}
-	hand := func(t *testing.T, s ledger.Dispatch) {
+	if _, err := s.Add(t.Context(), turns, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	give := func(group string, n int) (list []ledger.Copy) {
 		t.Helper()
-		give := func(group string, n int) []ledger.Entry {
-			t.Helper()
-			entries, err := s.Next(context.Background(), group, n)
-			if err == nil {
-				err = s.MarkSent(entries)
-			}
-			if err != nil || len(entries) != n {
-				t.Fatalf("got %d entries, %v, want %d and no error", len(entries), err, n)
-			}
-			return entries
+		list, err := s.Next(t.Context(), group, nil, n)
+		if err != nil || len(list) != n {
+			t.Fatalf("got %v, %v, want %d of them and no error", list, err, n)
 		}
-		first := give("a", 4)[:1] // 1 of 1, 2, 4 and 0 later
-		give("b", 1)
-		if err := s.Requeue(first, "lost"); err != nil {
-			t.Fatal(err)
+		for i := range list {
+			if ok, err := s.MarkSent(&list[i]); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
 		}
-		give("a", 1)
+		return list
 	}
-	want := []string{"2", "4", "0 later", "3", "1"}
-	doubts := func(t *testing.T, s ledger.Dispatch) (ids []string) {
-		t.Helper()
-		if err := s.InDoubt(func(e ledger.Entry) { ids = append(ids, e.Turn.ID) }); err != nil {
-			t.Fatal(err)
-		}
-		return ids
+	first := give("a", 4) // 1, 2, 4 and 0 later
+	give("b", 1)
+	if err := s.Requeue(&first[0], "lost"); err != nil {
+		t.Fatal(err)
 	}
-	t.Run("file", func(t *testing.T) {
-		s := openLedger(t, filepath.Join(t.TempDir(), "spool.db"))
-		defer s.Close()
-		if _, err := s.Add(context.Background(), turns, time.Now()); err != nil {
-			t.Fatal(err)
-		}
-		hand(t, s)
-		if diff := cmp.Diff(want, doubts(t, s)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
-	t.Run("Redis", func(t *testing.T) {
-		db := dial(t, redistest.Start(t))
-		a, b := replica.New(db, 100, 1<<20), replica.New(db, 100, 1<<20)
-		ctx := context.Background()
-		lead := func(s *replica.Queue) []string {
-			t.Helper()
-			if ok, err := s.TakeLease(ctx); !ok || err != nil {
-				t.Fatalf("the lease was not taken: %v, %v", ok, err)
-			}
-			return doubts(t, s)
-		}
-		lead(a)
-		if _, err := addTo(ctx, a, turns); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.Follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
-			t.Fatal(err)
-		}
-		hand(t, a)
-		if err := a.LeaveLease(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, lead(b)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		// Turns that the next replica hands over come last.
-		if _, err := addTo(ctx, b, []ledger.Turn{turn("5", "c")}); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
-			t.Fatal(err)
-		}
-		entries, err := b.Next(ctx, "c", 1)
-		if err == nil {
-			err = b.MarkSent(entries)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := b.LeaveLease(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(append(want, "5"), lead(replica.New(db, 100, 1<<20))); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
-}
-
-// addTo stores turns in the queue of replicas.
-func addTo(ctx context.Context, q *replica.Queue, turns []ledger.Turn) (n int, err error) {
-	for i := range turns {
-		for _, target := range turns[i].Targets {
-			bytes, err := q.Append(ctx, &turns[i], turns[i].Digest(), target, time.Now())
-			if err != nil {
-				return n, err
-			}
-			n += bytes
-		}
+	give("", 1)
+	list, err := s.Sent(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	return n, nil
+	var ids []string
+	for _, c := range list {
+		ids = append(ids, c.Turn)
+	}
+	if diff := cmp.Diff([]string{"2", "4", "0 later", "3", "1"}, ids); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

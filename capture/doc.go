@@ -1,7 +1,7 @@
 // Package capture turns answers into stored turns. It holds turns with an unfinished end
 // (tool loops, conversations stored by the provider, lanes of a WebSocket) and records the
-// finished ones in the memory's file, with every backend. With Graphiti, a copy of each turn waits
-// in the ledger (outbox.go) until its delivery is verified; then the facts that Graphiti made of
+// finished ones in the memory's file, with every backend. With Graphiti, each turn waits in the
+// ledger (outbox.go) until Graphiti lists a copy; then the facts that Graphiti made of
 // it are read (pull.go).
 //
 // One bounded recorder (Pipeline, recorder.go) owns a turn from its arrival
@@ -20,6 +20,6 @@
 //
 // It must not know of the client's connection, of an answer's bytes, or of changes to a
 // request; it never fails a request. Of the module's packages it may import dialect,
-// graphiti (types and IDs), its subpackages except capture/response, cache/sqlite,
-// cache/redis and graphiti/words.
+// graphiti (types and IDs), its subpackages except capture/response, cache/sqlite
+// and graphiti/words.
 package capture

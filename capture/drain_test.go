@@ -64,7 +64,7 @@ func BenchmarkDrain(b *testing.B) {
 					default:
 					}
 				}
-				o.MaxTurns, o.MaxBytes, o.Timeout, o.StallAfter = 1<<30, 1<<40, 10*time.Second, 5*time.Minute
+				o.Timeout, o.StallAfter = 10*time.Second, 5*time.Minute
 			})
 			var turns []ledger.Turn
 			for i := range tc.turns {

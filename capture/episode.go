@@ -3,6 +3,7 @@ package capture
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -73,15 +74,14 @@ func (p *Pipeline) HoldsSecret(text string) bool {
 	return n > 0
 }
 
-// messagesOf returns the messages of a turn for one group, except for the sides that the
-// group has already.
-func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChars int, now time.Time) []graphiti.Row {
+// messagesOf returns the messages of a turn for one group.
+func messagesOf(t *ledger.Turn, scope graphiti.Scope, maxChars int, now time.Time) []graphiti.Row {
 	if len(t.Restored) > 0 {
-		return restored(t, have, maxChars, now)
+		return restored(t, maxChars, now)
 	}
-	source := sourceOf(t, scope, 0)
+	source := sourceOf(t, scope)
 	if t.Kind != "" {
-		return curated(t, scope, source, have, maxChars, now)
+		return curated(t, scope, source, maxChars, now)
 	}
 	answer := dropBlocks(t.Assistant)
 	if t.Tools != "" {
@@ -89,13 +89,12 @@ func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChar
 	}
 	var out []graphiti.Row
 	for _, m := range []struct {
-		side ledger.Sides
 		role graphiti.RoleType
 		text string
 		at   time.Time
-	}{{ledger.SideUser, graphiti.RoleUser, dropBlocks(t.User), t.Said}, {ledger.SideAssistant, graphiti.RoleAssistant, answer, t.Answered}} {
+	}{{graphiti.RoleUser, dropBlocks(t.User), t.Said}, {graphiti.RoleAssistant, answer, t.Answered}} {
 		text := graphiti.ShortenMiddle(strings.TrimSpace(m.text), truncated, maxChars)
-		if text == "" || have&m.side != 0 {
+		if text == "" {
 			continue
 		}
 		if m.at.After(now) { // Graphiti hides messages from the future
@@ -123,19 +122,23 @@ const (
 	PerMessage Episodes = "message" // one message for each side
 )
 
-// episodesOf is messagesOf for a memory that reads each message with a model. It returns
-// none for a turn without content, or one that only repeats known facts.
-func episodesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, per Episodes, maxChars int, now time.Time) []graphiti.Row {
-	turn := t.Kind == "" && len(t.Restored) == 0
-	if turn && (t.Known || idle(t)) {
-		return nil
-	}
-	list := messagesOf(t, scope, have, maxChars, now)
-	if !turn || per != PerTurn || len(list) != 2 {
+// worthCopy reports whether a memory that reads each message with a model should get a turn: it has
+// content, and does not only repeat known facts.
+func worthCopy(t *ledger.Turn) bool {
+	return t.Kind != "" || len(t.Restored) > 0 || !t.Known && !idle(t)
+}
+
+// episodesOf returns the messages of a turn for a memory that reads each message with a model.
+func episodesOf(list []graphiti.Row, per Episodes) []graphiti.Row {
+	if per != PerTurn || len(list) != 2 || list[0].Role != graphiti.RoleUser || list[1].Role != graphiti.RoleAssistant {
 		return list
 	}
 	said, answered := &list[0], &list[1]
-	said.Source = sourceOf(t, scope, len(said.Text))
+	source, ok := strings.CutSuffix(said.Source, "}")
+	if !ok || source == "{" {
+		return list
+	}
+	said.Source = source + `,"answer":` + strconv.Itoa(len(said.Text)) + "}"
 	said.Text += graphiti.AnswerMark(answered.Speaker) + answered.Text
 	return list[:1]
 }
@@ -148,14 +151,11 @@ func idle(t *ledger.Turn) bool {
 }
 
 // restored returns the messages of an exported turn in their stored form.
-func restored(t *ledger.Turn, have ledger.Sides, maxChars int, now time.Time) (out []graphiti.Row) {
+func restored(t *ledger.Turn, maxChars int, now time.Time) (out []graphiti.Row) {
 	for _, r := range t.Restored {
-		side, text, at := ledger.SideUser, t.User, t.Said
+		text, at := t.User, t.Said
 		if r.Role == graphiti.RoleAssistant {
-			side, text, at = ledger.SideAssistant, t.Assistant, t.Answered
-		}
-		if have&side != 0 {
-			continue
+			text, at = t.Assistant, t.Answered
 		}
 		if at.After(now) {
 			at = now
@@ -168,13 +168,13 @@ func restored(t *ledger.Turn, have ledger.Sides, maxChars int, now time.Time) (o
 }
 
 // curated returns the message of a curated text for one group.
-func curated(t *ledger.Turn, scope graphiti.Scope, source string, have ledger.Sides, maxChars int, now time.Time) []graphiti.Row {
+func curated(t *ledger.Turn, scope graphiti.Scope, source string, maxChars int, now time.Time) []graphiti.Row {
 	at := t.Said
 	if at.After(now) {
 		at = now
 	}
 	text := graphiti.ShortenMiddle(strings.TrimSpace(dropBlocks(t.User)), truncated, maxChars)
-	if text == "" || have != 0 {
+	if text == "" {
 		return nil
 	}
 	return []graphiti.Row{{
@@ -186,10 +186,9 @@ func curated(t *ledger.Turn, scope graphiti.Scope, source string, have ledger.Si
 	}}
 }
 
-// sourceOf returns the source description of a turn, a small JSON object. answer is the
-// offset of the answer in a message with both sides, or 0 for a single side. All values are
-// plain strings, so encoding cannot fail.
-func sourceOf(t *ledger.Turn, scope graphiti.Scope, answer int) string {
+// sourceOf returns the source description of a turn, a small JSON object. All values are plain
+// strings, so encoding cannot fail.
+func sourceOf(t *ledger.Turn, scope graphiti.Scope) string {
 	b, _ := json.Marshal(struct {
 		Source  string         `json:"source"`
 		Scope   graphiti.Scope `json:"scope"`
@@ -199,9 +198,8 @@ func sourceOf(t *ledger.Turn, scope graphiti.Scope, answer int) string {
 		Repo    string         `json:"repository,omitempty"`
 		Import  string         `json:"import,omitempty"`
 		Git     ledger.Git     `json:"git,omitzero"`
-		Answer  int            `json:"answer,omitempty"`
 		Model   string         `json:"provider,omitempty"`
-	}{"graphiti-proxy", scope, t.Client, t.Place, t.OfSession(), graphiti.RepositoryName(t.Workspace), t.Import, t.Git, answer, t.Provider})
+	}{"graphiti-proxy", scope, t.Client, t.Place, t.OfSession(), graphiti.RepositoryName(t.Workspace), t.Import, t.Git, t.Provider})
 	return string(b)
 }
 

@@ -15,12 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 // forgets is the last generation, which the tests of this package share.
@@ -31,25 +31,19 @@ var forgets atomic.Int64
 func forget(t *testing.T, p *Pipeline, part ledger.Part) {
 	t.Helper()
 	generation := forgets.Add(2)
-	raise(t, p, part, generation)
 	if err := p.Forget(context.Background(), part, generation); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// raise stores the generation of a part in Redis if replicas share the spool, as package
-// cache does before a forget.
-func raise(t *testing.T, p *Pipeline, part ledger.Part, generation int64) {
+// gone forgets a part, and waits until Graphiti has nothing left of it.
+func gone(t *testing.T, p *Pipeline, part ledger.Part) {
 	t.Helper()
-	b, ok := p.record.(*outbox)
-	if !ok || b.replicas == nil {
-		return
-	}
-	err := b.replicas.DB.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
-		return c.Set(ctx, redis.Key("floor", part.Scope()), generation, 0).Err()
-	})
-	if err != nil {
-		t.Fatal(err)
+	forget(t, p, part)
+	ctx, cancel := context.WithTimeout(t.Context(), polltest.Patience)
+	defer cancel()
+	if left, err := p.Withdrawn(ctx, part.Group, true); left != 0 || err != nil {
+		t.Fatalf("%d are left, %v", left, err)
 	}
 }
 
@@ -208,6 +202,7 @@ func TestForgettingWaitsForWhatWasAccepted(t *testing.T) {
 				if err := g.Settle(context.Background()); err != nil {
 					t.Fatal(err)
 				}
+				waitFor(t, "the deletion", func() bool { return len(g.Episodes("g")) == 0 })
 				if e := g.Episodes("g"); len(e) > 0 {
 					t.Errorf("%d episodes came after all, the first of them %q", len(e), e[0].Content)
 				}
@@ -229,16 +224,16 @@ func TestForgettingASession(t *testing.T) {
 		}
 		return out
 	}
-	for name, open := range map[string]func(*testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger){
-		"REST": func(t *testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger) {
+	for name, open := range map[string]func(*testing.T) (Memory, held, func(ledger.Say) ledger.Store){
+		"REST": func(t *testing.T) (Memory, held, func(ledger.Say) ledger.Store) {
 			g, m := service(t, graphititest.Options{Delay: 5 * time.Millisecond})
 			return m, func(group string) []string { settle(t, g); return contents(g.Episodes(group)) }, nil
 		},
-		"MCP": func(t *testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger) {
+		"MCP": func(t *testing.T) (Memory, held, func(ledger.Say) ledger.Store) {
 			g, m := mcpService(t, graphititest.Options{Delay: 5 * time.Millisecond, MCP: graphititest.Today})
 			return m, func(group string) []string { settle(t, g); return contents(g.Episodes(group)) }, nil
 		},
-		"embedded": func(t *testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger) {
+		"embedded": func(t *testing.T) (Memory, held, func(ledger.Say) ledger.Store) {
 			e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
 			if err != nil {
 				t.Fatal(err)
@@ -274,8 +269,7 @@ func TestForgettingASession(t *testing.T) {
 				t.Errorf("got %+v, %v, want no error, 2 of them, Group \"g\", Group \"h\", Session \"session:s\"", list, err)
 			}
 			for _, group := range []string{"g", "h"} {
-				part := ledger.Part{Group: group, Session: "session:s"}
-				forget(t, p, part)
+				gone(t, p, ledger.Part{Group: group, Session: "session:s"})
 			}
 			if list, err := p.SessionGroups(context.Background(), "session:s"); err != nil || len(list) != 0 {
 				t.Errorf("got %+v, %v, want no error, none", list, err)
@@ -319,18 +313,21 @@ func TestForgettingASession(t *testing.T) {
 // waiting and dead turns, and leaves another person's session of the same name.
 func TestForgettingASessionThatWaits(t *testing.T) {
 	m := &fakeMemory{fail: func(_ string, messages []graphiti.Row) error {
-		if strings.Contains(messages[0].Text, "refused") {
+		switch text := messages[0].Text; {
+		case strings.Contains(text, "refused"):
 			return &graphiti.StatusError{Code: 422}
+		case strings.Contains(text, "accepted"): // else the memory refuses all
+			return nil
 		}
 		return &graphiti.StatusError{Code: 503}
 	}}
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
 	hers := said("hers", "session:s", "what she said", "g")
 	hers.Owner = "user:ann"
-	for _, tn := range []ledger.Turn{said("dead", "session:s", "refused", "g"), hers, said("other", "session:t", "of another session", "g")} {
+	for _, tn := range []ledger.Turn{said("dead", "session:s", "refused", "g"), said("good", "session:t", "accepted", "g"), hers, said("other", "session:t", "of another session", "g")} {
 		add(t, p, tn)
-		waitFor(t, "the first to be refused", func() bool { return p.Status().Dead == 1 })
 	}
+	waitFor(t, "the first to be refused", func() bool { return p.Status().Dead == 1 })
 	add(t, p, said("waits", "session:s", "waits", "g"))
 	forget(t, p, ledger.Part{Group: "g", Session: "session:s", Owner: "user:o"})
 	list, all, err := p.Turns(context.Background(), ledger.ListOptions{Limit: 9, Text: true})
@@ -400,7 +397,7 @@ func TestForgettingOneSideOfAnEpisode(t *testing.T) {
 	})
 	add(t, p, spoken("1", "g"))
 	waitFor(t, "delivery", func() bool { return p.Status().Verified == 1 })
-	forget(t, p, ledger.Part{Group: "g", Message: graphiti.MessageID(graphiti.EpisodeName("1", graphiti.RoleAssistant))})
+	gone(t, p, ledger.Part{Group: "g", Message: graphiti.MessageID(graphiti.EpisodeName("1", graphiti.RoleAssistant))})
 	if left := g.Episodes("g"); len(left) > 0 {
 		t.Errorf("Graphiti has %+v, want no episode", left)
 	}

@@ -211,7 +211,7 @@ func inBubble(t *testing.T, m Memory, f func(t *testing.T, p *Pipeline, log *log
 	synctest.Test(t, func(t *testing.T) {
 		log := &logged{}
 		o := Options{
-			Bounds:      Bounds{MaxTurns: 10000, MaxBytes: 1 << 24, MaxAge: 24 * time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: 10 * time.Second, StallAfter: 5 * time.Minute},
+			Bounds:      Bounds{MaxChars: 8000, Timeout: 10 * time.Second, StallAfter: 5 * time.Minute},
 			Destination: destination(t, filepath.Join(t.TempDir(), "spool.db"), m),
 			Log:         slog.New(slog.NewTextHandler(log, nil)),
 		}

@@ -36,7 +36,7 @@ const (
 // if its session continues without it, and otherwise recorded at the end of its hold. Their
 // texts are on disk only.
 type doubts struct {
-	disk *ledger.Ledger
+	disk ledger.Holds
 	wake chan struct{} // the verdict on a turn is known
 
 	mu    sync.Mutex // protects the fields below

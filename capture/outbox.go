@@ -6,168 +6,188 @@ import (
 	"sync/atomic"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// outbox copies the turns of a memory to Graphiti, until their delivery is verified.
-type outbox struct {
-	*ownFile
-	memory   deliver.Backend
-	spool    ledger.Store // where copies wait: the ledger, or the queue of replicas
-	loop     *deliver.Loop
-	evicted  atomic.Int64  // copies dropped because of the limits
-	stop     chan struct{} // closed by Shutdown
-	ended    chan struct{} // closed when delivery has stopped
-	worker   sync.WaitGroup
-	pulls    *puller
-	base     context.Context // of all background work
-	abort    context.CancelFunc
-	replicas *replicas  // nil unless other processes share the spool
-	where    string     // place of the queue, for the log
-	cutting  sync.Mutex // serializes cuts: two would remove the same excess twice
-
-	mu     sync.Mutex // protects the fields below
-	held   ledger.Sizes
-	totals ledger.Totals
-	drops  map[string]*drops // logged drops, by reason
+// Lease belongs to the one process that copies turns to Graphiti and reads its facts.
+type Lease interface {
+	// Take waits until this process has the lease. led ends when the lease is lost, or with
+	// ctx; release gives the lease back.
+	Take(ctx context.Context) (led context.Context, release func(), err error)
 }
 
-func openOutbox(k *ownFile, o *Options, stop chan struct{}, redact func(string) string, t deliver.Timing, openFor time.Duration) (*outbox, error) {
-	k.Copied()
-	b := &outbox{ownFile: k, where: "data_dir", memory: o.Graph, spool: k.Store(), stop: stop, ended: make(chan struct{})}
+// alone is the lease of a process that shares its ledger with no other.
+type alone struct{}
+
+func (alone) Take(ctx context.Context) (context.Context, func(), error) { return ctx, func() {}, nil }
+
+// maxTraces bounds the traces of turns that are not delivered yet.
+const maxTraces = 1024
+
+// outbox copies the turns of a memory to Graphiti.
+type outbox struct {
+	*ownFile
+	copies queue
+	lease  Lease
+	loop   *deliver.Loop
+	leads  atomic.Bool                // this process has the lease
+	traces *lru.Cache[string, string] // by turn
+	pulls  *puller
+	worker sync.WaitGroup
+	base   context.Context // of all background work
+	abort  context.CancelFunc
+}
+
+func openOutbox(k *ownFile, o *Options, stop chan struct{}, redact func(string) string, t deliver.Timing) (*outbox, error) {
+	totals, err := k.Totals()
+	if err != nil {
+		return nil, err
+	}
+	k.Copied(func(t *ledger.Turn) bool { return worthCopy(t) })
+	b := &outbox{ownFile: k, copies: queue{k.Store, k.settings}, lease: o.Lease}
+	if b.lease == nil {
+		b.lease = alone{}
+	}
+	if b.traces, err = lru.New[string, string](maxTraces); err != nil {
+		return nil, err
+	}
 	b.base, b.abort = context.WithCancel(context.Background())
-	b.pulls = newPuller(b.base, k, o, redact)
+	b.pulls = newPuller(b.base, k, o, redact, b.leads.Load)
 	b.loop = deliver.New(deliver.Options{
-		Ledger: queue{b}, Memory: o.Graph, Apart: o.Apart, Verify: o.Verify,
-		Timing: t, Timeout: o.Timeout, OpenFor: openFor,
-		OnDelivered: o.OnDelivered, OnStored: o.OnStored, Redact: redact, Log: o.Log,
+		Ledger: b.copies, Memory: o.Graph, Apart: o.Apart, Verify: o.Verify,
+		Timing: t, Timeout: o.Timeout,
+		OnDelivered: b.delivered, OnStored: o.OnStored, Redact: redact, Log: o.Log,
 		OnSeen: b.seen,
-	})
-	if o.Shared != nil {
-		b.join(o.Shared)
-		b.where = "redis"
-	}
-	b.Withhold(o.Withheld)
-	if b.replicas == nil {
-		if err := b.deliver(b.base); err != nil {
-			b.abort()
-			return nil, err
-		}
-	}
-	b.worker.Go(func() { everyMinute(stop, b.upkeepNow) })
-	if b.replicas != nil {
-		go b.runElection()
-		b.worker.Go(b.handOver)
-		b.pulls.done.Go(b.keepTheirs)
-	}
+	}, totals.Verified > 0)
+	b.worker.Go(func() { b.lead(stop) })
 	return b, nil
 }
 
-func (o *Bounds) timing() deliver.Timing { return deliver.DefaultTiming(o.MaxBatch, o.StallAfter) }
+func (o *Bounds) timing() deliver.Timing { return deliver.DefaultTiming(o.StallAfter) }
 
-// deliver loads the spool's counts and starts delivery, which ends when stop is closed or
-// ctx is done.
-func (b *outbox) deliver(ctx context.Context) error {
-	held, err := b.spool.Sizes(context.Background())
-	if err != nil {
-		return err
+// lead delivers whenever this process has the lease, until stop is closed.
+func (b *outbox) lead(stop <-chan struct{}) {
+	waiting, cancel := context.WithCancel(b.base)
+	defer cancel()
+	go func() { // ends with lead
+		select {
+		case <-stop:
+			cancel()
+		case <-waiting.Done():
+		}
+	}()
+	for waiting.Err() == nil {
+		led, release, err := b.lease.Take(waiting)
+		if err != nil {
+			b.log.Warn("take the lease of delivery failed, retrying", "error", err)
+			select {
+			case <-waiting.Done():
+			case <-time.After(time.Second):
+			}
+			continue
+		}
+		b.leads.Store(true)
+		b.pulls.wake()
+		b.loop.Run(led, stop)
+		b.leads.Store(false)
+		release()
 	}
-	totals, err := b.spool.Totals()
-	if err != nil {
-		return err
-	}
-	instance, err := b.spool.Instance()
-	if err != nil {
-		return err
-	}
-	b.mu.Lock()
-	b.held, b.totals = held, totals
-	b.mu.Unlock()
-	return b.loop.Start(ctx, b.stop, deliver.Known{Instance: instance, Listed: totals.Verified > 0})
 }
 
-// seen has the facts of listed episodes read, also by other replicas.
+// delivered reports the delivery of a traced turn.
+func (b *outbox) delivered(d deliver.Delivery) {
+	if trace, ok := b.traces.Get(d.Turn); ok {
+		d.Trace = trace
+		b.OnDelivered(d)
+	}
+}
+
+// seen has the facts of listed episodes read.
 func (b *outbox) seen(group string, episodes []graphiti.Row) {
 	list := make([]ledger.Unread, len(episodes))
 	for i := range episodes {
 		list[i] = ledger.NewUnread(group, &episodes[i])
-		if b.replicas != nil {
-			if err := b.replicas.publish(b.base, eventSeen, &list[i]); err != nil {
-				b.log.Debug("tell other replicas of facts failed", "error", err)
-			}
-		}
 	}
 	b.pulls.seen(list)
 }
 
-// Add stores turns and wakes delivery. Replicas move the copies to their queue.
+// Add stores turns and wakes delivery.
 func (b *outbox) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
-	all, err := b.add(ctx, turns, b.Ledger.Add)
-	if err != nil {
-		return nil, err
-	}
-	if b.replicas != nil {
-		b.replicas.ask()
-		return all, nil
-	}
-	b.mu.Lock()
 	for i := range turns {
-		for _, g := range all[i].Groups {
-			b.loop.Wake(g, !turns[i].Backfill)
+		if t := &turns[i]; t.Trace != "" {
+			b.traces.Add(t.ID, t.Trace)
 		}
-		b.held.Pending = b.held.Pending.Plus(all[i].Size)
 	}
-	over := b.opts().over(b.held)
-	b.mu.Unlock()
-	if over != (ledger.Size{}) {
-		b.makeRoom()
+	all, err := b.add(ctx, turns, b.Store.Add)
+	if err == nil {
+		b.loop.Wake()
 	}
-	return all, nil
+	return all, err
 }
 
-// CutOff also tells the other replicas, unless Redis is unreachable.
-func (b *outbox) CutOff(ctx context.Context, t *ledger.Turn) error {
-	if b.replicas != nil {
-		_ = b.spool.CutOff(ctx, t, time.Now()) // the ledger has the record
+// Forget also has Graphiti's part deleted.
+func (b *outbox) Forget(ctx context.Context, part ledger.Part, generation int64) error {
+	defer b.loop.Wake()
+	return b.ownFile.Forget(ctx, part, generation)
+}
+
+// lookEvery is the interval at which a forget checks the deletion in Graphiti.
+const lookEvery = 20 * time.Millisecond
+
+// Withdrawn implements Queue.
+func (b *outbox) Withdrawn(ctx context.Context, group string, patient bool) (left int, err error) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		rows, err := b.Store.Withdrawn(context.WithoutCancel(ctx), group)
+		if err != nil || len(rows) == 0 {
+			return 0, err
+		}
+		if failed := b.loop.Erased(group); failed != nil && !patient {
+			return len(rows), failed
+		}
+		select {
+		case <-ctx.Done():
+			return len(rows), b.loop.Erased(group)
+		case <-tick.C:
+		}
 	}
-	return b.ownFile.CutOff(ctx, t)
+}
+
+// Turns implements Queue.
+func (b *outbox) Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
+	return b.copies.Turns(ctx, o)
+}
+
+// Import implements Queue.
+func (b *outbox) Import(owner ledger.Turn) { b.pulls.Import(owner) }
+
+// Retry implements Queue.
+func (b *outbox) Retry(numbers []int64) (int, error) {
+	n, err := b.Store.Retry(numbers)
+	b.loop.Wake()
+	b.loop.Test()
+	return n, err
 }
 
 func (b *outbox) apply(paused bool) {
 	o := b.opts()
 	b.loop.Set(o.timing(), o.Timeout, paused)
 	b.pulls.pause(paused)
-	if b.replicas != nil {
-		b.replicas.spool.Bound(o.MaxTurns, o.MaxBytes)
-	}
-	b.makeRoom()
 }
 
-// close stops delivery. b.stop must be closed.
+// close stops delivery. The channel that ends lead must be closed.
 func (b *outbox) close(ctx context.Context) error {
 	defer context.AfterFunc(ctx, b.abort)()
 	b.worker.Wait()
-	if b.replicas != nil {
-		_ = b.flushLocalQueue(b.base) // warnOfLocal reports what stays
-	}
-	b.loop.Wait()
-	close(b.ended)
 	b.abort()
 	b.pulls.done.Wait()
-	if b.replicas != nil {
-		<-b.replicas.ended
-	}
-	b.mu.Lock()
-	b.logDropsLocked(0)
-	waiting := b.held.Pending.Turns
-	b.mu.Unlock()
-	if waiting > 0 {
-		b.log.Info("undelivered turns stay in the queue, and are delivered after the next start", "turns", waiting, "queue", b.where)
-	}
-	if b.replicas != nil {
-		b.warnOfLocal()
+	if n, err := b.Counts(context.Background()); err == nil && n.Pending > 0 {
+		b.log.Info("undelivered turns stay in the queue, and are delivered after the next start", "turns", n.Pending)
 	}
 	return b.ownFile.close(ctx)
 }

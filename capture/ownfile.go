@@ -15,7 +15,7 @@ import (
 // is new, writes it to the memory and records it.
 type ownFile struct {
 	*settings
-	*ledger.Ledger
+	ledger.Store
 	Events
 	log      *slog.Logger
 	promoted promoted
@@ -25,10 +25,10 @@ type ownFile struct {
 // openOwnFile opens the memory's ledger and prunes it each minute until stop is closed.
 func openOwnFile(set *settings, o *Options, stop chan struct{}) (*ownFile, error) {
 	k := &ownFile{settings: set, Events: o.Events, log: o.Log}
-	k.Ledger = o.Ledger(func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Row {
-		return messagesOf(t, scope, 0, k.opts().MaxChars, time.Now())
+	k.Store = o.Ledger(func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Row {
+		return messagesOf(t, scope, k.opts().MaxChars, time.Now())
 	})
-	groups, err := k.Ledger.Promoted(context.Background())
+	groups, err := k.Store.Promoted(context.Background())
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func openOwnFile(set *settings, o *Options, stop chan struct{}) (*ownFile, error
 
 func (k *ownFile) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
 	began := time.Now()
-	all, err := k.add(ctx, turns, k.Ledger.Add)
+	all, err := k.add(ctx, turns, k.Store.Add)
 	if err != nil {
 		return nil, err
 	}
@@ -69,12 +69,11 @@ func (k *ownFile) add(ctx context.Context, turns []ledger.Turn, store func(conte
 }
 
 func (k *ownFile) CutOff(ctx context.Context, t *ledger.Turn) error {
-	return k.Ledger.CutOff(ctx, t, time.Now())
+	return k.Store.CutOff(ctx, t, time.Now())
 }
 
 func (k *ownFile) Forget(_ context.Context, part ledger.Part, generation int64) error {
-	_, err := k.Ledger.Forget(part, generation, true)
-	return err
+	return k.Store.Forget(part, generation)
 }
 
 func (k *ownFile) Promoted(group string) bool { return k.promoted.Promoted(group) }
@@ -110,6 +109,23 @@ func (noQueue) Turns(context.Context, ledger.ListOptions) ([]ledger.Item, int, e
 
 func (noQueue) Retry([]int64) (int, error) { return 0, nil }
 func (noQueue) Drop([]int64) (int, error)  { return 0, nil }
-func (noQueue) Apply(string)               {}
 func (noQueue) Import(ledger.Turn)         {}
-func (noQueue) Withhold([]string)          {}
+
+func (noQueue) Withdrawn(context.Context, string, bool) (int, error) { return 0, nil }
+
+// upkeepEvery is the interval of everyMinute.
+const upkeepEvery = time.Minute
+
+// everyMinute calls f each minute until stop is closed.
+func everyMinute(stop <-chan struct{}, f func(now time.Time)) {
+	tick := time.NewTicker(upkeepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case now := <-tick.C:
+			f(now)
+		}
+	}
+}

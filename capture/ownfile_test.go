@@ -153,7 +153,7 @@ func TestTurnThatCannotBeWritten(t *testing.T) {
 		if fails && tn.ID == "2" {
 			panic("a mistake in the middle of a transaction")
 		}
-		return messagesOf(tn, scope, 0, 8000, tn.Answered)
+		return messagesOf(tn, scope, 8000, tn.Answered)
 	})
 	turns, says := imported(0, 4, "g")
 	for range 2 {

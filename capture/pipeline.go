@@ -29,10 +29,6 @@ type Options struct {
 
 // Bounds are the settings that Set can change at run time.
 type Bounds struct {
-	MaxTurns   int // in the spool; a turn counts once per group
-	MaxBytes   int
-	MaxAge     time.Duration
-	MaxBatch   int // turns per call
 	MaxChars   int // per message
 	Episodes   Episodes
 	Timeout    time.Duration
@@ -42,14 +38,13 @@ type Bounds struct {
 // Destination describes the store of turns.
 type Destination struct {
 	// Ledger returns the ledger in the memory's file; say makes the messages of its turns.
-	Ledger func(say ledger.Say) *ledger.Ledger
+	Ledger func(say ledger.Say) ledger.Store
 
-	Graph    deliver.Backend // receives copies; nil disables them, and the fields below
-	Facts    FactStore       // receives facts of Graph; nil leaves them there
-	Apart    bool            // Graph processes each group separately
-	Verify   bool            // a copy counts as delivered only if Graph shows it
-	Withheld []string        // groups to exclude from delivery until Withhold is called
-	Shared   *Shared         // state shared by replicas, or nil
+	Graph  deliver.Backend // receives copies; nil disables them, and the fields below
+	Facts  FactStore       // receives facts of Graph; nil leaves them there
+	Apart  bool            // Graph processes each group separately
+	Verify bool            // a copy counts as delivered only if Graph shows it
+	Lease  Lease           // nil if no other process uses the ledger
 }
 
 // Events holds optional callbacks.
@@ -113,11 +108,10 @@ type Queue interface {
 	// has, with their facts. It does nothing for groups that were imported recently.
 	Import(owner ledger.Turn)
 
-	// Apply applies an event of another replica.
-	Apply(event string)
-
-	// Withhold replaces the set of groups excluded from delivery. Their turns wait.
-	Withhold(groups []string)
+	// Withdrawn waits until the forgotten parts of a group are deleted in Graphiti, or until ctx
+	// ends, or unless patient until an attempt fails. It returns the number of
+	// messages, sessions or groups that may be left, and the error of the last attempt.
+	Withdrawn(ctx context.Context, group string, patient bool) (left int, err error)
 }
 
 // Groups provides information about the groups that were written to.
@@ -169,10 +163,10 @@ type life struct {
 
 // Open opens the record of turns and starts to deliver waiting ones.
 func Open(o Options) (*Pipeline, error) {
-	return open(o, o.timing(), deliver.OpenFor)
+	return open(o, o.timing())
 }
 
-func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error) {
+func open(o Options, t deliver.Timing) (*Pipeline, error) {
 	redactor, err := redact.New()
 	if err != nil {
 		return nil, err
@@ -187,9 +181,9 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 	if err != nil {
 		return nil, err
 	}
-	p.record, p.Queue, p.Groups, p.doubts.disk = k, noQueue{}, k, k.Ledger
+	p.record, p.Queue, p.Groups, p.doubts.disk = k, noQueue{}, k, k.Store
 	if o.Graph != nil {
-		b, err := openOutbox(k, &o, p.stop, p.Redacted, t, openFor)
+		b, err := openOutbox(k, &o, p.stop, p.Redacted, t)
 		if err != nil {
 			return nil, err
 		}

@@ -149,14 +149,13 @@ func (f *fakeMemory) contents(group string) []string {
 func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pipeline {
 	t.Helper()
 	o := Options{
-		Bounds:      Bounds{MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},
+		Bounds:      Bounds{MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},
 		Destination: destination(t, path, m),
 		Log:         slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
 		f(&o)
 	}
-	o.Shared = overRedis(t, path)
 	p, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -176,22 +175,17 @@ func destination(t testing.TB, path string, m Memory) Destination {
 	return Destination{Ledger: e.Ledger, Graph: m, Apart: m.Apart(), Verify: isVerified(m)}
 }
 
-func withShared(d Destination, s *Shared) Destination {
-	d.Shared = s
-	return d
-}
-
 // openLedger opens the ledger of a memory without a pipeline.
-func openLedger(t testing.TB, path string) *ledger.Ledger {
+func openLedger(t testing.TB, path string) ledger.Store {
 	t.Helper()
 	e, err := embedded.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := e.Ledger(func(tn *ledger.Turn, scope graphiti.Scope) []graphiti.Row {
-		return messagesOf(tn, scope, 0, 8000, time.Now())
+		return messagesOf(tn, scope, 8000, time.Now())
 	})
-	l.Copied()
+	l.Copied(func(*ledger.Turn) bool { return true })
 	return l
 }
 
@@ -261,23 +255,6 @@ func add(t testing.TB, p *Pipeline, tn ledger.Turn) {
 	if err := p.Add(context.Background(), tn); err != nil {
 		t.Fatal(err)
 	}
-	handOver(t, p)
-}
-
-// handOver waits until the copies of new turns are in the shared queue, if there is one and it
-// accepts them.
-func handOver(t testing.TB, p *Pipeline) {
-	t.Helper()
-	b, ok := p.record.(*outbox)
-	if !ok || b.replicas == nil || b.stopped() {
-		return
-	}
-	waitFor(t, "the shared queue", func() bool {
-		b.replicas.handing.Lock()
-		defer b.replicas.handing.Unlock()
-		n, err := b.Sizes(context.Background())
-		return err == nil && n.Pending.Turns == 0 || b.replicas.spool.Down() != nil
-	})
 }
 
 var waitFor = polltest.Until
@@ -321,8 +298,8 @@ func TestEachTurnReachesEachGroupOnce(t *testing.T) {
 			t.Errorf("group %s holds %d turns, %d different ones", g, len(got), len(seen))
 		}
 	}
-	if s := p.Status(); s.Pending != 0 || s.UnderWay != 0 || s.Bytes != 0 {
-		t.Errorf("got %+v, want Pending 0, UnderWay 0, Bytes 0", s)
+	if s := p.Status(); s.Pending != 0 || s.UnderWay != 0 {
+		t.Errorf("got %+v, want Pending 0, UnderWay 0", s)
 	}
 }
 
@@ -393,27 +370,6 @@ func TestRefusedTurnIsPutAside(t *testing.T) {
 	}
 }
 
-// TestFullSpoolDropsTheOldest checks that a full spool drops its oldest turns and counts
-// them.
-func TestFullSpoolDropsTheOldest(t *testing.T) {
-	m := &fakeMemory{fail: func(string, []graphiti.Row) error { return errors.New("down") }}
-	path := filepath.Join(t.TempDir(), "spool.db")
-	p := pipeline(t, path, m, func(o *Options) { o.MaxTurns = 10 })
-	for i := range 25 {
-		add(t, p, turn(fmt.Sprint(i), "g"))
-	}
-	if s := p.Status(); s.Pending != 10 || s.Dropped != 15 || s.Evicted != 15 {
-		t.Errorf("got %+v, want Pending 10, Dropped 15, Evicted 15", s)
-	}
-	stop(t, p)
-	m.fail = nil
-	p = pipeline(t, path, m)
-	waitFor(t, "the rest", func() bool { return p.Status().Delivered == 10 })
-	if got := m.contents("g"); got[0] != "user 15" || len(got) != 10 {
-		t.Errorf("got %q, want [0] \"user 15\", 10 of them", got)
-	}
-}
-
 // TestWhatWasNotDeliveredSurvives checks that an undelivered turn survives the end of the
 // process.
 func TestWhatWasNotDeliveredSurvives(t *testing.T) {
@@ -457,7 +413,7 @@ func TestMessagesOfATurn(t *testing.T) {
 		User:      "<graphiti_memory>\n- x\n</graphiti_memory>\n\nhi " + string(make([]rune, 0)) + "ééééé",
 		Assistant: "You said: <graphiti_memory> and more",
 	}
-	got := messagesOf(&tn, graphiti.ScopeUser, 0, 16, now)
+	got := messagesOf(&tn, graphiti.ScopeUser, 16, now)
 	source := `{"source":"graphiti-proxy","scope":"user","client":"OpenAI"}`
 	want := []graphiti.Row{
 		{Name: "graphiti-proxy.turn.ab.user", Role: "user", Text: "hi ééééé", Said: now.Add(-time.Minute), Source: source},
@@ -466,7 +422,7 @@ func TestMessagesOfATurn(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := messagesOf(&ledger.Turn{User: " ", Assistant: ""}, graphiti.ScopeUser, 0, 10, now); got != nil {
+	if got := messagesOf(&ledger.Turn{User: " ", Assistant: ""}, graphiti.ScopeUser, 10, now); got != nil {
 		t.Errorf("got %+v, want no messages of an empty turn", got)
 	}
 }

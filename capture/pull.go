@@ -17,7 +17,6 @@ import (
 // FactStore stores facts with their source messages.
 type FactStore interface {
 	Pull(ctx context.Context, group string, facts []graphiti.Distilled) error
-	Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error]
 }
 
 // source is a Graphiti whose facts and history can be read.
@@ -45,7 +44,8 @@ const (
 // puller reads facts and earlier messages from Graphiti. The episodes to read are in the ledger.
 type puller struct {
 	*ownFile
-	from   source // nil disables it
+	from   source      // nil disables it
+	leads  func() bool // only one process reads facts
 	facts  FactStore
 	redact func(text string) string
 	base   context.Context
@@ -62,8 +62,8 @@ type puller struct {
 }
 
 // newPuller returns a puller that works until base ends.
-func newPuller(base context.Context, k *ownFile, o *Options, redact func(string) string) *puller {
-	p := &puller{ownFile: k, facts: o.Facts, redact: redact, base: base,
+func newPuller(base context.Context, k *ownFile, o *Options, redact func(string) string, leads func() bool) *puller {
+	p := &puller{ownFile: k, leads: leads, facts: o.Facts, redact: redact, base: base,
 		groups: make(chan ledger.Turn, maxImports), added: make(chan struct{}, 1), asked: make(map[string]time.Time), end: func() {}}
 	if o.Facts != nil {
 		p.from, _ = o.Graph.(source)
@@ -120,6 +120,9 @@ func (p *puller) run() {
 // readSome reads the facts of the first episodes of the ledger. more reports whether there are
 // others.
 func (p *puller) readSome(ctx context.Context) (more bool, err error) {
+	if !p.leads() {
+		return false, nil
+	}
 	list, err := p.Unread(ctx, readAtOnce)
 	for i := range list {
 		err := p.call(ctx, func(ctx context.Context) error { return p.read(ctx, &list[i]) })
@@ -201,6 +204,11 @@ func (p *puller) seen(list []ledger.Unread) {
 	if err := p.AddUnread(list); err != nil {
 		p.log.Warn("record episodes to read failed", "error", err)
 	}
+	p.wake()
+}
+
+// wake has the ledger read.
+func (p *puller) wake() {
 	select {
 	case p.added <- struct{}{}:
 	default:
@@ -212,7 +220,7 @@ func (p *puller) read(ctx context.Context, u *ledger.Unread) error {
 	ctx, cancel := context.WithTimeout(ctx, pullTimeout)
 	defer cancel()
 	e := u.Episode
-	for r, err := range p.facts.Rows(ctx, u.Group, graphiti.Filter{Names: u.Names, Text: true}) {
+	for r, err := range p.Rows(ctx, u.Group, graphiti.Filter{Names: u.Names, Text: true}) {
 		if err != nil {
 			return err
 		}
@@ -289,11 +297,24 @@ func (p *puller) importAll(ctx context.Context, owner *ledger.Turn) error {
 	if err != nil || time.Since(last) < importAgain {
 		return err
 	}
+	owner.Generation = generation
+	return p.importSince(ctx, owner, last)
+}
+
+// importSince is importAll after the last import, whenever that was.
+func (p *puller) importSince(ctx context.Context, owner *ledger.Turn, last time.Time) error {
+	group := owner.Targets[0].Group
 	f := graphiti.Filter{Text: true}
 	if !last.IsZero() {
 		f.Last = importLast
 	}
-	owner.Generation = generation
+	withdrawn, err := p.Withdrawn(ctx, group)
+	if err != nil {
+		return err
+	}
+	forgotten := func(r *graphiti.Row) bool {
+		return slices.ContainsFunc(withdrawn, func(w ledger.Withdrawn) bool { return len(w.Means(r)) > 0 })
+	}
 	var turns []ledger.Turn
 	episodes := make(map[string][]ledger.Unread) // by turn
 	store := func(least int) error {
@@ -313,7 +334,7 @@ func (p *puller) importAll(ctx context.Context, owner *ledger.Turn) error {
 	}
 	key := ""
 	for r, err := range p.from.Rows(ctx, group, f) {
-		if err == nil && strings.HasPrefix(r.Name, graphiti.CheckNamePrefix) {
+		if err == nil && (strings.HasPrefix(r.Name, graphiti.CheckNamePrefix) || forgotten(&r)) {
 			continue
 		}
 		if err == nil && r.Key != key { // both sides of a turn may have one

@@ -2,76 +2,92 @@ package capture
 
 import (
 	"context"
-	"time"
+	"slices"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// queue adapts the outbox to delivery: it renders turns as messages and maintains the
-// outbox's counts.
-type queue struct{ *outbox }
+// queue provides the copies of a store with their texts.
+type queue struct {
+	ledger.Store
+	*settings
+}
 
 var _ deliver.Ledger = queue{}
 
-func (q queue) Groups(found func(group string, fresh bool)) error { return q.spool.Groups(found) }
-
-func (q queue) InDoubt(found func(deliver.Item)) error {
-	return q.spool.InDoubt(func(e ledger.Entry) { found(q.item(&e)) })
-}
-
-func (q queue) Next(ctx context.Context, group string, n int) ([]deliver.Item, error) {
-	entries, err := q.spool.Next(ctx, group, n)
-	items := make([]deliver.Item, len(entries))
-	for i := range entries {
-		items[i] = q.item(&entries[i])
+// read returns the messages of a turn.
+func (q queue) read(ctx context.Context, group, turn string) (list []graphiti.Row, err error) {
+	names := []string{turn}
+	for _, role := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant, graphiti.RoleSystem} {
+		names = append(names, graphiti.EpisodeName(turn, role))
 	}
-	return items, err
-}
-
-func (q queue) item(e *ledger.Entry) deliver.Item {
-	return deliver.Item{Entry: *e, Messages: episodesOf(&e.Turn, e.Scope, e.Have, q.opts().Episodes, q.opts().MaxChars, time.Now())}
-}
-
-func entriesOf(items []deliver.Item) []ledger.Entry {
-	out := make([]ledger.Entry, len(items))
-	for i := range items {
-		out[i] = items[i].Entry
+	for r, err := range q.Rows(ctx, group, graphiti.Filter{Names: names, Text: true}) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
 	}
-	return out
+	return list, nil
 }
 
-func (q queue) MarkSent(items []deliver.Item) error {
-	return q.spool.MarkSent(entriesOf(items))
+// Messages implements deliver.Ledger.
+func (q queue) Messages(ctx context.Context, c *ledger.Copy) ([]graphiti.Row, error) {
+	list, err := q.read(ctx, c.Group, c.Turn)
+	return episodesOf(list, q.opts().Episodes), err
 }
 
-func (q queue) Requeue(items []deliver.Item, reason string) error {
-	return q.spool.Requeue(entriesOf(items), reason)
+// Has implements deliver.Ledger.
+func (q queue) Has(ctx context.Context, group string, names []string) (bool, error) {
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
+	if len(names) == 0 {
+		return false, nil
+	}
+	for _, err := range q.Rows(ctx, group, graphiti.Filter{Names: names}) {
+		return err == nil, err
+	}
+	return false, nil
 }
 
-func (q queue) MarkDelivered(items []deliver.Item, verified bool) error {
-	gone, err := q.spool.MarkDelivered(entriesOf(items), verified, time.Now())
+// Turns implements Queue.
+func (q queue) Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
+	list, all, err = q.Items(ctx, o)
+	for i := range list {
+		if err != nil || !o.Text {
+			break
+		}
+		var said []graphiti.Row
+		said, err = q.read(ctx, list[i].Group, list[i].Turn)
+		for _, r := range said {
+			if r.Role == graphiti.RoleAssistant {
+				list[i].Assistant = r.Text
+			} else {
+				list[i].User = r.Text
+			}
+		}
+	}
+	return list, all, err
+}
+
+// status returns the counts of the store.
+func (q queue) status(ctx context.Context) (s QueueStatus, err error) {
+	n, err := q.Counts(ctx)
 	if err != nil {
-		return err
+		return s, err
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.held.Pending = q.held.Pending.Minus(gone)
-	q.totals.Delivered += gone.Turns
-	if verified {
-		q.totals.Verified += gone.Turns
-	}
-	return nil
+	t, err := q.Totals()
+	s.Pending, s.Dead, s.Oldest, s.Withdrawn = n.Pending, n.Dead, at(n.Oldest), n.Withdrawn
+	s.Delivered, s.Verified, s.Dropped = t.Delivered, t.Verified, t.Dropped
+	return s, err
 }
 
-func (q queue) MarkDead(it deliver.Item, reason string) error {
-	gone, err := q.spool.MarkDead(&it.Entry, reason)
-	if err != nil {
-		return err
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.held.Pending = q.held.Pending.Minus(gone)
-	q.held.Dead = q.held.Dead.Plus(gone)
-	return nil
-}
+// Offline provides access to the copies of a stopped proxy. It delivers nothing and needs
+// exclusive access to the file.
+type Offline struct{ queue }
+
+// NewOffline returns an Offline that owns an open store.
+func NewOffline(s ledger.Store) *Offline { return &Offline{queue{Store: s}} }
+
+// Status returns the counts of the store.
+func (f *Offline) Status(ctx context.Context) (QueueStatus, error) { return f.status(ctx) }

@@ -48,6 +48,7 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 		}
 	}
 	add(t, p, turn("r", "refused"))
+	add(t, p, turn("after it", "other")) // else the memory refuses all
 	waitFor(t, "the refusal", func() bool { return p.Status().Dead == 1 })
 	dead, _, err := p.Turns(context.Background(), ledger.ListOptions{Condition: ledger.Dead, Limit: 1})
 	if err != nil || len(dead) != 1 || !strings.HasSuffix(dead[0].Reason, "is too long") || strings.Contains(dead[0].Reason, "PASSWORD") {

@@ -84,7 +84,6 @@ func TestMemoryThatAsksToBeLeftAlone(t *testing.T) {
 	}{
 		{"write", 503, 10 * time.Minute, 10 * time.Minute},
 		{"episodes", 429, 10 * time.Minute, 10 * time.Minute},
-		{"health", 503, 10 * time.Minute, 10 * time.Minute},
 		{"write", 429, 48 * time.Hour, time.Hour},
 	} {
 		t.Run(fmt.Sprint(tc.call, " ", tc.asks), func(t *testing.T) {
@@ -98,8 +97,6 @@ func TestMemoryThatAsksToBeLeftAlone(t *testing.T) {
 				case call == tc.call:
 					asked = time.Now()
 					return &graphiti.StatusError{Code: tc.code, RetryAfter: tc.asks}
-				case call == "write" && tc.call == "health":
-					return &graphiti.StatusError{Code: 503}
 				}
 				return nil
 			}}
@@ -114,9 +111,7 @@ func TestMemoryThatAsksToBeLeftAlone(t *testing.T) {
 				add(t, p, spoken("1", "a"))
 				until(t, "the answer", func() bool { g.mu.Lock(); defer g.mu.Unlock(); return !asked.IsZero() })
 				add(t, p, spoken("2", "b"))
-				if tc.call != "health" {
-					until(t, "trouble", func() bool { return strings.Contains(p.Status().LastError, "asked for a pause of") })
-				}
+				until(t, "trouble", func() bool { return strings.Contains(p.Status().LastError, "asked for a pause of") })
 				until(t, "both turns", func() bool { return p.Status().Verified == 2 })
 				if after < tc.want || after > tc.want+time.Minute {
 					t.Errorf("asked for a pause for %v, want %v", after, tc.want)

@@ -16,8 +16,8 @@ type QueueStatus struct {
 	Delivered int        `json:"delivered"`
 	Verified  int        `json:"verified"` // delivered, and shown by the memory
 	Dropped   int        `json:"dropped"`
-	Evicted   int        `json:"evicted"` // part of Dropped: over the bounds or too old; by this process since its start
 	Dead      int        `json:"dead"`
+	Withdrawn int        `json:"withdrawn"`       // forgotten messages, sessions and groups that may still be in the memory
 	Lost      int        `json:"lost"`            // lost by the memory and sent again, since the start
 	Held      int        `json:"held"`            // turns held until their sessions show whether they are some
 	Redacted  int        `json:"redacted"`        // redacted credentials, since the start
@@ -26,7 +26,6 @@ type QueueStatus struct {
 	GivenUp   int        `json:"answers_dropped"` // answers that were not parsed (response.Readers.Dropped), since the start
 	NotKept   int        `json:"not_kept"`        // turns lost because data_dir was unusable, since the start
 	InMemory  int        `json:"in_memory"`       // turns waiting in RAM for data_dir; they end with the process
-	Bytes     int        `json:"bytes"`
 	Oldest    *time.Time `json:"oldest,omitempty"`
 	PerMinute float64    `json:"turns_a_minute,omitempty"` // delivered in the last minutes
 	Ends      *time.Time `json:"expected_end,omitempty"`   // of the backlog, at this pace
@@ -50,16 +49,8 @@ type QueueStatus struct {
 	UnkeptError  string     `json:"not_kept_error,omitempty"`
 	UnkeptRemedy string     `json:"not_kept_remedy,omitempty"`
 
-	// Delivers reports whether this process delivers: of several replicas only one does.
+	// Delivers reports whether this process delivers.
 	Delivers bool `json:"delivers"`
-
-	// The fields below are set only if replicas share a queue. All fields above then
-	// describe that queue.
-	Replica     string     `json:"replica,omitempty"`           // name of this replica
-	Deliverer   string     `json:"deliverer,omitempty"`         // name of the delivering replica
-	Here        int        `json:"waiting_here,omitempty"`      // turns that only this replica has
-	SharedDown  *time.Time `json:"shared_down_since,omitempty"` // since when Redis is unreachable
-	SharedError string     `json:"shared_error,omitempty"`
 }
 
 // Status returns the current state of the queue.
@@ -72,32 +63,18 @@ func (p *Pipeline) Status() QueueStatus {
 }
 
 func (b *outbox) status(s *QueueStatus) {
-	oldest, err := b.spool.Oldest()
-	if b.replicas != nil { // replicas change the counts, too
-		if sizes, totals, err := b.replicas.spool.Counts(context.Background()); err == nil {
-			b.mu.Lock()
-			b.held, b.totals = sizes, totals
-			b.mu.Unlock()
-		}
+	if q, err := b.copies.status(context.Background()); err == nil {
+		s.Pending, s.Dead, s.Oldest, s.Withdrawn = q.Pending, q.Dead, q.Oldest, q.Withdrawn
+		s.Delivered, s.Verified, s.Dropped = q.Delivered, q.Verified, q.Dropped
 	}
 	d := b.loop.Status()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	// A turn can be delivered before the writer that added it has counted it.
-	s.Pending, s.Dead = max(0, b.held.Pending.Turns), b.held.Dead.Turns
-	s.Delivered, s.Verified, s.Dropped = b.totals.Delivered, b.totals.Verified, b.totals.Dropped
-	s.Evicted, s.Bytes = int(b.evicted.Load()), max(0, b.held.Pending.Bytes)+b.held.Dead.Bytes
-	s.Delivers = b.replicas == nil
-	if err == nil {
-		s.Oldest = at(oldest)
-	}
+	s.Delivers = b.leads.Load()
 	s.Quiet = at(d.Quiet)
 	s.delivery(&d)
 	s.Imports = b.pulls.imports()
-	b.replicaStatusLocked(s)
 }
 
-// delivery sets the fields of a delivery status, local or from the leader.
+// delivery sets the fields of a delivery status.
 func (s *QueueStatus) delivery(d *deliver.Progress) {
 	s.UnderWay, s.Lost, s.Breaker, s.Diagnosis = d.InFlight, d.Lost, d.Breaker, d.Diagnosis
 	s.Failing, s.Stalled, s.Unlisted = at(d.Failing), at(d.Stalled), at(d.Unlisted)

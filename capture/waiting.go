@@ -265,3 +265,13 @@ func (e *LostError) Error() string {
 
 // Unwrap returns the cause.
 func (e *LostError) Unwrap() error { return e.Err }
+
+// contained converts a panic into an error.
+func contained(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panicked: %v", r)
+		}
+	}()
+	return f()
+}

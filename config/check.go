@@ -60,7 +60,6 @@ func (c *Config) check(fail func(error)) {
 	if c.Recall.Query == "get-memory" && c.Memory.Backend != "graphiti" {
 		fail(fmt.Errorf("recall.query: get-memory is a call of Graphiti's REST service, and memory.backend is %s; write search", c.Memory.Backend))
 	}
-	c.checkState(fail)
 }
 
 // checkDistil rejects incomplete settings of the model that distils facts.
@@ -146,27 +145,6 @@ func networks(setting string, values []string, fail func(error)) (all []netip.Pr
 		all = append(all, p.Masked())
 	}
 	return all
-}
-
-// checkState rejects settings that do not work with replicas and a shared state.
-func (c *Config) checkState(fail func(error)) {
-	if c.State.Backend != "redis" {
-		if c.State.RedisURL != "" {
-			fail(errors.New("state.redis_url: is set, and state.backend is sqlite; set state.backend to redis, or remove the address"))
-		}
-		return
-	}
-	if c.State.RedisURL == "" {
-		fail(errors.New("state.redis_url: state.backend is redis, and there is no address; write e.g. redis://127.0.0.1:6379/0"))
-	} else if !strings.HasPrefix(c.State.RedisURL, "redis://") && !strings.HasPrefix(c.State.RedisURL, "rediss://") {
-		fail(errors.New("state.redis_url: not an address of Redis; write e.g. redis://:password@127.0.0.1:6379/0, or rediss:// for TLS"))
-	}
-	if c.Memory.Backend == "embedded" {
-		fail(errors.New("memory.backend: embedded supports one process, and state.backend redis several; set memory.backend to graphiti or graphiti-mcp"))
-	}
-	if c.Identity.Mode == "single" && c.Identity.Owner == "" {
-		fail(errors.New("identity.owner: with state.backend redis, each replica would create its own owner; write e.g. github_login:octocat, or set identity.mode to multi"))
-	}
 }
 
 // Loopback reports whether a listen address is reachable from this machine only.

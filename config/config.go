@@ -76,10 +76,6 @@ type Config struct {
 	Ingest struct {
 		Enabled         bool          `key:"ingest.enabled" reload:"yes" default:"true" doc:"store finished turns"`
 		Scopes          []string      `key:"ingest.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"scopes that store turns"`
-		MaxTurns        int           `key:"ingest.max_turns" reload:"yes" default:"100000" min:"1" max:"10000000" doc:"maximum turns in the queue; a full queue drops the oldest, dead letters first"`
-		MaxBytes        int           `key:"ingest.max_bytes" reload:"yes" default:"256MiB" kind:"size" min:"1KiB" doc:"maximum bytes in the queue; a full queue drops the oldest, dead letters first"`
-		MaxAge          time.Duration `key:"ingest.max_age" reload:"yes" default:"30d" min:"1m" doc:"maximum time in the queue before a turn is dropped"`
-		MaxBatch        int           `key:"ingest.max_batch" reload:"yes" default:"10" min:"1" max:"100" doc:"maximum turns in one call to a remote memory"`
 		Episodes        string        `key:"ingest.episodes" reload:"yes" default:"turn" kind:"one of turn, message" doc:"episodes for Graphiti: turn sends both sides as one message, for about half the model calls; message sends one message per side"`
 		MaxMessageChars int           `key:"ingest.max_message_chars" reload:"yes" default:"8000" min:"100" max:"1000000" doc:"maximum characters of a stored message; longer ones lose their middle"`
 		Verify          bool          `key:"ingest.verify" default:"true" doc:"true counts a turn as delivered once Graphiti lists it, and resends a lost one; false counts it as soon as Graphiti accepts it"`
@@ -116,8 +112,7 @@ type Config struct {
 		WorkspaceIDs string   `key:"identity.workspace_ids" default:"canonical" kind:"one of canonical, raw" doc:"raw makes an X-Graphiti-Workspace that is a valid group ID name that very group, which other clients may share; other workspaces, and all with canonical, follow identity.group_ids"`
 	}
 	State struct {
-		Backend  string `key:"state.backend" default:"sqlite" kind:"one of sqlite, redis" doc:"storage of inserted blocks, sessions and queued turns: data_dir, or a Redis that several replicas share"`
-		RedisURL string `key:"state.redis_url" secret:"yes" doc:"for state.backend redis: redis://:password@host:6379/0, or rediss:// for TLS"`
+		Backend string `key:"state.backend" default:"sqlite" kind:"one of sqlite" doc:"storage of memory, inserted blocks and sessions: files in data_dir"`
 	}
 	Backup struct {
 		Every time.Duration `key:"backup.every" reload:"yes" default:"0s" min:"0s" doc:"interval of backups of data_dir; 0 writes none; see docs/backup.md"`

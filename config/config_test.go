@@ -159,14 +159,10 @@ func TestMistakes(t *testing.T) {
 			`graphiti-proxy.yaml:2: memory.endpoint: memory.backend graphiti needs an endpoint; write e.g. http://127.0.0.1:8000`},
 		{"an owner who is not named", "ingest:\n  ownership: true\n", nil, nil,
 			"graphiti-proxy.yaml:2: ingest.ownership: the configuration names no owner of a memory; set identity.owner, or identity.users_file in identity.mode multi"},
-		{"redis without an address", "state:\n  backend: redis\nmemory:\n  backend: \"off\"\nidentity:\n  owner: u\n", nil, nil,
-			"graphiti-proxy.yaml:2: state.redis_url: state.backend is redis, and there is no address; write e.g. redis://127.0.0.1:6379/0"},
-		{"an address without redis", "state:\n  redis_url: redis://x\n", nil, nil,
-			"graphiti-proxy.yaml:2: state.redis_url: is set, and state.backend is sqlite; set state.backend to redis, or remove the address"},
-		{"not an address of redis", "state:\n  backend: redis\n  redis_url: http://:secret@x\nmemory:\n  backend: \"off\"\nidentity:\n  owner: u\n", nil, nil,
-			"graphiti-proxy.yaml:3: state.redis_url: not an address of Redis; write e.g. redis://:password@127.0.0.1:6379/0, or rediss:// for TLS"},
-		{"replicas with a memory each", "state:\n  backend: redis\n  redis_url: redis://x\nidentity:\n  owner: u\n", nil, nil,
-			"graphiti-proxy.yaml:2: memory.backend: embedded supports one process, and state.backend redis several; set memory.backend to graphiti or graphiti-mcp"},
+		{"redis", "state:\n  redis_url: redis://x\n", nil, nil,
+			"graphiti-proxy.yaml:2: state.redis_url is no longer a setting; replicas share Postgres: set state.backend to postgres, and state.postgres_url"},
+		{"redis in the environment", "", []string{"GRAPHITI_PROXY_STATE_REDIS_URL=redis://x"}, nil,
+			"environment: GRAPHITI_PROXY_STATE_REDIS_URL is no longer a setting; replicas share Postgres: set state.backend to postgres, and state.postgres_url"},
 		{"a name for an upstream that is a provider's", "upstreams:\n  openai: http://127.0.0.1:1\n", nil, nil,
 			`graphiti-proxy.yaml:1: upstreams: "openai" is a provider with its own setting; set upstream.openai, or choose another name`},
 		{"no name", "upstreams: {My Model: http://127.0.0.1:1}\n", nil, nil,
@@ -195,8 +191,6 @@ func TestMistakes(t *testing.T) {
 			"graphiti-proxy.yaml:4: distil.url: Graphiti extracts facts itself, and memory.backend is graphiti; leave distil.url out"},
 		{"facts from the proxy itself", "distil:\n  url: http://127.0.0.1:8787/v1\n  model: m\n", nil, nil,
 			`graphiti-proxy.yaml:2: distil.url: "http://127.0.0.1:8787/v1" is this proxy itself, listening on 127.0.0.1:8787; write the model server's own address`},
-		{"replicas with an owner each", "state:\n  backend: redis\n  redis_url: redis://x\nmemory:\n  backend: \"off\"\n", nil, nil,
-			"graphiti-proxy.yaml:2: identity.owner: with state.backend redis, each replica would create its own owner; write e.g. github_login:octocat, or set identity.mode to multi"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.file, tc.env, tc.flags)
@@ -210,12 +204,11 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestAddressesWithoutAScheme checks that addresses of Graphiti and Redis may omit the
-// scheme, and that a provider's address may not.
+// TestAddressesWithoutAScheme checks that addresses of Graphiti may omit the scheme, and that a provider's address may not.
 func TestAddressesWithoutAScheme(t *testing.T) {
-	c, err := load(t, "memory:\n  endpoint: localhost:8000\nstate:\n  backend: redis\n  redis_url: 127.0.0.1:6379/0\nidentity:\n  owner: u\n", nil, nil)
-	if err != nil || c.Memory.Endpoint != "http://localhost:8000" || c.State.RedisURL != "redis://127.0.0.1:6379/0" {
-		t.Fatalf("%v: got %q and %q", err, c.Memory.Endpoint, c.State.RedisURL)
+	c, err := load(t, "memory:\n  endpoint: localhost:8000\n", nil, nil)
+	if err != nil || c.Memory.Endpoint != "http://localhost:8000" {
+		t.Fatalf("%v: got %q", err, c.Memory.Endpoint)
 	}
 	for written, want := range map[string]string{
 		"localhost": "http://localhost:8000", "localhost:8000": "http://localhost:8000", "graphiti": "http://graphiti:8000", "[::1]": "http://[::1]:8000",

@@ -25,6 +25,9 @@ var (
 
 	// ofTheSystem are files of control groups, which resemble settings.
 	ofTheSystem = []string{"memory.max", "memory.limit_in_bytes"}
+
+	// refused are settings that a message refuses or announces.
+	refused = []string{"state.redis_url", "state.postgres_url", "ingest.max_turns", "ingest.max_bytes", "ingest.max_age", "ingest.max_batch"}
 )
 
 // TestNamedSettingsExist checks that every setting named in a text of the program, a page,
@@ -51,7 +54,7 @@ func TestNamedSettingsExist(t *testing.T) {
 			for line := range strings.Lines(text) {
 				for _, name := range settingsIn(line) {
 					group, rest, _ := strings.Cut(name, ".")
-					if !groups[group] || slices.Contains(fileEndings, rest) || slices.Contains(ofTheSystem, name) {
+					if !groups[group] || slices.Contains(fileEndings, rest) || slices.Contains(ofTheSystem, name) || slices.Contains(refused, name) {
 						continue
 					}
 					if named++; !known[name] {

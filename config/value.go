@@ -165,8 +165,6 @@ func (f *field) withScheme(s string) string {
 	case s == "" || strings.Contains(s, "://"):
 	case f.key == "memory.endpoint", f.kind == "consent" && (s == "localhost" || strings.ContainsAny(s, ":.")):
 		return withGraphitiPort("http://" + s)
-	case f.key == "state.redis_url":
-		return "redis://" + s
 	}
 	return s
 }

@@ -3,49 +3,23 @@ package deliver
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Item is a turn to deliver to one group.
-type Item struct {
-	ledger.Entry
-
-	// Messages are the messages that the group lacked when the item was read. Have also
-	// counts messages verified since.
-	Messages []graphiti.Row
-}
-
-// Ledger stores turns until their delivery is verified. Several goroutines call its
-// methods, but only one at a time for a group. Every write is durable when the method
-// returns. A failed call is repeated until it succeeds, and may have succeeded the first
-// time.
+// Ledger holds the copies and the messages of their turns. A failed write is repeated until it
+// succeeds, and may have succeeded the first time.
 type Ledger interface {
-	// Groups calls found for each group with pending turns. fresh reports whether some are
-	// not backfilled.
-	Groups(found func(group string, fresh bool)) error
+	ledger.Copies
 
-	// InDoubt calls found for the items that were sent and may or may not be stored, oldest
-	// first.
-	InDoubt(found func(Item)) error
+	// Messages returns the messages of a copy for Graphiti, or none if it is not worth one.
+	Messages(ctx context.Context, c *ledger.Copy) ([]graphiti.Row, error)
 
-	// Next returns the first n pending items of a group in order.
-	Next(ctx context.Context, group string, n int) ([]Item, error)
-
-	// MarkSent marks items as sent, before they are sent.
-	MarkSent(items []Item) error
-
-	// Requeue returns items to the pending state, with the sides verified so far.
-	Requeue(items []Item, reason string) error
-
-	// MarkDelivered marks items as delivered; verified reports whether the group showed
-	// them.
-	MarkDelivered(items []Item, verified bool) error
-
-	// MarkDead marks an item as a dead letter.
-	MarkDead(item Item, reason string) error
+	// Has reports whether the store has one of the messages with those names.
+	Has(ctx context.Context, group string, names []string) (bool, error)
 }
 
 // Backend stores messages. Its calls must end when their context does.
@@ -55,7 +29,6 @@ type Backend interface {
 	Episodes(ctx context.Context, group string, n int) ([]graphiti.Row, error)
 	Forget(ctx context.Context, group string) error
 	ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Row) bool) ([]string, error)
-	Health(ctx context.Context) error
 
 	// Clock returns the latest time that the memory's clock is known to have reached:
 	// the memory may hide a message with a later timestamp. It returns zero if the
@@ -63,42 +36,50 @@ type Backend interface {
 	Clock() time.Time
 }
 
-// Timing configures delays and limits of delivery.
+// Options configures a Loop.
+type Options struct {
+	Ledger      Ledger
+	Memory      Backend
+	Apart       bool // each group has a worker of its own
+	Verify      bool // acceptance is not a proof of delivery
+	Timing      Timing
+	Timeout     time.Duration            // of a call
+	OnDelivered func(Delivery)           // called for each settled copy
+	OnStored    func(group string)       // called after a group has received turns
+	Redact      func(text string) string // removes credentials from a server's messages
+	Log         *slog.Logger
+
+	// OnSeen is called with the listed messages of turns before these are marked as delivered.
+	OnSeen func(group string, episodes []graphiti.Row)
+}
+
+// Timing configures delays.
 type Timing struct {
-	Batch        int           // most turns in one call
-	Window       int           // most turns in flight to one worker
-	Backfill     int           // the same, while backfilled turns are sent
-	StallAfter   time.Duration // time without progress
-	FirstLook    time.Duration // delay of the first poll after sending; doubled up to LastLook
-	LastLook     time.Duration
-	DoubtAfter   time.Duration // after this time the memory no longer accepts a turn in doubt, and a barrier decides
-	ShowAfter    time.Duration // how long to search for a turn that cannot be listed
-	FirstBarrier time.Duration // delay between barriers; doubled up to LastBarrier
-	LastBarrier  time.Duration
-	MaxLosses    int // losses that make a turn dead; the last one counts only if the turn was alone in flight
+	StallAfter time.Duration // silence of a worker whose pace is unknown
+	Silence    time.Duration // shortest silence of another worker
+	FirstLook  time.Duration // delay of the first listing after sending; doubled up to LastLook
+	LastLook   time.Duration
+	DoubtAfter time.Duration // after this time the memory no longer accepts a turn of an unclear call
+	LastTest   time.Duration // longest pause between two tests of a silent worker
 }
 
 // DefaultTiming suits a Graphiti that needs seconds for a message, and wastes little time
 // on a faster one.
-func DefaultTiming(batch int, stallAfter time.Duration) Timing {
+func DefaultTiming(stallAfter time.Duration) Timing {
 	return Timing{
-		Batch:        batch,
-		Window:       max(64, 2*batch),
-		Backfill:     8,
-		StallAfter:   stallAfter,
-		FirstLook:    25 * time.Millisecond,
-		LastLook:     30 * time.Second,
-		DoubtAfter:   min(10*time.Second, stallAfter/4),
-		ShowAfter:    min(time.Minute, stallAfter),
-		FirstBarrier: min(30*time.Second, stallAfter/4),
-		LastBarrier:  5 * time.Minute,
-		MaxLosses:    3,
+		StallAfter: stallAfter,
+		Silence:    min(30*time.Second, stallAfter),
+		FirstLook:  25 * time.Millisecond,
+		LastLook:   30 * time.Second,
+		DoubtAfter: min(10*time.Second, stallAfter/4),
+		LastTest:   time.Hour,
 	}
 }
 
-// Delivery is the result of delivering one turn to one group.
+// Delivery is the result of copying one turn to one group.
 type Delivery struct {
 	Trace    string // trace ID of the turn
+	Turn     string
 	Group    string
 	Began    time.Time // send time
 	Verified bool      // the group showed the turn

@@ -3,279 +3,307 @@ package deliver
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
+	"slices"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// batch is one send action for a group.
-type batch struct {
-	w        *worker
-	group    *group
-	single   bool
-	accepted bool // the memory has accepted some of it, or a barrier
+// maxRefused is the most refused copies to pass over.
+const maxRefused = 100
+
+// send sends the next copy, or for a test one in flight again if there is no other.
+func (l *Loop) send(ctx context.Context, s *sender, isTest bool) {
+	if isTest {
+		if f := s.again(s.waits); f != nil {
+			l.give(ctx, s, &f.Copy, f)
+			return
+		}
+	}
+	c, err := l.nextCopy(ctx, s)
+	switch {
+	case err != nil:
+		s.failed(err, time.Now())
+		l.failedAt(failing{s.group, send}, err)
+	case c == nil:
+		s.waits = false
+	case c.Losses >= aloneAfter && s.open() > 0:
+		s.isolate = true
+		if f := s.again(false); isTest && f != nil {
+			l.give(ctx, s, &f.Copy, f)
+		}
+	default:
+		l.give(ctx, s, c, nil)
+	}
 }
 
-// send sends the first pending turns of a group.
-func (l *Loop) send(ctx context.Context, w *worker, a action) {
-	b := &batch{w: w, group: a.group, single: a.single}
-	items, err := l.o.Ledger.Next(ctx, a.group.name, a.n)
-	more := len(items) == a.n
-	if n := fitting(items); n < len(items) {
-		items, more = items[:n], true
+// nextCopy returns the next copy for a worker, or nil. It passes over refused ones until the
+// memory has accepted another one: then the fault is in the turn and not in the memory.
+func (l *Loop) nextCopy(ctx context.Context, s *sender) (*ledger.Copy, error) {
+	list, err := l.o.Ledger.Next(ctx, s.group, l.closed(s), min(len(l.refused), maxRefused)+1)
+	if err != nil || len(list) == 0 {
+		return nil, err
 	}
-	items, isolate := l.together(a, items)
-	if err == nil && len(items) > 0 {
-		err = l.give(ctx, b, items)
+	for i := range list {
+		if at, refused := l.refused[list[i].Seq]; !refused || at < l.accepted {
+			return &list[i], nil
+		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fresh := isolate || len(items) == 0 || !items[len(items)-1].Backfill
+	return &list[0], nil
+}
+
+// closed returns the groups that a worker's next copy must not be from.
+func (l *Loop) closed(s *sender) (groups []string) {
+	for g := range s.unread {
+		groups = append(groups, g)
+	}
+	for g, e := range l.erasing {
+		if e.whole() && !slices.Contains(groups, g) {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// give sends a copy in one call. again is its flight if it is in flight.
+func (l *Loop) give(ctx context.Context, s *sender, c *ledger.Copy, again *flight) {
+	if again == nil && s.group != "" && slices.Contains(l.closed(s), s.group) {
+		s.retryAt = time.Now().Add(pollLedger)
+		return
+	}
+	messages, err := l.o.Ledger.Messages(ctx, c)
+	if err == nil && len(messages) == 0 { // forgotten meanwhile
+		s.drop(again)
+		l.note(func() error { return l.o.Ledger.MarkDelivered(c, false) })
+		return
+	}
+	if err == nil && c.Sends > 0 && l.confirms() { // it may have arrived
+		messages, err = l.lacking(ctx, c.Group, messages)
+		if err == nil && len(messages) == 0 {
+			if again == nil {
+				l.note(func() error { return l.o.Ledger.MarkDelivered(c, true) })
+			}
+			s.lookAt = time.Now()
+			return
+		}
+	}
 	if err == nil {
-		w.sent(a.group, more && len(items) > 0 || isolate, fresh, isolate)
-		l.workedLocked(a)
-	} else {
-		w.failed(a.group, fresh, time.Now().Add(retryIn(a.group.failures, err)))
-		l.failedLocked(a, err)
-	}
-}
-
-// maxBatchBytes limits the content of one call: a service reads all of it before it
-// answers, and some services have a limit.
-const maxBatchBytes = 50 << 10
-
-// fitting returns how many items fit into one call, at least one.
-func fitting(items []Item) int {
-	size := 0
-	for i := range items {
-		for _, m := range items[i].Messages {
-			size += len(m.Text)
+		var ok bool
+		if ok, err = l.o.Ledger.MarkSent(c); err == nil && !ok { // forgotten meanwhile
+			s.drop(again)
+			return
 		}
-		if size > maxBatchBytes && i > 0 {
-			return i
-		}
-	}
-	return len(items)
-}
-
-// together returns the items that may share one call. An isolated item is sent alone and
-// waits for an empty window; isolate reports whether such an item is next.
-func (l *Loop) together(a action, items []Item) (now []Item, isolate bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := range items {
-		if items[i].isolated(l.timing.MaxLosses) && (i > 0 || !a.single) {
-			return items[:i], true
-		}
-	}
-	return items, false
-}
-
-// give sends items in one call. It bisects a rejected batch to deliver the rest of it.
-func (l *Loop) give(ctx context.Context, b *batch, items []Item) error {
-	g := b.group.name
-	if len(items) == 0 {
-		return nil
-	}
-	l.dated(items)
-	var messages []graphiti.Row
-	for i := range items {
-		messages = append(messages, items[i].Messages...)
 	}
 	began := time.Now()
-	if l.confirm() {
-		if err := contained(func() error { return l.o.Ledger.MarkSent(items) }); err != nil {
-			return errors.Join(err, l.requeue(b, items, err.Error()))
-		}
+	if err != nil {
+		s.failed(err, began)
+		l.failedAt(failing{s.group, send}, err)
+		return
 	}
-	var err error
-	if len(messages) > 0 {
-		l.wrote()
-		err = l.call(ctx, func(ctx context.Context) error { return l.o.Memory.Write(ctx, g, messages) })
-		l.wrote()
-	}
-	if err == nil {
-		b.accepted = true
-	} else if !graphiti.Retryable(err) && l.refusesAll(ctx, b) {
-		err = fmt.Errorf("%w: %v", errRefusesAll, err) //nolint:errorlint // errRefusesAll must hide the cause, which is not about the turn
-	}
-	var part *graphiti.PartError
-	switch {
-	case errors.As(err, &part):
-		return l.gavePart(ctx, b, items, part, began)
-	case err == nil && l.confirm() && len(messages) > 0:
-		l.inFlight(b, items, false, began)
-		return nil
-	case err == nil:
-		return l.delivered(b, items, began)
-	case !graphiti.Retryable(err) && len(items) > 1:
-		half := len(items) / 2
-		if err := l.give(ctx, b, items[:half]); err != nil {
-			return errors.Join(err, l.requeue(b, items[half:], err.Error()))
-		}
-		return l.give(ctx, b, items[half:])
-	case !graphiti.Retryable(err):
-		l.tell(items, began, false, errDead)
-		l.o.Log.Warn("turn rejected by the memory, moved to the dead letters", "to_do", deadRemedy)
-		reason := clip(l.o.Redact(graphiti.Sanitize(err)))
-		return l.note(b.w, b.group, func() error { return l.o.Ledger.MarkDead(items[0], reason) })
-	case l.confirm() && !unsent(err):
-		l.inFlight(b, items, true, began) // the memory may have accepted them
-		return err
-	}
-	return errors.Join(err, l.requeue(b, items, err.Error()))
+	l.dated(messages)
+	err = l.call(ctx, func(ctx context.Context) error { return l.o.Memory.Write(ctx, c.Group, messages) })
+	l.gave(s, c, again, messages, began, err)
 }
 
-// gavePart handles a call that ended in the middle: the accepted turns are in flight, the
-// turn in which it ended is in doubt, and the others were not sent.
-func (l *Loop) gavePart(ctx context.Context, b *batch, items []Item, part *graphiti.PartError, began time.Time) error {
-	done, left := 0, part.Accepted
-	for done < len(items) && len(items[done].Messages) <= left {
-		left -= len(items[done].Messages)
-		done++
+// gave records the result of a call that sent a copy.
+func (l *Loop) gave(s *sender, c *ledger.Copy, again *flight, messages []graphiti.Row, began time.Time, err error) {
+	now, at := time.Now(), failing{s.group, send}
+	if err == nil {
+		l.accepted++
+		delete(l.refused, c.Seq)
+		l.worked(at)
+	} else {
+		l.failedAt(at, err)
 	}
-	b.accepted = b.accepted || done > 0
-	if !l.confirm() { // acceptance is delivery
-		err := l.delivered(b, items[:done], began)
-		return errors.Join(part, err, l.requeue(b, items[done:], part.Error()))
+	switch doubt := err != nil && !unsent(err); {
+	case again != nil && (err == nil || doubt):
+		again.at, again.doubt, again.tests = now, doubt, again.tests+1
+		s.answered(doubt, now)
+	case again != nil:
+		s.failed(err, now)
+	case l.confirms() && (err == nil || doubt):
+		s.inFlight(newFlight(c, messages, began), doubt, now)
+	case err == nil:
+		s.answered(false, now)
+		l.note(func() error { return l.o.Ledger.MarkDelivered(c, false) })
+		l.tell(c, began, false, nil)
+		l.o.OnStored(c.Group)
+	case !graphiti.Retryable(err) && l.refusedBefore(c):
+		l.dead(c, began, clip(l.o.Redact(graphiti.Sanitize(err))), errDead)
+	default:
+		if !graphiti.Retryable(err) {
+			l.refused[c.Seq] = l.accepted
+		}
+		s.failed(err, now)
+		reason := clip(err.Error())
+		l.note(func() error { return l.o.Ledger.Requeue(c, reason) })
 	}
-	if done > 0 {
-		l.inFlight(b, items[:done], false, began)
+}
+
+// refusedBefore reports whether the memory has accepted another copy since it refused this one.
+func (l *Loop) refusedBefore(c *ledger.Copy) bool {
+	at, refused := l.refused[c.Seq]
+	return refused && at < l.accepted
+}
+
+// dead gives a copy up.
+func (l *Loop) dead(c *ledger.Copy, began time.Time, reason string, err error) {
+	delete(l.refused, c.Seq)
+	l.note(func() error { return l.o.Ledger.MarkDead(c, reason) })
+	l.o.Log.Warn("turn not stored by the memory, moved to the dead letters", "to_do", deadRemedy)
+	l.tell(c, began, false, err)
+}
+
+// confirms reports whether turns stay in flight until they are listed.
+func (l *Loop) confirms() bool { return l.o.Verify && !l.sight.blind }
+
+// lacking returns the messages that a group does not list.
+func (l *Loop) lacking(ctx context.Context, group string, messages []graphiti.Row) ([]graphiti.Row, error) {
+	v, err := l.list(ctx, group, firstLook+2*window)
+	if err != nil {
+		return nil, err
 	}
-	if done == len(items) { // impossible: part means that a message was not accepted
-		return part
-	}
-	rest := done
-	switch {
-	case left > 0 || graphiti.Retryable(part.Err) && !unsent(part.Err):
-		l.inFlight(b, items[done:done+1], true, began)
-		rest++
-	case !graphiti.Retryable(part.Err):
-		return l.give(ctx, b, items[done:]) // alone, it becomes a dead letter
-	}
-	return errors.Join(part, l.requeue(b, items[rest:], part.Error()))
+	return slices.DeleteFunc(messages, func(m graphiti.Row) bool { return v.names[m.Name] }), nil
 }
 
 // dated replaces timestamps in the memory's future with its current time.
-func (l *Loop) dated(items []Item) {
+func (l *Loop) dated(messages []graphiti.Row) {
 	now := graphiti.Now(l.o.Memory.Clock())
-	for i := range items {
-		for j := range items[i].Messages {
-			if msg := &items[i].Messages[j]; msg.Said.After(now) { // Graphiti hides messages from the future
-				msg.Said = now.UTC()
-			}
+	for i := range messages {
+		if m := &messages[i]; m.Said.After(now) { // Graphiti hides messages from the future
+			m.Said = now.UTC()
 		}
 	}
 }
 
-func (l *Loop) inFlight(b *batch, items []Item, doubt bool, began time.Time) {
-	flights := make([]*flight, len(items))
-	for i := range items {
-		flights[i] = newFlight(items[i], began)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b.w.inFlight(b.group, flights, doubt, b.single, time.Now())
-}
-
-// delivered marks items as delivered if the memory's acceptance is the proof.
-func (l *Loop) delivered(b *batch, items []Item, began time.Time) error {
-	if len(items) == 0 {
-		return nil
-	}
-	l.tell(items, began, false, nil)
-	err := l.note(b.w, b.group, func() error { return l.o.Ledger.MarkDelivered(items, false) })
-	l.o.OnStored(b.group.name)
-	return err
-}
-
-// requeue returns items to the pending state.
-func (l *Loop) requeue(b *batch, items []Item, reason string) error {
-	if len(items) == 0 {
-		return nil
-	}
-	return l.note(b.w, b.group, func() error { return l.o.Ledger.Requeue(items, clip(reason)) })
-}
-
-// note writes to the ledger, and has a failed write repeated before any other action for
-// the group. Otherwise a turn marked as sent, but not in flight, would wait for the next
-// start.
-func (l *Loop) note(w *worker, g *group, write func() error) error {
-	err := contained(write)
+// tell counts a settled copy and reports it.
+func (l *Loop) tell(c *ledger.Copy, began time.Time, verified bool, err error) {
 	if err == nil {
-		return nil
+		l.pace.add(1, time.Now())
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(g.owed) == 0 {
-		l.holds.owing++
-	}
-	g.owed = append(g.owed, write)
-	w.failed(g, true, time.Now().Add(retryIn(g.failures, err)))
-	l.failedLocked(action{kind: settle, group: g}, err)
-	return err
+	l.o.OnDelivered(Delivery{Turn: c.Turn, Group: c.Group, Began: began, Verified: verified, Err: err})
 }
 
-// settle repeats failed ledger writes.
-func (l *Loop) settle(w *worker, a action) {
-	g := a.group
-	l.mu.Lock()
-	owed := g.owed
-	l.mu.Unlock()
-	var err error
-	for len(owed) > 0 && err == nil {
-		if err = contained(owed[0]); err == nil {
-			owed = owed[1:]
+// look lists the groups of a worker's turns in flight.
+func (l *Loop) look(ctx context.Context, s *sender) {
+	views := make(map[string]*view)
+	for _, g := range s.groups() {
+		v, err := l.list(ctx, g, s.depthOf(g))
+		if ctx.Err() != nil {
+			return
 		}
+		if err != nil {
+			s.unread[g] = true
+			l.failedAt(failing{g, look}, err)
+			continue
+		}
+		delete(s.unread, g)
+		l.worked(failing{g, look})
+		views[g] = v
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if g.owed = owed; err != nil {
-		w.failed(g, true, time.Now().Add(retryIn(g.failures, err)))
-		l.failedLocked(a, err)
+	now := time.Now()
+	if len(views) == 0 {
+		s.unseen(now)
 		return
 	}
-	l.holds.owing--
-	g.failures, g.retryAt = 0, time.Time{}
-	l.workedLocked(a)
+	l.conclude(s, views, s.looked(views, now))
 }
 
-// wrote records the start or the end of a call that sends turns.
-func (l *Loop) wrote() {
-	l.mu.Lock()
-	l.writes++
-	l.wroteAt = time.Now()
-	l.mu.Unlock()
-}
-
-// tell counts finished turns, and reports the delivery of traced ones.
-func (l *Loop) tell(items []Item, began time.Time, verified bool, err error) {
-	if err == nil {
-		l.mu.Lock()
-		l.pace.add(len(items), time.Now())
-		l.mu.Unlock()
+// conclude records findings in the ledger.
+func (l *Loop) conclude(s *sender, views map[string]*view, fs findings) {
+	stored := make(map[string]bool)
+	for _, f := range fs.arrived {
+		if !stored[f.Group] {
+			l.o.OnSeen(f.Group, slices.DeleteFunc(slices.Clone(views[f.Group].rows), func(r graphiti.Row) bool {
+				return !slices.ContainsFunc(fs.arrived, func(f *flight) bool {
+					return slices.ContainsFunc(f.messages, func(m graphiti.Row) bool { return m.Name == r.Name })
+				})
+			}))
+		}
+		l.note(func() error { return l.o.Ledger.MarkDelivered(&f.Copy, true) })
+		l.tell(&f.Copy, f.at, true, nil)
+		stored[f.Group] = true
 	}
-	for i := range items {
-		if t := items[i].Turn.Trace; t != "" {
-			l.o.OnDelivered(Delivery{Trace: t, Group: items[i].Group, Began: began, Verified: verified, Err: err})
+	for _, f := range fs.beyond {
+		l.note(func() error { return l.o.Ledger.MarkDelivered(&f.Copy, false) })
+		l.tell(&f.Copy, f.at, false, nil)
+		stored[f.Group] = true
+	}
+	for g := range stored {
+		l.o.OnStored(g)
+		if e := l.erasing[g]; e != nil {
+			e.at = time.Time{} // one of them may be forgotten
 		}
 	}
-}
-
-// retryIn returns the delay before the next attempt: exponential with full jitter, and at
-// least the server's Retry-After.
-func retryIn(attempts int, err error) time.Duration {
-	most := min(firstRetry<<min(attempts, 10), lastRetry)
-	return max(rand.N(most)+1, retryAfter(err)) // #nosec G404 -- spreads load, no secret
-}
-
-// retryAfter returns the server's Retry-After, limited to maxRetryAfter.
-func retryAfter(err error) time.Duration {
-	var status *graphiti.StatusError
-	if errors.As(err, &status) {
-		return min(status.RetryAfter, maxRetryAfter)
+	for _, f := range fs.lost {
+		l.lost++
+		l.note(func() error { return l.o.Ledger.Requeue(&f.Copy, "") })
+		l.tell(&f.Copy, f.at, false, errLost)
 	}
-	return 0
+	for _, f := range fs.dead {
+		l.dead(&f.Copy, f.at, reasonPoison, errLost)
+	}
+	if fs.revived {
+		l.o.Log.Info("memory stores messages again, sending lost turns again")
+	}
+}
+
+// reasonPoison is the reason of a dead letter that the memory lost.
+const reasonPoison = "the memory lost it three times, the last time alone: its worker probably fails at this turn"
+
+// list returns the last n episodes of a group.
+func (l *Loop) list(ctx context.Context, group string, n int) (*view, error) {
+	var list []graphiti.Row
+	clock := l.o.Memory.Clock() // before the listing, which may be older than its answer
+	err := l.call(ctx, func(ctx context.Context) (err error) {
+		list, err = l.o.Memory.Episodes(ctx, group, n)
+		return err
+	})
+	if errors.Is(err, graphiti.ErrTooLarge) { // the episode may be older than any listing reaches
+		return &view{asked: deepest, full: true, oldest: time.Now()}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &view{names: make(map[string]bool, len(list)), rows: list, asked: n, full: len(list) >= n, clock: clock}
+	for i := range list {
+		v.names[list[i].Name] = true
+		if i == 0 || list[i].Said.Before(v.oldest) {
+			v.oldest = list[i].Said
+		}
+	}
+	l.listed = l.listed || len(list) > 0
+	return v, nil
+}
+
+// maxQuery is the most characters of a message in a query.
+const maxQuery = 200
+
+// silence finds out why a worker is silent. If a search shows facts of a group without episodes,
+// listings do not work. If neither has ever shown anything, listings do not work either, provided
+// that each group has a worker of its own: such workers survive failures.
+func (l *Loop) silence(ctx context.Context, s *sender) {
+	if !s.silent.IsZero() && s.pause <= s.patience() {
+		l.o.Log.Warn("memory accepts messages without storing them", "since", s.sign, "to_do", l.diagnosis().Remedy())
+	}
+	f := s.again(false)
+	if f == nil {
+		return
+	}
+	var facts []graphiti.Fact
+	l.search = l.call(ctx, func(ctx context.Context) (err error) {
+		facts, err = l.o.Memory.Search(ctx, []string{f.Group}, graphiti.Shorten(f.messages[0].Text, "…", maxQuery), 1)
+		return err
+	})
+	if l.search != nil || l.listed || len(facts) == 0 && (!l.o.Apart || s.silent.IsZero()) {
+		return
+	}
+	l.sight = sight{blind: true, shown: len(facts) > 0, since: time.Now()}
+	d := l.blindness()
+	l.o.Log.Warn("listings do not show stored turns", "why", d.Says(), "to_do", d.Remedy())
+	for _, s := range l.senders {
+		l.conclude(s, nil, findings{beyond: s.flights})
+		s.flights, s.silent = nil, time.Time{}
+	}
 }

@@ -1,55 +1,177 @@
 package deliver
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
+	"go.uber.org/goleak"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// clock is the start time of all tests of machines.
-var clock = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sim simulates a ledger, the machines, and a Graphiti with all known faults, in its own
-// time.
-type sim struct {
-	t      *rapid.T
-	now    time.Time
-	apart  bool
-	takes  time.Duration
-	behind time.Duration // lag of the memory's clock
-	poison map[int64]bool
-	faults int // number of faults left
-
-	sight    sight
-	holds    holds
-	machines map[string]*machine
-
-	pending map[string][]Item // by group, in order
-	dead    map[int64]bool
-	done    map[int64]bool
-	retried map[int64]bool // turns sent again
-
-	queues  map[string][]queued // by worker
-	crashed bool                // the only worker, until a restart
-	since   time.Time           // time of the crash
-	kept    map[string][]queued // by group
-	late    []queued            // messages that arrive after their call failed
+// shelf is a ledger in RAM.
+type shelf struct {
+	rows      []*shelved
+	withdrawn []ledger.Withdrawn
+	sent      int64
+	fails     func() error // error of a write
 }
 
-// queued is an accepted message.
-type queued struct {
-	group  string
-	name   string
-	number int64 // of its turn, or 0 for a barrier
-	said   time.Time
-	at     time.Time // when the worker has stored it, or when it arrives
+type shelved struct {
+	ledger.Copy
+	state    string
+	verified bool
+	reason   string
+	messages []graphiti.Row
+}
+
+func (l *shelf) add(group string, said time.Time) {
+	n := int64(len(l.rows) + 1)
+	said = said.Add(time.Duration(n) * time.Millisecond)
+	r := &shelved{Copy: ledger.Copy{Group: group, Turn: fmt.Sprint(n), Seq: n}, state: "pending"}
+	for _, role := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant} {
+		r.messages = append(r.messages, graphiti.Row{Name: fmt.Sprint(n, ".", role), Role: role, Said: said, Text: fmt.Sprint(n)})
+	}
+	l.rows = append(l.rows, r)
+}
+
+func (l *shelf) row(c *ledger.Copy) *shelved { return l.rows[c.Seq-1] }
+
+func (l *shelf) Waiting(context.Context) (groups []string, err error) {
+	for _, r := range l.rows {
+		if r.state == "pending" && !slices.Contains(groups, r.Group) {
+			groups = append(groups, r.Group)
+		}
+	}
+	return groups, nil
+}
+
+func (l *shelf) Next(_ context.Context, group string, skip []string, n int) (list []ledger.Copy, err error) {
+	for _, r := range l.rows {
+		if r.state == "pending" && (group == "" || r.Group == group) && !slices.Contains(skip, r.Group) && len(list) < n {
+			list = append(list, r.Copy)
+		}
+	}
+	return list, nil
+}
+
+func (l *shelf) Sent(context.Context) (list []ledger.Copy, err error) {
+	for _, r := range l.rows {
+		if r.state == "sent" {
+			list = append(list, r.Copy)
+		}
+	}
+	slices.SortFunc(list, func(a, b ledger.Copy) int { return int(a.Sent - b.Sent) })
+	return list, nil
+}
+
+// write changes a copy that is not settled.
+func (l *shelf) write(c *ledger.Copy, state, reason string) error {
+	if l.fails != nil {
+		if err := l.fails(); err != nil {
+			return err
+		}
+	}
+	if r := l.row(c); r.state == "pending" || r.state == "sent" {
+		r.state, r.Losses, r.reason = state, c.Losses, reason
+	}
+	return nil
+}
+
+func (l *shelf) MarkSent(c *ledger.Copy) (bool, error) {
+	r := l.row(c)
+	if r.state != "pending" && r.state != "sent" {
+		return false, nil
+	}
+	l.sent++
+	r.state, r.Sends, r.Copy.Sent = "sent", r.Sends+1, l.sent
+	c.Sent, c.Sends = r.Copy.Sent, r.Sends
+	return true, nil
+}
+
+func (l *shelf) Requeue(c *ledger.Copy, reason string) error  { return l.write(c, "pending", reason) }
+func (l *shelf) MarkDead(c *ledger.Copy, reason string) error { return l.write(c, "dead", reason) }
+func (l *shelf) MarkDelivered(c *ledger.Copy, verified bool) error {
+	l.row(c).verified = verified
+	return l.write(c, "delivered", "")
+}
+
+func (l *shelf) Withdrawn(_ context.Context, group string) (list []ledger.Withdrawn, err error) {
+	for _, w := range l.withdrawn {
+		if group == "" || w.Group == group {
+			list = append(list, w)
+		}
+	}
+	return list, nil
+}
+
+func (l *shelf) Settle(list []ledger.Withdrawn) error {
+	l.withdrawn = slices.DeleteFunc(l.withdrawn, func(w ledger.Withdrawn) bool {
+		return slices.ContainsFunc(list, func(o ledger.Withdrawn) bool { return o.ID == w.ID })
+	})
+	return nil
+}
+
+// forget forgets a message of a turn, with its turn.
+func (l *shelf) forget(c *ledger.Copy) {
+	r := l.row(c)
+	for i := range r.messages {
+		w := ledger.Withdrawn{ID: int64(len(l.rows) + len(l.withdrawn) + 1), Group: c.Group, Message: graphiti.MessageID(r.messages[i].Name), At: time.Now()}
+		if r.state == "sent" {
+			w.Sent = r.Copy.Sent
+		}
+		l.withdrawn = append(l.withdrawn, w)
+	}
+	r.state, r.messages = "forgotten", nil
+}
+
+func (l *shelf) Messages(_ context.Context, c *ledger.Copy) ([]graphiti.Row, error) {
+	return slices.Clone(l.row(c).messages), nil
+}
+
+func (l *shelf) Has(_ context.Context, _ string, names []string) (bool, error) {
+	return slices.ContainsFunc(l.rows, func(r *shelved) bool {
+		return slices.ContainsFunc(r.messages, func(m graphiti.Row) bool { return slices.Contains(names, m.Name) })
+	}), nil
+}
+
+// sim is a Graphiti with all known faults, in the time of a bubble.
+type sim struct {
+	t      *testing.T
+	rand   *rand.Rand
+	mu     sync.Mutex // guards rand
+	ledger *shelf
+	apart  bool
+	takes  time.Duration
+	behind time.Duration // lag of its clock
+	poison map[string]bool
+	faults int // number of faults left
+
+	queues  map[string][]accepted // by worker
+	crashed time.Time             // of the only worker, until a restart
+	kept    map[string][]accepted // by group
+	late    []accepted            // messages that arrive after their call failed
+	known   bool                  // it has answered a call
+}
+
+// accepted is an accepted message.
+type accepted struct {
+	group string
+	graphiti.Row
+	at time.Time // when the worker has stored it, or when it arrives
 }
 
 func (s *sim) workerOf(group string) string {
@@ -61,30 +183,33 @@ func (s *sim) workerOf(group string) string {
 
 // work lets the workers catch up with the current time.
 func (s *sim) work() {
-	for len(s.late) > 0 && !s.late[0].at.After(s.now) {
+	now := time.Now()
+	for len(s.late) > 0 && !s.late[0].at.After(now) {
 		m := s.late[0]
 		s.late = s.late[1:]
 		s.accept(m)
 	}
-	for _, worker := range slices.Sorted(keys(s.queues)) {
-		queue := s.queues[worker]
-		for len(queue) > 0 && !s.crashed && !queue[0].at.After(s.now) {
+	for worker, queue := range s.queues {
+		for len(queue) > 0 && s.crashed.IsZero() && !queue[0].at.After(now) {
 			m := queue[0]
 			queue = queue[1:]
 			switch {
-			case !s.poison[m.number] || !strings.HasSuffix(m.name, ".user"):
+			case !s.poison[m.Text] || m.Role != graphiti.RoleUser:
 				s.kept[m.group] = append(s.kept[m.group], m)
 			case !s.apart:
-				s.crashed, s.since = true, m.at
+				s.crashed = m.at
 			}
 		}
 		s.queues[worker] = queue
 	}
+	if !s.crashed.IsZero() && now.Sub(s.crashed) > 20*time.Minute {
+		s.restart()
+	}
 }
 
-func (s *sim) accept(m queued) {
+func (s *sim) accept(m accepted) {
 	w := s.workerOf(m.group)
-	m.at = s.now
+	m.at = time.Now()
 	if q := s.queues[w]; len(q) > 0 && q[len(q)-1].at.After(m.at) {
 		m.at = q[len(q)-1].at
 	}
@@ -93,314 +218,276 @@ func (s *sim) accept(m queued) {
 }
 
 // restart drops the messages queued in the memory.
-func (s *sim) restart() {
-	s.work()
-	s.queues, s.crashed = make(map[string][]queued), false
-}
+func (s *sim) restart() { s.queues, s.crashed = make(map[string][]accepted), time.Time{} }
 
 // fault draws one of n faults, or 0 for none.
-func (s *sim) fault(n int, what string) int {
+func (s *sim) fault(n int) int {
 	if s.faults == 0 {
 		return 0
 	}
-	f := max(0, rapid.IntRange(-3*n, n).Draw(s.t, what))
+	f := max(0, s.draw(-3*n, n))
 	if f > 0 {
 		s.faults--
 	}
 	return f
 }
 
-// call sends messages to the memory. doubt reports whether the outcome is unclear, and
-// failed whether the call returns an error.
-func (s *sim) call(messages []queued) (doubt, failed bool) {
-	took := time.Duration(rapid.IntRange(1, 50).Draw(s.t, "took")) * time.Millisecond
-	defer func() { s.now = s.now.Add(took); s.work() }()
+var (
+	errUnclear = errors.New("the connection broke")
+	errBusy    = &graphiti.StatusError{Code: 503}
+)
+
+func (s *sim) Write(_ context.Context, group string, messages []graphiti.Row) error {
+	time.Sleep(time.Duration(s.draw(1, 50)) * time.Millisecond)
+	s.work()
+	s.known = true
 	accept := func() {
 		for _, m := range messages {
-			s.accept(m)
+			s.accept(accepted{group: group, Row: m})
 		}
 	}
-	switch s.fault(6, "fault of a call") {
+	switch s.fault(6) {
 	case 1: // refused, so certainly not stored
-		return false, true
+		return errBusy
 	case 2: // accepted and lost
 	case 3: // an unclear answer, and stored
 		accept()
-		return true, true
+		return errUnclear
 	case 4: // an unclear answer, and not stored
-		return true, true
+		return errUnclear
 	case 5: // an unclear answer, and stored late
-		at := s.now.Add(took + time.Duration(rapid.IntRange(0, 9).Draw(s.t, "late"))*time.Second)
+		at := time.Now().Add(time.Duration(s.draw(0, 9)) * time.Second)
 		for _, m := range messages {
-			m.at = at
-			s.late = append(s.late, m)
+			s.late = append(s.late, accepted{group: group, Row: m, at: at})
 		}
-		slices.SortStableFunc(s.late, func(a, b queued) int { return a.at.Compare(b.at) })
-		return true, true
+		slices.SortStableFunc(s.late, func(a, b accepted) int { return a.at.Compare(b.at) })
+		return errUnclear
 	case 6: // the memory restarts
 		s.restart()
 		accept()
 	default:
 		accept()
 	}
-	return false, false
+	return nil
 }
 
-func (s *sim) machine(group string) *machine {
-	w := s.workerOf(group)
-	m := s.machines[w]
-	if m == nil {
-		m = newMachine(DefaultTiming(4, 5*time.Minute), &s.sight, &s.holds, w, s.now)
-		s.machines[w] = m
-	}
-	return m
-}
-
-func (s *sim) view(group string) view {
-	v := view{names: make(map[string]bool), clock: s.now.Add(-s.behind)}
-	for _, m := range s.kept[group] {
-		if !m.said.After(v.clock) {
-			v.names[m.name] = true
-		}
-	}
-	return v
-}
-
-// perform executes an action of a machine, like the loop does.
-func (s *sim) perform(m *machine, a action) {
+func (s *sim) Episodes(_ context.Context, group string, n int) (list []graphiti.Row, err error) {
+	time.Sleep(time.Millisecond)
 	s.work()
-	switch a.kind {
-	case send:
-		s.send(m, a)
-	case look:
-		s.now = s.now.Add(time.Millisecond)
-		if s.fault(1, "fault of a look") > 0 {
-			m.pollFailed(a.group, s.now)
-			break
-		}
-		fs := m.applyView(a, s.view(a.group.name), s.now)
-		s.conclude(m, a.group, &fs)
-	case sendBarrier:
-		b := sentBarrier{name: fmt.Sprint("barrier", m.position), group: m.barrierGroup("probe"), pos: m.beginBarrier()}
-		doubt, failed := s.call([]queued{{group: b.group, name: b.name, said: s.now.Add(-s.behind)}})
-		m.barrierSent(b, !failed || doubt, s.now)
-	case lookForBarrier:
-		if s.fault(1, "fault of a look") > 0 {
-			m.barrierUnseen(s.now)
-			break
-		}
-		group := m.barrier.sent[len(m.barrier.sent)-1].group
-		if found, _ := m.sawBarriers(group, s.view(group).names, s.now); found {
-			s.sight.lists()
-		}
-	case removeBarrier:
-		group := m.barrier.left[0]
-		gone := s.fault(1, "fault of a removal") == 0
-		if gone {
-			s.kept[group] = slices.DeleteFunc(s.kept[group], func(q queued) bool { return q.number == 0 })
-		}
-		m.removed(group, gone, s.now)
-	case settle, probe, nothing:
-		s.t.Fatalf("unexpected action %v", a.kind)
+	if s.fault(1) > 0 {
+		return nil, errUnclear
 	}
-	m.done(a)
+	s.known = true
+	for _, m := range s.kept[group] {
+		if !m.Said.After(time.Now().Add(-s.behind)) {
+			list = append(list, m.Row)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b graphiti.Row) int { return a.Said.Compare(b.Said) })
+	return list[max(0, len(list)-n):], nil
 }
 
-func (s *sim) send(m *machine, a action) {
-	all := s.pending[a.group.name]
-	items := slices.Clone(all[:min(a.n, len(all))])
-	isolate := false
-	for i := range items {
-		if items[i].isolated(m.timing.MaxLosses) && (i > 0 || !a.single) {
-			items, isolate = items[:i], true
-			break
-		}
+func (s *sim) Clock() time.Time {
+	if !s.known {
+		return time.Time{}
 	}
-	if len(items) == 0 {
-		m.sent(a.group, isolate, true, isolate)
-		return
-	}
-	var messages []queued
-	for _, it := range items {
-		for _, msg := range it.Messages {
-			messages = append(messages, queued{group: it.Group, name: msg.Name, number: it.Seq, said: msg.Said})
-		}
-	}
-	began := s.now
-	doubt, failed := s.call(messages)
-	if !failed || doubt {
-		s.pending[a.group.name] = slices.Clone(all[len(items):])
-		flights := make([]*flight, len(items))
-		for i, it := range items {
-			flights[i] = newFlight(it, began)
-		}
-		m.inFlight(a.group, flights, doubt, a.single, s.now)
-	}
-	if failed {
-		m.failed(a.group, true, s.now.Add(time.Second))
-		return
-	}
-	m.sent(a.group, len(s.pending[a.group.name]) > 0, true, isolate)
+	return time.Now().Add(-s.behind)
 }
 
-func (s *sim) conclude(m *machine, g *group, fs *findings) {
-	if len(fs.verified) > 0 {
-		s.sight.lists()
+func (s *sim) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
+	return nil, errUnclear
+}
+
+func (s *sim) Forget(_ context.Context, group string) error {
+	s.work()
+	delete(s.kept, group)
+	return nil
+}
+
+func (s *sim) ForgetEpisodes(_ context.Context, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
+	s.work()
+	if s.fault(1) > 0 {
+		return nil, errUnclear
 	}
-	for _, f := range fs.verified {
-		s.done[f.item.Seq] = true
-	}
-	for _, f := range fs.dead {
-		s.dead[f.item.Seq] = true
-		if f.item.Losses != m.timing.MaxLosses || !f.single {
-			s.t.Fatalf("turn %d is dead after %d losses, single %v", f.item.Seq, f.item.Losses, f.single)
+	s.kept[group] = slices.DeleteFunc(s.kept[group], func(m accepted) bool {
+		if meant(&m.Row) {
+			names = append(names, m.Name)
+			return true
 		}
-	}
-	if len(fs.unknown)+len(fs.unverified) > 0 {
-		s.t.Fatal("a memory that lists what it holds leaves nothing unknown")
-	}
-	for _, f := range fs.lost {
-		it := f.item
-		s.retried[it.Seq] = true
-		it.Messages = it.unseen()
-		list := append(s.pending[g.name], it)
-		slices.SortFunc(list, func(a, b Item) int { return int(a.Seq - b.Seq) })
-		s.pending[g.name] = list
-		m.add(g.name, true)
+		return false
+	})
+	return names, nil
+}
+
+// run delivers until ok is true, with restarts of the proxy at random.
+func (s *sim) run(ok func() bool) {
+	listed := false
+	for begun := time.Now(); ; {
+		stop, ended := make(chan struct{}), make(chan struct{})
+		l := New(Options{
+			Ledger: s.ledger, Memory: s, Apart: s.apart, Verify: true, Timing: DefaultTiming(5 * time.Minute), Timeout: time.Minute,
+			OnDelivered: func(Delivery) {}, OnStored: func(string) {}, OnSeen: func(string, []graphiti.Row) {}, Redact: func(s string) string { return s },
+			Log: slog.New(slog.DiscardHandler),
+		}, listed)
+		go func() { // ends with stop
+			l.Run(context.Background(), stop)
+			close(ended)
+		}()
+		end := sync.OnceFunc(func() { close(stop); <-ended })
+		defer end()
+		until := time.Now().Add(365 * 24 * time.Hour)
+		if s.fault(1) > 0 {
+			until = time.Now().Add(time.Duration(s.draw(1, 60_000)) * time.Millisecond)
+		}
+		done := false
+		for done = ok(); !done && time.Now().Before(until); done = ok() {
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			if time.Since(begun) > 5*24*time.Hour {
+				for _, r := range s.ledger.rows {
+					s.t.Logf("%+v", *r)
+				}
+				s.t.Fatalf("it does not end: %+v; %+v", l.Status(), s.ledger.withdrawn)
+			}
+		}
+		end()
+		if listed = l.listed; done {
+			return
+		}
 	}
 }
 
-// run advances the time until all turns are done or dead and the machines are idle.
-func (s *sim) run(turns int) {
-	idle := func() bool {
-		for _, m := range s.machines {
-			if !m.idle() {
+// times returns how often the groups hold a message.
+func (s *sim) times(name string) (n int) {
+	for _, list := range s.kept {
+		for _, m := range list {
+			if m.Name == name {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// TestNoTurnIsLost checks that, with any faults of calls, looks, deletions and workers, and
+// restarts of the proxy, each turn arrives or is dead after three losses, the last of them alone.
+// Without a fault it arrives once, and in order. A forgotten turn is not there at the end.
+func TestNoTurnIsLost(t *testing.T) {
+	twice, all := 0, 0
+	seeds := uint64(40)
+	if os.Getenv("LONG_TESTS") != "" {
+		seeds = 1000
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, again := simulate(t, seed)
+				all, twice = all+n, twice+again
+			})
+		})
+	}
+	t.Logf("%d of %d turns twice", twice, all)
+	if twice > all/100 {
+		t.Errorf("%d of %d turns arrived twice", twice, all)
+	}
+}
+
+// draw returns a number from first to last.
+func (s *sim) draw(first, last int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return first + s.rand.IntN(last-first+1)
+}
+
+func simulate(t *testing.T, seed uint64) (n, twice int) {
+	s := &sim{t: t, rand: rand.New(rand.NewPCG(seed, 1)), ledger: &shelf{}, poison: make(map[string]bool), queues: make(map[string][]accepted), kept: make(map[string][]accepted)}
+	s.apart, s.faults = s.draw(0, 1) == 1, s.draw(0, 30)
+	s.takes = []time.Duration{0, 10 * time.Millisecond, time.Second, 10 * time.Second}[s.draw(0, 3)]
+	s.behind = []time.Duration{0, 0, 90 * time.Second, 15 * time.Minute}[s.draw(0, 3)]
+	faulty := s.faults > 0
+	n, groups := s.draw(1, 40), s.draw(1, 5)
+	for i := range n {
+		s.ledger.add(fmt.Sprint("g", s.draw(1, groups)), time.Now())
+		if s.draw(0, 15) == 15 {
+			s.poison[fmt.Sprint(i+1)], faulty = true, true
+		}
+	}
+	forgotten, said := make(map[string]bool), time.Now()
+	s.run(func() bool {
+		if s.draw(0, 2000) == 7 {
+			r := s.ledger.rows[s.draw(0, n-1)]
+			if r.state != "forgotten" && r.state != "dead" {
+				forgotten[r.Turn] = true
+				s.ledger.forget(&r.Copy)
+			}
+		}
+		waits := false
+		for _, r := range s.ledger.rows {
+			if r.state == "sent" && time.Since(said) > 6*time.Hour { // a later turn proves it lost
+				s.ledger.add(r.Group, time.Now())
+				said = time.Now()
+			}
+			waits = waits || r.state == "pending" || r.state == "sent"
+		}
+		if waits {
+			return false
+		}
+		for _, w := range s.ledger.withdrawn {
+			if w.Sent > 0 { // a later turn proves that it will not appear
+				s.ledger.add(w.Group, time.Now())
 				return false
 			}
 		}
-		return true
-	}
-	for steps := 0; len(s.done)+len(s.dead) < turns || !idle(); steps++ {
-		if steps > 50_000 || s.now.Sub(clock) > 30*24*time.Hour {
-			s.t.Fatalf("it does not end: %d done, %d dead of %d after %v", len(s.done), len(s.dead), turns, s.now.Sub(clock))
-		}
-		if s.crashed && s.now.Sub(s.since) > 20*time.Minute {
-			s.restart()
-		}
-		wait := longest
-		acted := false
-		for _, w := range slices.Sorted(keys(s.machines)) {
-			a, d := s.machines[w].next(s.now)
-			if a.kind == nothing {
-				wait = min(wait, d)
-				continue
-			}
-			acted = true
-			s.perform(s.machines[w], a)
-		}
-		if !acted {
-			s.now = s.now.Add(max(wait, time.Millisecond))
-		}
-	}
-}
-
-func keys[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
-}
-
-// item returns a turn of two messages.
-func item(number int64, group string, said time.Time) Item {
-	it := Item{Entry: ledger.Entry{Group: group, Seq: number}}
-	for _, role := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant} {
-		it.Messages = append(it.Messages, graphiti.Row{Name: fmt.Sprint(number, ".", role), Role: role, Said: said})
-	}
-	return it
-}
-
-// unseen returns the messages that were not yet seen in the group.
-func (it *Item) unseen() []graphiti.Row {
-	return slices.DeleteFunc(slices.Clone(it.Messages), func(msg graphiti.Row) bool { return it.Have&ledger.SideOf(msg.Role) != 0 })
-}
-
-// TestEveryTurnOnceOrDead checks that, with any faults of calls, polls and workers, each
-// turn arrives in its group once or is dead after three losses, the last of them alone.
-// Turns that were sent only once keep their order. No barrier stays in a group of turns.
-func TestEveryTurnOnceOrDead(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := &sim{
-			t: t, now: clock,
-			apart:  rapid.Bool().Draw(t, "apart"),
-			takes:  time.Duration(rapid.SampledFrom([]int{0, 10, 1000, 10_000}).Draw(t, "takes")) * time.Millisecond,
-			behind: time.Duration(rapid.SampledFrom([]int{0, 0, 90, 900}).Draw(t, "behind")) * time.Second,
-			poison: make(map[int64]bool), faults: rapid.IntRange(0, 30).Draw(t, "faults"),
-			machines: make(map[string]*machine), pending: make(map[string][]Item), dead: make(map[int64]bool), done: make(map[int64]bool), retried: make(map[int64]bool),
-			queues: make(map[string][]queued), kept: make(map[string][]queued),
-		}
-		turns, groups := rapid.IntRange(1, 40).Draw(t, "turns"), rapid.IntRange(1, 5).Draw(t, "groups")
-		for i := range turns {
-			number := int64(i + 1)
-			group := fmt.Sprint("g", rapid.IntRange(1, groups).Draw(t, "group"))
-			if rapid.IntRange(0, 15).Draw(t, "poison") == 15 {
-				s.poison[number] = true
-			}
-			s.pending[group] = append(s.pending[group], item(number, group, clock))
-		}
-		for _, group := range slices.Sorted(keys(s.pending)) {
-			if rapid.IntRange(0, 3).Draw(t, "in doubt") == 3 { // an earlier process sent the first turn
-				it := s.pending[group][0]
-				s.pending[group] = s.pending[group][1:]
-				if rapid.Bool().Draw(t, "arrived") {
-					for _, msg := range it.Messages {
-						s.accept(queued{group: group, name: msg.Name, number: it.Seq, said: clock})
-					}
-				}
-				m := s.machine(group)
-				m.inFlight(m.find(group), []*flight{newFlight(it, clock)}, true, false, clock)
-			}
-			if len(s.pending[group]) > 0 {
-				s.machine(group).add(group, true)
-			}
-		}
-		s.run(turns)
-		s.now = s.now.Add(time.Hour)
-		s.work()
-		s.check(turns)
+		return len(s.ledger.withdrawn) == 0
 	})
+	time.Sleep(time.Hour)
+	s.work()
+	return n, s.check(faulty, forgotten)
 }
 
-func (s *sim) check(turns int) {
-	count := make(map[string]int)
+func (s *sim) check(faulty bool, forgotten map[string]bool) (twice int) {
+	for _, r := range s.ledger.rows {
+		dead := r.state == "dead"
+		if dead && (r.Losses != maxLosses || r.reason != reasonPoison) {
+			s.t.Errorf("turn %s is dead after %d losses: %s", r.Turn, r.Losses, r.reason)
+		}
+		for _, m := range []string{"user", "assistant"} {
+			switch n := s.times(r.Turn + "." + m); {
+			case forgotten[r.Turn] && n > 0:
+				s.t.Errorf("turn %s was forgotten, and is there", r.Turn)
+			case forgotten[r.Turn] || dead:
+			case n == 0:
+				s.t.Errorf("turn %s counts as %s, and its %s message is not there", r.Turn, r.state, m)
+			case n > 1 && !faulty:
+				s.t.Errorf("turn %s is there %d times without a fault", r.Turn, n)
+			case n > 1:
+				if m == "user" {
+					twice++
+				}
+			}
+		}
+	}
+	if faulty {
+		return twice
+	}
 	for group, list := range s.kept {
-		last := int64(0)
-		for _, m := range list {
-			count[m.name]++
-			if m.number == 0 && group != "probe" { // emptied with its next barrier
-				s.t.Errorf("group %s: %s is left", group, m.name)
-			}
-			if m.number == 0 || s.retried[m.number] {
-				continue
-			}
-			if m.number < last {
-				s.t.Errorf("group %s: %d comes after %d", group, m.number, last)
-			}
-			last = m.number
+		names := make([]string, len(list))
+		for i := range list {
+			names[i] = fmt.Sprintf("%08s", strings.TrimSuffix(list[i].Name, ".assistant"))
+		}
+		if numbers := sorted(list); !numbers {
+			s.t.Errorf("group %s is not in order: %q", group, names)
 		}
 	}
-	for number := int64(1); number <= int64(turns); number++ {
-		for _, role := range []string{"user", "assistant"} {
-			n := count[fmt.Sprint(number, ".", role)]
-			switch {
-			case s.done[number] && n != 1, n > 1:
-				s.t.Errorf("turn %d's %s message is there %d times", number, role, n)
-			case s.poison[number] && s.done[number]:
-				s.t.Errorf("turn %d cannot be there", number)
-			}
+	return twice
+}
+
+// sorted reports whether messages are in the order of their turns.
+func sorted(list []accepted) bool {
+	return slices.IsSortedFunc(list, func(a, b accepted) int {
+		if len(a.Text) != len(b.Text) {
+			return len(a.Text) - len(b.Text)
 		}
-	}
+		return strings.Compare(a.Text, b.Text)
+	})
 }

@@ -19,11 +19,11 @@ type Progress struct {
 	LastError string
 	Remedy    string
 	Quiet     time.Time // last progress while turns are in flight, or zero
-	Stalled   time.Time // start of the stall, or zero
-	NextTest  time.Time // of a stalled worker, or zero
+	Stalled   time.Time // start of a silence, or zero
+	NextTest  time.Time // of a silent worker, or zero
 	PerMinute float64   // delivered turns, or 0 if unknown
 	Unlisted  time.Time // since when listings cannot verify turns, or zero
-	Breaker   string    // state of the circuit breaker: closed, half-open or open
+	Breaker   string    // open: the memory is down and not called; half-open: one call is due; closed
 
 	// Diagnosis is the reason for a stall or for missing listings.
 	Diagnosis graphiti.Diagnosis
@@ -31,55 +31,71 @@ type Progress struct {
 
 // Status returns the current state of delivery.
 func (l *Loop) Status() Progress {
-	state := l.breaker.State() // takes l.mu itself
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := Progress{Lost: l.lost, Breaker: state, PerMinute: l.pace.perMinute(time.Now())}
-	for _, w := range l.run.workers {
-		for _, g := range w.flying {
-			s.InFlight += len(g.flights)
-		}
-		if at := w.barrier.nextAt; !w.stalled.IsZero() && (s.NextTest.IsZero() || at.Before(s.NextTest)) {
-			s.NextTest = at
-		}
-		if len(w.flying) > 0 && (s.Quiet.IsZero() || w.sign.Before(s.Quiet)) {
-			s.Quiet = w.sign
-		}
-	}
-	if f := l.run.failures.all(); !f.since.IsZero() {
-		s.Failing, s.LastError, s.Remedy = f.since, f.why, f.remedy
-	}
-	if s.Unlisted = l.run.sight.unlisted; !s.Unlisted.IsZero() {
-		s.Diagnosis = l.run.sight.diagnosis()
-	}
-	if s.Stalled = l.stalledLocked(); !s.Stalled.IsZero() {
-		s.Diagnosis = l.stallLocked()
-	}
-	return s
+	return l.shown
 }
 
-// stalledLocked returns the start of the earliest stall, or zero.
-func (l *Loop) stalledLocked() (since time.Time) {
-	for _, w := range l.run.workers {
-		if !w.stalled.IsZero() && (since.IsZero() || w.stalled.Before(since)) {
-			since = w.stalled
+// publish updates the state that Status returns.
+func (l *Loop) publish() {
+	now := time.Now()
+	p := Progress{Lost: l.lost, PerMinute: l.pace.perMinute(now), Breaker: "closed"}
+	if l.fails >= opensAfter {
+		if p.Breaker = "half-open"; l.until.After(now) {
+			p.Breaker = "open"
 		}
 	}
-	return since
+	for _, s := range l.senders {
+		p.InFlight += len(s.flights)
+		if len(s.flights) == 0 {
+			continue
+		}
+		if p.Quiet.IsZero() || s.sign.Before(p.Quiet) {
+			p.Quiet = s.sign
+		}
+		if !s.silent.IsZero() {
+			if p.Stalled.IsZero() || s.silent.Before(p.Stalled) {
+				p.Stalled = s.silent
+			}
+			if p.NextTest.IsZero() || s.testAt.Before(p.NextTest) {
+				p.NextTest = s.testAt
+			}
+		}
+	}
+	if f := l.failures.all(); !f.since.IsZero() {
+		p.Failing, p.LastError, p.Remedy = f.since, f.why, f.remedy
+	}
+	if l.sight.blind {
+		p.Unlisted, p.Diagnosis = l.sight.since, l.blindness()
+	}
+	if !p.Stalled.IsZero() {
+		p.Diagnosis = l.diagnosis()
+	}
+	l.mu.Lock()
+	l.shown = p
+	l.mu.Unlock()
 }
 
-// stallLocked returns the most likely reason for a stall.
-func (l *Loop) stallLocked() graphiti.Diagnosis {
-	if d := graphiti.Diagnose(l.run.search); d != graphiti.NoDiagnosis {
+// diagnosis returns the most likely reason for a silence.
+func (l *Loop) diagnosis() graphiti.Diagnosis {
+	if d := graphiti.Diagnose(l.search); d != graphiti.NoDiagnosis {
 		return d
 	}
 	switch {
 	case l.o.Apart:
 		return graphiti.ModelFails
-	case !l.run.sight.listed:
+	case !l.listed:
 		return graphiti.NeverKept
 	}
 	return graphiti.WorkerDead
+}
+
+// blindness returns why listings do not verify turns.
+func (l *Loop) blindness() graphiti.Diagnosis {
+	if l.sight.shown {
+		return graphiti.Unlisted
+	}
+	return graphiti.Unshown
 }
 
 // failures holds the current failures. Only a success for the same group and kind of action
@@ -88,7 +104,7 @@ type failures map[failing]failure
 
 type failing struct {
 	group string
-	kind  kind
+	act   act
 }
 
 // failure is the reason why the turns of a group are not sent or not verified.
@@ -112,31 +128,31 @@ func (fs failures) all() (all failure) {
 	return all
 }
 
-// failedLocked records the failure of an action.
-func (l *Loop) failedLocked(a action, err error) {
-	if errors.Is(err, context.Canceled) || errors.Is(err, ErrNotTried) {
-		return // canceled, or skipped because of earlier failures
+// failedAt records the failure of an action.
+func (l *Loop) failedAt(at failing, err error) {
+	if errors.Is(err, context.Canceled) {
+		return
 	}
-	at, now := failing{a.group.name, a.kind}, time.Now()
+	now := time.Now()
 	f := failure{since: now, last: now, why: err.Error(), remedy: remedyOf(err)}
-	if before, had := l.run.failures[at]; had {
+	if before, had := l.failures[at]; had {
 		f.since = before.since
 	}
 	if asked := retryAfter(err); asked > 0 {
 		f.why += "; it asked for a pause of " + asked.String()
 	}
 	f.why = clip(f.why)
-	l.run.failures[at] = f
-	if !l.run.failing && now.Sub(l.failLog) > time.Minute { // log intermittent failures at most once a minute
-		l.run.failing, l.failLog = true, now
-		l.o.Log.Warn("delivery failed, turns stay queued", "error", err, "to_do", remedyOf(err))
+	l.failures[at] = f
+	if !l.failing && now.Sub(l.failLog) > time.Minute { // log intermittent failures at most once a minute
+		l.failing, l.failLog = true, now
+		l.o.Log.Warn("delivery failed, turns stay queued", "error", err, "to_do", f.remedy)
 	}
 }
 
-func (l *Loop) workedLocked(a action) {
-	delete(l.run.failures, failing{a.group.name, a.kind})
-	if l.run.failing && len(l.run.failures) == 0 {
-		l.run.failing = false
+func (l *Loop) worked(at failing) {
+	delete(l.failures, at)
+	if l.failing && len(l.failures) == 0 {
+		l.failing = false
 		l.o.Log.Info("delivery works again")
 	}
 }

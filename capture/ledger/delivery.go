@@ -2,174 +2,105 @@ package ledger
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Entry is a queued turn of one group.
-type Entry struct {
+// Copy is a turn of one group that Graphiti lacks, or may lack.
+type Copy struct {
 	Group    string
+	Turn     string
 	Seq      int64
-	Bytes    int
-	Scope    graphiti.Scope
-	Have     Sides
+	Sent     int64 // position in the order of sending, or 0
+	Sends    int
 	Losses   int
 	Backfill bool
-	Turn     Turn
 }
 
-// Sides is the set of a turn's messages that a group holds.
-type Sides uint8
+const copyColumns = "SELECT grp, turn, seq, sent, sends, losses, backfill FROM turns "
 
-const (
-	SideUser Sides = 1 << iota
-	SideAssistant
-)
-
-// SideOf returns the side of messages with a role.
-func SideOf(role graphiti.RoleType) Sides {
-	if role == graphiti.RoleAssistant {
-		return SideAssistant
-	}
-	return SideUser
-}
-
-// Groups calls found for each group with pending turns; fresh reports whether some are not
-// backfilled.
-func (s *Ledger) Groups(found func(group string, fresh bool)) error {
-	return each(context.Background(), s.db, "SELECT grp, min(backfill) FROM turns WHERE state = 'pending' GROUP BY grp", nil,
-		func(scan func(...any) error) error {
-			var group string
-			var backfill bool
-			err := scan(&group, &backfill)
-			found(group, !backfill)
-			return err
-		})
-}
-
-// InDoubt calls found for each entry that was sent and may or may not be stored, oldest
-// first.
-func (s *Ledger) InDoubt(found func(Entry)) error {
-	return s.entries(context.Background(), entryColumns+" FROM turns WHERE state = 'sent' ORDER BY sent, seq", nil,
-		func(e Entry, _ string, _ time.Time) error { found(e); return nil })
-}
-
-// entryColumns is the start of a query for entries.
-const entryColumns = "SELECT grp, digest, at, seq, scope, have, losses, backfill, body"
-
-// entries calls f for each entry of a query, with the digest and the arrival of its turn.
-func (s *Ledger) entries(ctx context.Context, query string, args []any, f func(e Entry, said string, born time.Time) error) error {
-	return each(ctx, s.db, query, args, func(scan func(...any) error) error {
-		var e Entry
-		var said string
-		var born int64
-		var body []byte
-		if err := scan(&e.Group, &said, &born, &e.Seq, &e.Scope, &e.Have, &e.Losses, &e.Backfill, &body); err != nil {
-			return err
-		}
-		e.Bytes = len(body)
-		if err := json.Unmarshal(body, &e.Turn); err != nil {
-			return fmt.Errorf("entry %d: %w", e.Seq, err)
-		}
-		return f(e, said, time.UnixMilli(born))
-	})
-}
-
-// Next returns the first n pending entries of a group.
-func (s *Ledger) Next(ctx context.Context, group string, n int) (out []Entry, err error) {
-	err = s.entries(ctx, entryColumns+" FROM turns WHERE grp = ? AND state = 'pending' ORDER BY backfill, seq LIMIT ?", []any{group, n},
-		func(e Entry, _ string, _ time.Time) error { out = append(out, e); return nil })
-	return out, err
-}
-
-// MarkSent marks entries as sent, before they are sent: if the process ends in between,
-// they are in doubt.
-func (s *Ledger) MarkSent(entries []Entry) error {
-	return s.write("mark turns as sent", func(tx *sqlite.Tx) error {
-		// sent follows the order of sending, independent of the clock.
-		var last int64
-		err := tx.QueryRow("SELECT coalesce((SELECT sent FROM turns WHERE state = 'sent' ORDER BY sent DESC LIMIT 1), 0)").Scan(&last)
-		if err != nil {
-			return err
-		}
-		for i := range entries {
-			last++
-			if _, err := tx.Exec("UPDATE turns SET state = 'sent', sent = ? WHERE seq = ? AND state IN ('pending', 'sent')", last, entries[i].Seq); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// Requeue returns entries to pending after an attempt.
-func (s *Ledger) Requeue(entries []Entry, reason string) error {
-	return s.write("requeue turns", func(tx *sqlite.Tx) error {
-		for i := range entries {
-			_, err := tx.Exec("UPDATE turns SET state = 'pending', sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND state IN ('pending', 'sent')",
-				reason, entries[i].Have, entries[i].Losses, entries[i].Seq)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// MarkDelivered marks the entries of a group as delivered, and returns the size of the
-// entries that left the queue. verified reports whether the memory listed them.
-func (s *Ledger) MarkDelivered(entries []Entry, verified bool, now time.Time) (gone Size, err error) {
-	err = s.write("mark turns as delivered", func(tx *sqlite.Tx) error {
-		numbers := make([]int64, len(entries))
-		for i := range entries {
-			numbers[i] = entries[i].Seq
-		}
-		var err error
-		if gone, err = settle(tx, numbers, delivered, now); err != nil {
-			return err
-		}
-		if err := count(tx, "delivered", gone.Turns); err != nil || !verified {
-			return err
-		}
-		return count(tx, "verified", gone.Turns)
-	})
-	return gone, err
-}
-
-// MarkDead marks an entry as a dead letter, and returns its size if it was queued.
-func (s *Ledger) MarkDead(e *Entry, reason string) (gone Size, err error) {
-	err = s.write("mark turn as dead", func(tx *sqlite.Tx) error {
-		gone = Size{}
-		r, err := tx.Exec("UPDATE turns SET state = 'dead', sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND state IN ('pending', 'sent')",
-			reason, e.Have, e.Losses, e.Seq)
-		if err != nil {
-			return err
-		}
-		if n, err := r.RowsAffected(); err == nil && n > 0 {
-			gone = Size{1, e.Bytes}
-		}
-		return nil
-	})
-	return gone, err
-}
-
-// Undelivered calls found for the first n entries that are not dead, with the digest and
-// the arrival of their turns.
-func (s *Ledger) Undelivered(ctx context.Context, n int, found func(e Entry, said string, born time.Time) error) error {
-	return s.entries(ctx, entryColumns+" FROM turns WHERE "+queued+" AND state <> 'dead' ORDER BY backfill, seq LIMIT ?", []any{n}, found)
-}
-
-// HandedOver settles entries that have moved to another queue.
-func (s *Ledger) HandedOver(seqs []int64) error {
-	if len(seqs) == 0 {
-		return nil
-	}
-	return s.write("settle moved turns", func(tx *sqlite.Tx) error {
-		_, err := settle(tx, seqs, delivered, time.Now())
+// copies returns the copies that a query selects.
+func (s *Ledger) copiesOf(ctx context.Context, query string, args ...any) (list []Copy, err error) {
+	err = each(ctx, s.db, copyColumns+query, args, func(scan func(...any) error) error {
+		var c Copy
+		err := scan(&c.Group, &c.Turn, &c.Seq, &c.Sent, &c.Sends, &c.Losses, &c.Backfill)
+		list = append(list, c)
 		return err
+	})
+	return list, err
+}
+
+// Waiting implements Copies.
+func (s *Ledger) Waiting(ctx context.Context) (groups []string, err error) {
+	err = each(ctx, s.db, "SELECT DISTINCT grp FROM turns WHERE state = 'pending'", nil, func(scan func(...any) error) error {
+		var group string
+		err := scan(&group)
+		groups = append(groups, group)
+		return err
+	})
+	return groups, err
+}
+
+// Next implements Copies.
+func (s *Ledger) Next(ctx context.Context, group string, skip []string, n int) ([]Copy, error) {
+	if group != "" {
+		return s.copiesOf(ctx, "WHERE grp = ? AND state = 'pending' ORDER BY backfill, seq LIMIT ?", group, n)
+	}
+	return s.copiesOf(ctx, "WHERE state = 'pending' AND grp NOT IN (SELECT value FROM json_each(?)) ORDER BY backfill, seq LIMIT ?", jsonOf(skip), n)
+}
+
+// Sent implements Copies.
+func (s *Ledger) Sent(ctx context.Context) ([]Copy, error) {
+	return s.copiesOf(ctx, "WHERE state = 'sent' ORDER BY sent, seq")
+}
+
+// MarkSent implements Copies.
+func (s *Ledger) MarkSent(c *Copy) (ok bool, err error) {
+	err = s.write("mark a turn as sent", func(tx *sqlite.Tx) error {
+		// The order does not depend on the clock.
+		err := tx.QueryRow(`UPDATE turns SET state = 'sent', sends = sends + 1, sent = max(?, (SELECT coalesce(max(sent), 0) + 1 FROM turns WHERE state = 'sent'))
+			WHERE seq = ? AND state IN ('pending', 'sent') RETURNING sent, sends`, time.Now().UnixMicro(), c.Seq).Scan(&c.Sent, &c.Sends)
+		if ok = err == nil; errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	return ok, err
+}
+
+// inQueue selects a copy that is not settled.
+const inQueue = " WHERE seq = ? AND state IN ('pending', 'sent')"
+
+// Requeue implements Copies.
+func (s *Ledger) Requeue(c *Copy, reason string) error {
+	return s.write("queue a turn again", func(tx *sqlite.Tx) error {
+		return run(tx, "UPDATE turns SET state = 'pending', sent = 0, error = ?, losses = ?"+inQueue, reason, c.Losses, c.Seq)
+	})
+}
+
+// MarkDelivered implements Copies.
+func (s *Ledger) MarkDelivered(c *Copy, verified bool) error {
+	return s.write("mark a turn as delivered", func(tx *sqlite.Tx) error {
+		r, err := tx.Exec("UPDATE turns SET state = 'delivered', at = ?, error = '', sent = iif(?, 0, sent)"+inQueue, time.Now().UnixMilli(), verified, c.Seq)
+		if err != nil {
+			return err
+		}
+		if n, err := r.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
+		if err := count(tx, "delivered", 1); err != nil || !verified {
+			return err
+		}
+		return count(tx, "verified", 1)
+	})
+}
+
+// MarkDead implements Copies.
+func (s *Ledger) MarkDead(c *Copy, reason string) error {
+	return s.write("mark a turn as dead", func(tx *sqlite.Tx) error {
+		return run(tx, "UPDATE turns SET state = 'dead', sent = 0, error = ?, losses = ?"+inQueue, reason, c.Losses, c.Seq)
 	})
 }

@@ -12,7 +12,7 @@
 //
 //	pending ──MarkSent──► sent ──MarkDelivered──► delivered
 //	   ▲ ◄────Requeue───────┘ └────MarkDead────► dead ──Retry──► pending
-//	pending, sent, dead ──Cut, DropBefore, DropDead──► dropped
+//	dead ──Drop──► dropped
 //
 // (1) Not if the group has a row with the same digest: clients shorten histories and repeat
 // examples, so the conversation does not identify a turn. Nor if the turn or its group was
@@ -32,8 +32,8 @@
 // file, and its row. A forget is one transaction, too. A pending, sent or dead row is a copy for
 // Graphiti; without Graphiti, read delivered for pending in this table.
 //
-// Texts are stored while a turn is queued or dead. Settled rows (all others) stay for
-// SeenFor, so that the ledger recognizes turns that clients send again.
+// The rows have no text. Settled rows (not pending, sent or dead) stay for SeenFor, so that the
+// ledger recognizes turns that clients send again.
 //
 // It must not know how a turn is written to a memory, nor who delivers it. Of the module's
 // packages it may import graphiti (scopes and marks) and cache/sqlite.

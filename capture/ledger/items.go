@@ -8,9 +8,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// MaxReason is the most characters of a stored delivery error.
-const MaxReason = 300
-
 // Condition is the state of a queued turn, in the words of the queue commands.
 type Condition string
 
@@ -29,10 +26,10 @@ type Item struct {
 	Number    int64     `json:"number"`
 	Condition Condition `json:"state"`
 	Group     string    `json:"group"`
+	Turn      string    `json:"-"`
 	Scope     string    `json:"scope"`
 	Since     time.Time `json:"since"`
-	Bytes     int       `json:"bytes"`
-	Attempts  int       `json:"attempts"` // failed attempts
+	Attempts  int       `json:"attempts"`
 	Reason    string    `json:"reason,omitempty"`
 	User      string    `json:"user,omitempty"` // texts only with ListOptions.Text
 	Assistant string    `json:"assistant,omitempty"`
@@ -47,64 +44,83 @@ type ListOptions struct {
 }
 
 const (
+	// queued matches the states of turns that Graphiti lacks. The indexes use the same expression.
+	queued = "state IN ('pending', 'sent', 'dead')"
+
 	itemWhere = " FROM turns WHERE " + queued + " AND (?1 = '' OR grp = ?1) AND (?2 = '' OR ?2 = " + conditionOf + ")"
 
 	conditionOf = "CASE state WHEN 'pending' THEN 'waiting' WHEN 'sent' THEN 'under-way' ELSE state END"
 )
 
-// Items returns queued turns, oldest first, and the number of all matching turns.
+// Items implements Queue.
 func (s *Ledger) Items(ctx context.Context, o ListOptions) (list []Item, all int, err error) {
 	args := []any{o.Group, string(o.Condition)}
 	if err := s.db.QueryRow(ctx, "SELECT count(*)"+itemWhere, args, &all); err != nil {
 		return nil, 0, err
 	}
 	list = []Item{}
-	err = each(ctx, s.db, "SELECT seq, "+conditionOf+", grp, scope, at, bytes, attempts, error, iif(?3, body, '{}')"+itemWhere+" ORDER BY seq LIMIT ?4",
-		append(args, o.Text, o.Limit), func(scan func(...any) error) error {
+	err = each(ctx, s.db, "SELECT seq, "+conditionOf+", grp, turn, coalesce((SELECT scope FROM owners WHERE owners.grp = turns.grp LIMIT 1), ''), at, sends, error"+itemWhere+" ORDER BY seq LIMIT ?3",
+		append(args, o.Limit), func(scan func(...any) error) error {
 			var i Item
 			var since int64
-			var body []byte
-			if err := scan(&i.Number, &i.Condition, &i.Group, &i.Scope, &since, &i.Bytes, &i.Attempts, &i.Reason, &body); err != nil {
-				return err
-			}
-			var t Turn
-			if err := json.Unmarshal(body, &t); err != nil {
-				return err
-			}
-			i.Since, i.User, i.Assistant = time.UnixMilli(since), t.User, t.Assistant
+			err := scan(&i.Number, &i.Condition, &i.Group, &i.Turn, &i.Scope, &since, &i.Attempts, &i.Reason)
+			i.Since = time.UnixMilli(since)
 			list = append(list, i)
-			return nil
+			return err
 		})
 	return list, all, err
 }
 
+// Counts counts the turns that Graphiti lacks.
+type Counts struct {
+	Pending, Dead int
+	Oldest        time.Time // arrival of the oldest waiting one, or zero
+	Withdrawn     int       // parts that were forgotten and may still be in Graphiti
+}
+
+// Counts implements Queue.
+func (s *Ledger) Counts(ctx context.Context) (n Counts, err error) {
+	var at int64
+	err = s.db.QueryRow(ctx, `SELECT count(*) FILTER (WHERE state <> 'dead'), count(*) FILTER (WHERE state = 'dead'),
+		coalesce((SELECT at FROM turns WHERE `+queued+` AND state <> 'dead' ORDER BY seq LIMIT 1), 0), (SELECT count(*) FROM withdrawn) FROM turns WHERE `+queued, nil,
+		&n.Pending, &n.Dead, &at, &n.Withdrawn)
+	if at > 0 {
+		n.Oldest = time.UnixMilli(at)
+	}
+	return n, err
+}
+
 // chosenDead selects the dead turns with the numbers in ?1, or all dead turns if ?1 is
 // empty.
-const chosenDead = "state = 'dead' AND (?1 = '[]' OR seq IN (SELECT value FROM json_each(?1)))"
+const chosenDead = " WHERE state = 'dead' AND (?1 = '[]' OR seq IN (SELECT value FROM json_each(?1)))"
 
-func listOf(numbers []int64) string {
-	b, _ := json.Marshal(append([]int64{}, numbers...)) // cannot fail: numbers only
+// jsonOf returns a list for json_each.
+func jsonOf[V int64 | string](list []V) string {
+	b, _ := json.Marshal(append([]V{}, list...)) // cannot fail: numbers or texts
 	return string(b)
 }
 
-// Retry returns dead turns to pending: those with the numbers, or all if numbers is empty.
-func (s *Ledger) Retry(numbers []int64) (groups []string, back Size, err error) {
-	err = s.write("retry turns", func(tx *sqlite.Tx) error {
-		groups, back = nil, Size{}
-		rows, err := tx.Query("UPDATE turns SET state = 'pending', losses = 0, error = '' WHERE "+chosenDead+" RETURNING grp, bytes", listOf(numbers))
+// Retry implements Queue.
+func (s *Ledger) Retry(numbers []int64) (n int, err error) {
+	return s.change("retry turns", "UPDATE turns SET state = 'pending', losses = 0, error = ''"+chosenDead, numbers, "")
+}
+
+// Drop implements Queue. A client's history cannot queue dropped turns again.
+func (s *Ledger) Drop(numbers []int64) (n int, err error) {
+	return s.change("drop turns", "UPDATE turns SET state = 'dropped', error = ''"+chosenDead, numbers, "dropped")
+}
+
+func (s *Ledger) change(what, statement string, numbers []int64, total string) (changed int, err error) {
+	err = s.write(what, func(tx *sqlite.Tx) error {
+		r, err := tx.Exec(statement, jsonOf(numbers))
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
-		for rows.Next() {
-			var group string
-			one := Size{Turns: 1}
-			if err := rows.Scan(&group, &one.Bytes); err != nil {
-				return err
-			}
-			groups, back = append(groups, group), back.Plus(one)
+		n, err := r.RowsAffected()
+		if changed = int(n); err != nil || total == "" {
+			return err
 		}
-		return rows.Err()
+		return count(tx, total, changed)
 	})
-	return groups, back, err
+	return changed, err
 }

@@ -36,7 +36,7 @@ func TestBackfill_KnownAnswer(t *testing.T) {
 			_, err = s.Add(context.Background(), []Turn{live}, time.Now())
 		}
 		if err == nil && c.forgotten {
-			_, err = s.Forget(Part{Group: "g"}, 1, true)
+			err = s.Forget(Part{Group: "g"}, 1)
 			old.Generation = 1
 		}
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed" // for Schema
 	"fmt"
+	"iter"
 	"sync/atomic"
 	"time"
 
@@ -28,9 +29,9 @@ const (
 // Ledger is the record of turns in one file. It is safe for concurrent use.
 type Ledger struct {
 	db     *sqlite.DB
-	memory MessageStore // in the same file; nil in tests
-	say    Say          // makes messages for memory
-	copies bool         // new turns wait to be copied to another memory
+	memory MessageStore     // in the same file; nil in tests
+	say    Say              // makes messages for memory
+	worth  func(*Turn) bool // reports whether Graphiti should get a copy of a new turn; nil without Graphiti
 
 	noFloors bool // no scope has a generation; only writes use it
 
@@ -50,6 +51,7 @@ type MessageStore interface {
 	// their names. A nil meant selects all messages.
 	Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error)
 
+	graphiti.Lister
 	Close() error
 }
 
@@ -59,32 +61,9 @@ type Say func(t *Turn, scope graphiti.Scope) []graphiti.Row
 // In returns the ledger in a memory's file, which must have the tables of Schema.
 func In(db *sqlite.DB, m MessageStore, say Say) *Ledger { return &Ledger{db: db, memory: m, say: say} }
 
-// Copied makes new turns wait for a copy in another memory. It is called once, before all other
-// methods.
-func (s *Ledger) Copied() { s.copies = true }
-
-// queued matches the states of turns with texts. The indexes use the same expression.
-const queued = "state IN ('pending', 'sent', 'dead')"
-
-// Size is a number of turns, counted once per group, and their bytes.
-type Size struct {
-	Turns int
-	Bytes int
-}
-
-func (s Size) Plus(o Size) Size  { return Size{s.Turns + o.Turns, s.Bytes + o.Bytes} }
-func (s Size) Minus(o Size) Size { return Size{s.Turns - o.Turns, s.Bytes - o.Bytes} }
-
-// Sizes holds the sizes of the pending and the dead turns.
-type Sizes struct{ Pending, Dead Size }
-
-// Sizes counts the queued turns of the file.
-func (s *Ledger) Sizes(ctx context.Context) (n Sizes, err error) {
-	err = s.db.QueryRow(ctx, `SELECT count(*) FILTER (WHERE state <> 'dead'), coalesce(sum(bytes) FILTER (WHERE state <> 'dead'), 0),
-		count(*) FILTER (WHERE state = 'dead'), coalesce(sum(bytes) FILTER (WHERE state = 'dead'), 0) FROM turns WHERE `+queued, nil,
-		&n.Pending.Turns, &n.Pending.Bytes, &n.Dead.Turns, &n.Dead.Bytes)
-	return n, err
-}
+// Copied makes new turns wait to be copied to Graphiti if worth returns true for them. It is
+// called once, before all other methods.
+func (s *Ledger) Copied(worth func(*Turn) bool) { s.worth = worth }
 
 // Promoted returns the groups with promoted texts.
 func (s *Ledger) Promoted(ctx context.Context) (map[string]bool, error) {
@@ -146,20 +125,12 @@ func (s *Ledger) SetImported(group string) error {
 	})
 }
 
-// Instance returns the unique name of this ledger.
-func (s *Ledger) Instance() (id string, err error) {
-	if err := s.db.QueryRow(context.Background(), "SELECT id FROM instance", nil, &id); err != nil {
-		return "", fmt.Errorf("read the ledger: %w", err)
-	}
-	return id, nil
-}
+// Close closes the file.
+func (s *Ledger) Close() error { return s.memory.Close() }
 
-// Close closes the file, together with a memory in it.
-func (s *Ledger) Close() error {
-	if s.memory != nil {
-		return s.memory.Close()
-	}
-	return s.db.Close()
+// Rows implements graphiti.Lister.
+func (s *Ledger) Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
+	return s.memory.Rows(ctx, group, f)
 }
 
 // Fault returns the known problem of the file, or nil.

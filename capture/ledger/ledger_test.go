@@ -16,13 +16,18 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Open opens a ledger in a file of its own, without messages.
+// Open opens a ledger in a file of its own, with messages in RAM.
 func Open(path string) (*Ledger, error) {
 	db, err := sqlite.Open(path, sqlite.Options{Schema: Schema, Version: 5, Sync: sqlite.SyncFull, Holds: "turns"})
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}
-	return &Ledger{db: db, copies: true}, nil
+	return &Ledger{db: db, worth: func(*Turn) bool { return true }, memory: &shelf{db: db}, say: saying}, nil
+}
+
+// saying returns a message with the answer of a turn.
+func saying(t *Turn, _ graphiti.Scope) []graphiti.Row {
+	return []graphiti.Row{{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), Text: t.Assistant, Source: `{"session":"` + t.OfSession() + `"}`}}
 }
 
 // spoolOf returns the path of a new spool with n turns. It leaves the spool open, like a
@@ -92,8 +97,9 @@ func TestSpoolCutOffInMidWrite(t *testing.T) {
 		for lane := range lanes {
 			t.Run(fmt.Sprint(lane), func(t *testing.T) {
 				t.Parallel()
-				cut := filepath.Join(t.TempDir(), "spool.db")
+				dir := t.TempDir()
 				for at := lane; at < len(places); at += lanes {
+					cut := filepath.Join(dir, fmt.Sprint(at))
 					if holdsCut(t, path, cut, places[at], turns) > turns {
 						whole.Add(1)
 					}
@@ -116,13 +122,13 @@ func holdsCut(t *testing.T, path, cut string, n int64, turns int) int {
 	if err != nil {
 		t.Fatalf("cut to %d bytes: %v", n, err)
 	}
-	entries, err := s.Next(context.Background(), "g", 10)
+	entries, err := s.Next(context.Background(), "g", nil, 10)
 	if err != nil || len(entries) < turns {
 		t.Fatalf("cut to %d bytes: %d turns, %v", n, len(entries), err)
 	}
 	for i, e := range entries {
-		if e.Turn.ID != fmt.Sprint(i) || e.Turn.Assistant != fmt.Sprint("assistant ", i) {
-			t.Fatalf("cut to %d bytes: %+v", n, e.Turn)
+		if e.Turn != fmt.Sprint(i) {
+			t.Fatalf("cut to %d bytes: %+v", n, e)
 		}
 	}
 	if err := s.Close(); err != nil {
@@ -177,11 +183,17 @@ func TestSeenIsBounded(t *testing.T) {
 		if _, err := s.Add(context.Background(), []Turn{tn}, now); err != nil {
 			t.Fatal(err)
 		}
-		entries, err := s.Next(context.Background(), "g", 1)
+		entries, err := s.Next(context.Background(), "g", nil, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.MarkDelivered(entries, true, now.Add(-time.Duration(9-i)*20*24*time.Hour)); err != nil {
+		if err := s.MarkDelivered(&entries[0], true); err != nil {
+			t.Fatal(err)
+		}
+		err = s.write("age", func(tx *sqlite.Tx) error {
+			return run(tx, "UPDATE turns SET at = ? WHERE seq = ?", now.Add(-time.Duration(9-i)*20*24*time.Hour).UnixMilli(), entries[0].Seq)
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -208,8 +220,9 @@ func TestALongQueueIsNotReadAsAWhole(t *testing.T) {
 	}
 	defer s.Close()
 	for statement, want := range map[string]string{
-		oldestDead:    "SCAN turns USING INDEX turns_dead",
-		oldestWaiting: "SCAN turns USING COVERING INDEX turns_queue",
+		copyColumns + "WHERE state = 'pending' AND grp NOT IN (SELECT value FROM json_each('[]')) ORDER BY backfill, seq LIMIT 1": "SCAN turns USING INDEX turns_next",
+		copyColumns + "WHERE grp = 'g' AND state = 'pending' ORDER BY backfill, seq LIMIT 1":                                      "SEARCH turns USING INDEX turns_pending (grp=?)",
+		copyColumns + "WHERE state = 'sent' ORDER BY sent, seq":                                                                   "SCAN turns USING INDEX turns_sent",
 	} {
 		found := false
 		err := each(context.Background(), s.db, "EXPLAIN QUERY PLAN "+statement, nil, func(scan func(...any) error) error {

@@ -65,8 +65,12 @@ func (p Part) Said(e *graphiti.Row) bool {
 	if p.Message != "" {
 		return graphiti.MessageID(e.Name) == p.Message
 	}
-	hash := graphiti.SessionHash(p.Session)
-	return p.Session == "" || SessionOf(e.Source) == hash || gjson.Get(e.Source, "import").Str == hash
+	return p.Session == "" || ofSession(e, graphiti.SessionHash(p.Session))
+}
+
+// ofSession reports whether an episode is from the session with a hash, or from such an import.
+func ofSession(e *graphiti.Row, hash string) bool {
+	return SessionOf(e.Source) == hash || gjson.Get(e.Source, "import").Str == hash
 }
 
 // SessionOf returns the session hash in a source description, or "" if there is none.
@@ -113,78 +117,41 @@ func (s *Ledger) SessionGroups(ctx context.Context, session string) (list []Owne
 	return list, err
 }
 
-// ofPart selects a part's queued turns.
-const ofPart = ` FROM turns WHERE ` + queued + ` AND grp = ?1 AND (?2 = '' OR ?4 IN (json_extract(body, '$.SessionHash'), json_extract(body, '$.Import')) AND (?3 = '' OR json_extract(body, '$.Owner') = ?3))`
+// forgetTurns marks a group's turns as forgotten. Rows of interrupted answers stay: they have
+// no text. Clients send such turns again.
+const forgetTurns = "UPDATE turns SET state = 'forgotten', open = 0, at = ?2, sent = 0, error = '' WHERE grp = ?1 AND state NOT IN ('cut', 'forgotten')"
 
-func (p Part) args() []any {
-	return []any{p.Group, p.Session, p.Owner, graphiti.SessionHash(p.Session)}
-}
-
-// older restricts ofPart to older generations.
-const older = ofPart + ` AND generation < ?5`
-
-// forgetSettled marks a group's settled turns as forgotten. Rows of interrupted answers
-// stay: they have no text.
-const forgetSettled = "UPDATE turns SET state = 'forgotten', open = 0 WHERE grp = ?1 AND state IN ('delivered', 'dropped')"
-
-// ofTurn selects a queued turn of a group.
-const ofTurn = "SELECT seq, state = 'dead', bytes FROM turns WHERE " + queued + " AND grp = ?1 AND turn = ?2"
-
-// Forget implements Copies. Settled turns stay as rows marked as forgotten, because
-// clients send those turns again. A memory in the same file forgets in the same transaction,
-// except for turns of the generation or a newer one.
-func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err error) {
-	err = s.write("empty group", func(tx *sqlite.Tx) error {
+// Forget implements Record. Forgotten turns stay as rows, because clients send them again.
+func (s *Ledger) Forget(part Part, generation int64) error {
+	return s.write("forget", func(tx *sqlite.Tx) error {
 		tx.Fold()
-		d = Dropped{}
 		now := time.Now()
 		if err := s.raise(tx, part.Scope(), generation, now); err != nil {
 			return err
 		}
-		var l leaving
-		if part.Message == "" {
-			if err := l.find(tx, "SELECT seq, state = 'dead', bytes"+older, append(part.args(), generation)...); err != nil {
-				return err
-			}
-		}
-		if err := l.settle(tx, forgotten, now); err != nil {
+		kept, err := s.forgetKept(tx, part, generation, now)
+		if err != nil || kept || part.Message != "" {
 			return err
-		}
-		kept := false
-		switch {
-		case s.memory != nil:
-			if kept, err = s.forgetKept(tx, &l, part, generation); err != nil {
-				return err
-			}
-		case part.whole():
-			if err := run(tx, forgetSettled, part.Group); err != nil {
-				return err
-			}
-		}
-		d = l.Dropped
-		if !last || kept || part.Message != "" {
-			return nil
 		}
 		return disown(tx, part)
 	})
-	return d, err
 }
 
-// spared selects the turns of a group that a forget leaves: newer ones, and queued ones of
-// another owner. Its second column reports whether there are newer ones.
+// spared selects the turns of a group that a forget leaves: newer ones, and those of another
+// owner. Its second column reports whether there are newer ones.
 const spared = `SELECT json_group_array(turn), coalesce(max(generation >= ?2), 0) FROM turns WHERE grp = ?1 AND state NOT IN ('cut', 'forgotten')
-	AND (generation >= ?2 OR ?3 <> '' AND ` + queued + ` AND json_extract(body, '$.Owner') <> ?3)`
+	AND (generation >= ?2 OR ?3 <> '' AND owner NOT IN ('', ?3))`
 
-// forgetKept makes the memory in this file forget a part older than a generation, with the
-// copies of its turns, and reports whether the group still has newer turns.
-func (s *Ledger) forgetKept(tx *sqlite.Tx, l *leaving, part Part, generation int64) (kept bool, err error) {
+// forgetKept forgets the messages and turns of a part that are older than a generation, and
+// reports whether the group still has newer turns.
+func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64, now time.Time) (kept bool, err error) {
 	var list string
-	err = tx.QueryRow(spared, part.Group, generation, part.Owner).Scan(&list, &kept)
-	if err != nil {
-		return false, err
-	}
 	var others []string
-	if err := json.Unmarshal([]byte(list), &others); err != nil {
+	err = tx.QueryRow(spared, part.Group, generation, part.Owner).Scan(&list, &kept)
+	if err == nil {
+		err = json.Unmarshal([]byte(list), &others)
+	}
+	if err != nil {
 		return false, err
 	}
 	var meant func(*graphiti.Row) bool
@@ -198,19 +165,15 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, l *leaving, part Part, generation int
 	if err != nil {
 		return false, err
 	}
+	if err := s.withdraw(tx, part, generation, names, now); err != nil {
+		return false, err
+	}
 	if part.whole() {
-		return kept, run(tx, forgetSettled+" AND generation < ?2", part.Group, generation)
+		return kept, run(tx, forgetTurns+" AND generation < ?3", part.Group, now.UnixMilli(), generation)
 	}
 	for _, name := range names {
 		if turn, ok := graphiti.TurnOf(name); ok {
-			err := l.find(tx, ofTurn, part.Group, turn)
-			if err == nil {
-				err = l.settle(tx, forgotten, time.Now())
-			}
-			if err == nil {
-				err = run(tx, forgetSettled+" AND turn = ?2", part.Group, turn)
-			}
-			if err != nil {
+			if err := run(tx, forgetTurns+" AND turn = ?3", part.Group, now.UnixMilli(), turn); err != nil {
 				return false, err
 			}
 		}
@@ -218,12 +181,8 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, l *leaving, part Part, generation int
 	return kept, nil
 }
 
-// disown deletes the ownership rows of a part unless newer turns are queued for it.
+// disown deletes the ownership rows of a part.
 func disown(tx *sqlite.Tx, part Part) error {
-	var waits bool
-	if err := tx.QueryRow("SELECT EXISTS (SELECT 1"+ofPart+")", part.args()...).Scan(&waits); err != nil || waits {
-		return err
-	}
 	if part.Session != "" {
 		return run(tx, "DELETE FROM sessions WHERE session = ? AND grp = ? AND (?3 = '' OR owner = ?3)", graphiti.SessionHash(part.Session), part.Group, part.Owner)
 	}
@@ -266,7 +225,7 @@ func (s *Ledger) forgetScope(ctx context.Context, scope string, generation int64
 		return err
 	}
 	for _, p := range parts {
-		if _, err := s.Forget(p, generation, true); err != nil {
+		if err := s.Forget(p, generation); err != nil {
 			return err
 		}
 	}
@@ -293,18 +252,6 @@ func (s *Ledger) partsOf(ctx context.Context, scope string) (parts []Part, err e
 		return nil
 	})
 	return parts, err
-}
-
-// MarkForgotten marks delivered turns as forgotten by their group.
-func (s *Ledger) MarkForgotten(group string, turns []string) error {
-	return s.write("empty group", func(tx *sqlite.Tx) error {
-		for _, t := range turns {
-			if err := run(tx, forgetSettled+" AND turn = ?2", group, t); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // refused reports whether a scope of a turn has a newer generation. It then records the

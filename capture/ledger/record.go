@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -14,17 +13,15 @@ import (
 // Added is the result of storing a turn.
 type Added struct {
 	Groups []string // groups that lacked the turn
-	Size   Size
 }
 
-// Add completes a started write even if its context ends: a stored but unannounced turn
-// would wait for the next start. A memory in the same file holds the turns when Add
-// returns.
+// Add implements Record. It completes a started write even if its context ends: a stored but
+// unannounced turn would wait for the next start.
 func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Added, err error) {
-	return s.add(ctx, turns, now, s.copies)
+	return s.add(ctx, turns, now, s.worth != nil)
 }
 
-// Keep is Add for turns that the other memory has, or that another process copies.
+// Keep implements Record.
 func (s *Ledger) Keep(ctx context.Context, turns []Turn, now time.Time) ([]Added, error) {
 	return s.add(ctx, turns, now, false)
 }
@@ -98,7 +95,7 @@ func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 				continue
 			}
 		}
-		part, bytes, err := b.record(tx, t, target)
+		part, err := b.record(tx, t, target)
 		if err != nil {
 			return a, err
 		}
@@ -108,11 +105,8 @@ func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 		if err := b.own(tx, t, target); err != nil {
 			return a, err
 		}
-		if b.memory != nil {
-			b.gather(part, target)
-		}
+		b.gather(part, target)
 		a.Groups = append(a.Groups, target.Group)
-		a.Size = a.Size.Plus(Size{1, bytes})
 	}
 	return a, nil
 }
@@ -161,7 +155,7 @@ func (b *batch) put(tx *sqlite.Tx) error {
 			return err
 		}
 	}
-	if n := int64(b.n); !b.copies {
+	if n := int64(b.n); b.worth == nil {
 		tx.Committed(func() { b.kept.Add(n) })
 	}
 	return nil
@@ -169,7 +163,7 @@ func (b *batch) put(tx *sqlite.Tx) error {
 
 // recordNew inserts a turn that its group does not have. recordTurn also decides about
 // backfills and the turns of the group, from which it reads, and takes several times as long.
-// ?1 is the turn, ?2 the group, ?8 marks a backfill, ?9 a standalone text and ?13 an imported
+// ?1 is the turn, ?2 the group, ?8 marks a backfill, ?9 a standalone text and ?10 an imported
 // turn. Equal texts do not make two imported turns one: transcripts have each turn once. An
 // interrupted answer to the same message does not prevent an open turn, ?4. A replaced row
 // moves to the end of the order of arrival.
@@ -178,47 +172,42 @@ const (
 	recordTurn = "INSERT OR REPLACE " + intoTurns + "SELECT " + turnValues + `
 	WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turn = ?1 AND grp = ?2
 			AND NOT (state = 'cut' AND NOT ?8 OR state = 'forgotten' AND ?9))
-		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3 AND NOT (imported AND ?13) AND NOT (state = 'cut' AND ?4)))`
+		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3 AND NOT (imported AND ?10) AND NOT (state = 'cut' AND ?4)))`
 
-	intoTurns  = "INTO turns (turn, grp, state, digest, open, at, scope, bytes, backfill, body, generation, imported) "
-	turnValues = "?1, ?2, ?11, ?3, ?4, ?5, ?6, ?7, ?8, ?10, ?12, ?13"
+	intoTurns  = "INTO turns (turn, grp, state, digest, open, at, backfill, generation, imported, owner) "
+	turnValues = "?1, ?2, ?7, ?3, ?4, ?5, ?8, ?6, ?10, ?11"
 )
 
-// record stores the parts of a turn that a group lacks. It returns them and their size in
-// bytes, or nil if the group has the whole turn.
-func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Turn, bytes int, err error) {
+// record stores the parts of a turn that a group lacks, and returns them, or nil if the group
+// has the whole turn.
+func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Turn, err error) {
 	digest := t.Digest()
 	if t.Open {
 		// An interrupted answer affects only the end of the turn.
 		if err := run(tx, "UPDATE OR IGNORE turns SET turn = ? WHERE turn = ? AND grp = ? AND state = 'cut'", t.Rest().ID, t.ID, target.Group); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
 	for part = t; ; part = part.Rest() {
-		state, body := delivered, []byte(nil)
-		if b.copied {
-			state = pending
-			stored := *part
-			stored.SessionHash = part.OfSession()
-			if body, err = json.Marshal(&stored); err != nil {
-				return nil, 0, err
-			}
+		state := "delivered"
+		if b.copied && b.worth(part) {
+			state = "pending"
 		}
-		values := []any{part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), string(target.Scope), len(body), t.Backfill, t.Standalone, string(body), state, t.Generation, t.Import != ""}
+		values := []any{part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), t.Generation, state, t.Backfill, t.Standalone, t.Import != "", t.Owner}
 		for _, statement := range []string{recordNew, recordTurn} {
 			if statement == recordNew && t.Backfill {
 				continue
 			}
 			r, err := tx.Exec(statement, values...)
 			if err != nil {
-				return nil, 0, err
+				return nil, err
 			}
 			if n, err := r.RowsAffected(); err != nil || n > 0 {
-				return part, len(body), err
+				return part, err
 			}
 		}
 		if lacks, err := lacksEnd(tx, part.ID, target.Group, digest); err != nil || !lacks || t.Assistant == "" {
-			return nil, 0, err
+			return nil, err
 		}
 	}
 }

@@ -1,5 +1,5 @@
 -- One row for each turn and group: what became of the turn there. What the
--- states mean is in doc.go.
+-- states mean is in doc.go. Its texts are the messages of the memory.
 CREATE TABLE turns (
 	seq        INTEGER PRIMARY KEY,               -- order of arrival
 	turn       TEXT NOT NULL,
@@ -9,25 +9,44 @@ CREATE TABLE turns (
 	open       INTEGER NOT NULL DEFAULT 0,        -- 1: its end was not seen
 	generation INTEGER NOT NULL DEFAULT 0,        -- what was forgotten later counts for it
 	at         INTEGER NOT NULL,                  -- Unix milliseconds: when it came in; once it is settled, since when
-	bytes      INTEGER NOT NULL DEFAULT 0,        -- of body
-	scope      TEXT NOT NULL DEFAULT '',
-	backfill   INTEGER NOT NULL DEFAULT 0,        -- 1: delivered after all others of its group
+	backfill   INTEGER NOT NULL DEFAULT 0,        -- 1: copied after all others
 	imported   INTEGER NOT NULL DEFAULT 0,        -- 1: from a transcript, where each turn is there once
-	sent       INTEGER NOT NULL DEFAULT 0,        -- order of hand-over
-	have       INTEGER NOT NULL DEFAULT 0,        -- sides that the group holds: 1 user, 2 assistant
-	losses     INTEGER NOT NULL DEFAULT 0,        -- how often the memory lost it
-	attempts   INTEGER NOT NULL DEFAULT 0,        -- that failed
+	sent       INTEGER NOT NULL DEFAULT 0,        -- order of sending, in Unix microseconds; 0: Graphiti has certainly processed it, or has never had it
+	sends      INTEGER NOT NULL DEFAULT 0,
+	losses     INTEGER NOT NULL DEFAULT 0,        -- how often Graphiti lost it
 	error      TEXT NOT NULL DEFAULT '',
-	body       TEXT NOT NULL DEFAULT '',          -- the turn, as JSON, while it is needed; last, so that counting does not read it
+	owner      TEXT NOT NULL DEFAULT '',          -- whose turn it is: two people may name a session alike
 	UNIQUE (turn, grp)
 ) STRICT;
 
 CREATE INDEX turns_pending ON turns (grp, backfill, seq) WHERE state = 'pending';
+CREATE INDEX turns_next    ON turns (backfill, seq) WHERE state = 'pending';
 CREATE INDEX turns_sent    ON turns (sent, seq) WHERE state = 'sent';
 CREATE INDEX turns_dead    ON turns (seq) WHERE state = 'dead';
 CREATE INDEX turns_cut     ON turns (seq) WHERE state = 'cut';
-CREATE INDEX turns_queue   ON turns (seq, state, bytes) WHERE state IN ('pending', 'sent', 'dead');
+CREATE INDEX turns_queue   ON turns (seq, state) WHERE state IN ('pending', 'sent', 'dead');
 CREATE INDEX turns_digest  ON turns (grp, digest);
+
+-- What was forgotten here and may still be in Graphiti, or appear there: a message, a turn,
+-- a session, or a whole group.
+CREATE TABLE withdrawn (
+	id      INTEGER PRIMARY KEY,
+	grp     TEXT NOT NULL,
+	session TEXT NOT NULL,    -- its hash; all messages until at
+	turn    TEXT NOT NULL,
+	message TEXT NOT NULL,    -- its ID
+	sent    INTEGER NOT NULL, -- as in turns; 0: Graphiti has processed it
+	at      INTEGER NOT NULL  -- Unix milliseconds: when it was forgotten
+) STRICT;
+
+-- Episodes of Graphiti whose facts are to be read.
+CREATE TABLE unread (
+	grp   TEXT NOT NULL,
+	key   TEXT NOT NULL,
+	body  TEXT NOT NULL, -- the episode without its text, as JSON
+	tries INTEGER NOT NULL DEFAULT 0,
+	PRIMARY KEY (grp, key)
+) STRICT;
 
 -- The provider's ids of answers and tool calls of turns, also of forgotten ones: a
 -- transcript of the client must not bring them again.
@@ -80,7 +99,3 @@ CREATE TABLE floors (
 	generation INTEGER NOT NULL,
 	at         INTEGER NOT NULL  -- Unix milliseconds
 ) STRICT, WITHOUT ROWID;
-
--- Names this ledger among others that write to the same memory.
-CREATE TABLE instance (id TEXT NOT NULL) STRICT;
-INSERT INTO instance VALUES (lower(hex(randomblob(8))));

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -25,17 +24,13 @@ func NewUnread(group string, e *graphiti.Row) Unread {
 	return u
 }
 
-// unreadPrefix begins the names of their rows.
-const unreadPrefix = "graphiti-proxy.unread."
-
 // AddUnread stores episodes until Read.
 func (s *Ledger) AddUnread(list []Unread) error {
 	return s.write("record episodes to read", func(tx *sqlite.Tx) error {
 		for i := range list {
 			body, err := json.Marshal(&list[i])
 			if err == nil {
-				err = run(tx, "INSERT INTO turns (turn, grp, state, digest, at, body) VALUES (?, ?, 'cut', '', ?, ?) ON CONFLICT DO NOTHING",
-					unreadPrefix+list[i].Episode.Key, list[i].Group, time.Now().UnixMilli(), string(body))
+				err = run(tx, "INSERT INTO unread (grp, key, body) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", list[i].Group, list[i].Episode.Key, string(body))
 			}
 			if err != nil {
 				return err
@@ -47,7 +42,7 @@ func (s *Ledger) AddUnread(list []Unread) error {
 
 // Unread returns the first n episodes to read. Failed ones follow the others.
 func (s *Ledger) Unread(ctx context.Context, n int) (list []Unread, err error) {
-	err = each(ctx, s.db, "SELECT body FROM turns WHERE state = 'cut' AND body <> '' ORDER BY attempts, seq LIMIT ?", []any{n},
+	err = each(ctx, s.db, "SELECT body FROM unread ORDER BY tries, rowid LIMIT ?", []any{n},
 		func(scan func(...any) error) error {
 			var u Unread
 			var body []byte
@@ -65,8 +60,8 @@ func (s *Ledger) Unread(ctx context.Context, n int) (list []Unread, err error) {
 func (s *Ledger) Read(u *Unread, done bool) error {
 	return s.write("record the read of an episode", func(tx *sqlite.Tx) error {
 		if done {
-			return run(tx, "DELETE FROM turns WHERE turn = ? AND grp = ?", unreadPrefix+u.Episode.Key, u.Group)
+			return run(tx, "DELETE FROM unread WHERE grp = ? AND key = ?", u.Group, u.Episode.Key)
 		}
-		return run(tx, "UPDATE turns SET attempts = attempts + 1 WHERE turn = ? AND grp = ?", unreadPrefix+u.Episode.Key, u.Group)
+		return run(tx, "UPDATE unread SET tries = tries + 1 WHERE grp = ? AND key = ?", u.Group, u.Episode.Key)
 	})
 }

@@ -78,7 +78,7 @@ func newRestoreCommand() *cobra.Command {
 }
 
 // tried opens each database of a directory, and returns the errors.
-func tried(dir string) []error { return service.TryFiles(dir, true) }
+func tried(dir string) []error { return service.TryFiles(dir) }
 
 // backupCheck is the interval of checks for a due backup.
 const backupCheck = 10 * time.Minute

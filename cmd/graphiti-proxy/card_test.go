@@ -8,7 +8,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -40,10 +39,10 @@ func (w *world) remembered(says string) {
 	w.shortTerm(group, `"asked":"`+says)
 }
 
-// withMemories runs f with the embedded backends, and with Graphiti and Redis.
+// withMemories runs f with the embedded backends, and with Graphiti.
 func withMemories(t *testing.T, f func(t *testing.T, settings map[string]string)) {
 	t.Helper()
-	for name, remote := range map[string]bool{"embedded": false, "Graphiti and Redis": true} {
+	for name, remote := range map[string]bool{"embedded": false, "Graphiti": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			settings := map[string]string{"identity.owner": "user:josh"}
@@ -53,7 +52,7 @@ func withMemories(t *testing.T, f func(t *testing.T, settings map[string]string)
 					t.Fatal(err)
 				}
 				t.Cleanup(func() { _ = g.Close() })
-				for k, v := range map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "state.backend": "redis", "state.redis_url": redistest.Start(t).URL()} {
+				for k, v := range map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"} {
 					settings[k] = v
 				}
 			}

@@ -45,7 +45,7 @@ func (f *files) broken(err error, locked bool) {
 	all := []error{err}
 	f.Opened()
 	if locked {
-		if more := service.TryFiles(f.cfg.DataDir, f.cfg.State.Backend != "redis"); len(more) > 0 {
+		if more := service.TryFiles(f.cfg.DataDir); len(more) > 0 {
 			all = more
 		}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -13,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -39,8 +36,7 @@ func (w *world) forget(group string) {
 func answered(text string) m { return m{"role": "assistant", "content": text} }
 
 // TestForgetting checks that a forgotten fact is recalled from no memory, cache, queue or
-// running conversation, even after a restart. No database file contains it any more, nor
-// does the Redis that replicas share.
+// running conversation, even after a restart. No database file contains it any more.
 func TestForgetting(t *testing.T) {
 	t.Parallel()
 	type settings = map[string]string
@@ -55,7 +51,6 @@ func TestForgetting(t *testing.T) {
 		maps.Copy(s, more)
 		return s, g
 	}
-	var shared *redistest.Redis
 	for name, open := range map[string]func(*testing.T) (settings, *graphititest.Graphiti){
 		"embedded": func(*testing.T) (settings, *graphititest.Graphiti) { return settings{}, nil },
 		"REST":     func(t *testing.T) (settings, *graphititest.Graphiti) { return stand(t, graphititest.Options{}, nil) },
@@ -65,22 +60,17 @@ func TestForgetting(t *testing.T) {
 		"MCP": func(t *testing.T) (settings, *graphititest.Graphiti) {
 			return stand(t, graphititest.Options{MCP: graphititest.Today}, settings{"memory.backend": "graphiti-mcp"})
 		},
-		"Redis": func(t *testing.T) (settings, *graphititest.Graphiti) {
-			shared = redistest.Start(t)
-			return stand(t, graphititest.Options{}, settings{"state.backend": "redis", "state.redis_url": shared.URL()})
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shared = nil
 			dir := t.TempDir()
 			s, g := open(t)
 			maps.Copy(s, settings{"identity.owner": "user:josh", "identity.group_ids": "raw", "recall.cache_ttl": "1h"})
-			forgets(t, dir, s, g, shared)
+			forgets(t, dir, s, g)
 		})
 	}
 }
 
-func forgets(t *testing.T, dir string, settings map[string]string, g *graphititest.Graphiti, shared *redistest.Redis) {
+func forgets(t *testing.T, dir string, settings map[string]string, g *graphititest.Graphiti) {
 	w := start(t, dir, settings)
 	w.say(fact)
 	w.delivered(1)
@@ -128,13 +118,6 @@ func forgets(t *testing.T, dir string, settings map[string]string, g *graphitite
 			t.Errorf("%s still holds it, or cannot be read: %v", filepath.Base(file), err)
 		}
 	}
-	if shared != nil {
-		for key, what := range everything(t, shared) {
-			if strings.Contains(what, "Miso") {
-				t.Errorf("replicas share %s: %s", key, what)
-			}
-		}
-	}
 	check("at once")
 	w.stop()
 
@@ -151,42 +134,6 @@ func settled(t *testing.T, g *graphititest.Graphiti) {
 	if err := g.Settle(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// everything returns the values of a Redis by their keys.
-func everything(t *testing.T, s *redistest.Redis) map[string]string {
-	t.Helper()
-	c, ctx := s.Client(), context.Background()
-	defer c.Close()
-	keys, err := c.Keys(ctx, "*").Result()
-	if err != nil || len(keys) == 0 {
-		t.Fatalf("got %v, %v, want no error, some", keys, err)
-	}
-	all := make(map[string]string)
-	for _, k := range keys {
-		var v any
-		kind, err := c.Type(ctx, k).Result()
-		switch kind {
-		case "string":
-			v, _ = c.Get(ctx, k).Result()
-		case "hash":
-			v, _ = c.HGetAll(ctx, k).Result()
-		case "set":
-			v, _ = c.SMembers(ctx, k).Result()
-		case "zset":
-			v, _ = c.ZRange(ctx, k, 0, -1).Result()
-		case "stream":
-			v, _ = c.XRange(ctx, k, "-", "+").Result()
-		case "none": // it has expired
-		default:
-			t.Errorf("%s is a %s", k, kind)
-		}
-		if err != nil && !errors.Is(err, redis.Nil) { // else it has expired meanwhile
-			t.Error(k, err)
-		}
-		all[k] = fmt.Sprint(v)
-	}
-	return all
 }
 
 // TestForgettingWhatIsUnderWay checks that a request in flight while its group is forgotten

@@ -47,10 +47,11 @@ func findGroups(ctx context.Context, at *cli.Runner, s *service.Selector) ([]led
 }
 
 func newMemoryForgetCommand() *cobra.Command {
-	yes, imported := false, ""
+	yes, wait, imported := false, false, ""
 	c := described("memory-forget")
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until Graphiti has deleted it too, up to five minutes")
 	c.Flags().Var(cli.Text(&imported), "import", "delete the turns of this import of transcripts")
 	c.Flags().Var(cli.Text(&s.Card), "card", "take this line off the card, and delete nothing else")
 	c.Flags().Var(cli.Text(&s.Message), "message", "delete this message or distilled fact, and nothing else")
@@ -61,7 +62,7 @@ func newMemoryForgetCommand() *cobra.Command {
 		}
 		s.Session = cmp.Or(imported, s.Session) // an import is a session of its own
 		if s.Card+s.Message != "" {
-			return forgetOne(c, at, s)
+			return forgetOne(c, at, s, wait)
 		}
 		groups, err := findGroups(c.Context(), at, s)
 		if err != nil {
@@ -84,23 +85,34 @@ func newMemoryForgetCommand() *cobra.Command {
 				return errors.New("not deleted")
 			}
 		}
-		return forgetGroups(c, at, s, groups)
+		return forgetGroups(c, at, s, groups, wait)
 	})
 	return c
 }
 
 // forgetOne deletes one message, or removes a line from the card.
-func forgetOne(c *cobra.Command, at *cli.Runner, s *service.Selector) error {
+func forgetOne(c *cobra.Command, at *cli.Runner, s *service.Selector, wait bool) error {
 	if s.Message != "" && s.Card+s.Session != "" {
 		return cli.Usage(errors.New("--message already selects one message; remove --card and --session"))
 	}
-	return answer(c, at, service.Forget, &service.ForgetRequest{Selector: *s}, nil, func(w, _ io.Writer, f *service.Forgotten) {
+	var left error
+	err := answer(c, at, service.Forget, &service.ForgetRequest{Selector: *s, Wait: wait}, nil, func(w, _ io.Writer, f *service.Forgotten) {
+		left = remaining(f)
 		if s.Message != "" {
 			fmt.Fprintln(w, "forgotten:", messageGone(f))
 			return
 		}
 		fmt.Fprintln(w, "off the card:", terminal.Printable(strings.Join(f.Card, "; ")))
 	})
+	return errors.Join(err, left)
+}
+
+// remaining returns an error if something may be left in Graphiti.
+func remaining(f *service.Forgotten) error {
+	if says := f.Remaining(); says != "" {
+		return errors.New(says)
+	}
+	return nil
 }
 
 // messageGone returns the result of forgetting a message, in words.
@@ -135,18 +147,22 @@ func isYes(line string) bool {
 
 // forgetGroups deletes one group after the other, so that a failed deletion can be
 // repeated.
-func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups []ledger.Owned) error {
+func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups []ledger.Owned, wait bool) error {
 	done, blocks, failed := []service.Forgotten{}, 0, error(nil)
 	for i, g := range groups {
 		if g.Shared {
 			continue
 		}
-		f, err := cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: s.In(g.Group)})
+		f, err := cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: s.In(g.Group), Wait: wait})
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.Group, err))
 			continue
 		}
 		done, blocks = append(done, f), blocks+f.Blocks
+		if left := remaining(&f); left != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.Group, left))
+			continue
+		}
 		switch {
 		case f.NamesKept:
 			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s: messages and facts of %s are deleted; Graphiti may keep names and summaries of entities; to delete them too, forget the whole group: graphiti-proxy memory forget --group %s\n",

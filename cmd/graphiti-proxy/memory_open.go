@@ -175,7 +175,6 @@ func makeMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli
 	if h.Memory == nil {
 		return nil, errors.Join(errors.New(h.Status(ctx, false).Memory.Off()), o.stop.Shutdown(ctx))
 	}
-	h.Memory.Listen()
 	return &cli.Runner{Host: h, Says: inFiles(cfg), Close: func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()

@@ -212,7 +212,7 @@ func TestAlertsHaveARunbook(t *testing.T) {
 			}
 		}
 	}
-	for _, file := range []string{"graphiti-proxy.yaml", "replicas.yaml"} {
+	for _, file := range []string{"graphiti-proxy.yaml"} {
 		if k := read("deploy", "kubernetes", file); !strings.Contains(k, `prometheus.io/scrape: "true", prometheus.io/port: "8788"`) || !strings.Contains(inKubernetes, "prometheus_io_scrape") {
 			t.Errorf("the pods of %s are not those that scrape-kubernetes.yaml looks for", file)
 		}

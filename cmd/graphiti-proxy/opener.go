@@ -3,23 +3,18 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
-	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
@@ -108,7 +103,7 @@ func (o *opener) openParts() (*remembering, error) {
 	if err = o.openMemory(r); err != nil {
 		return nil, err
 	}
-	state, shared, err := o.openState()
+	state, err := o.openState()
 	if err != nil {
 		return nil, err
 	}
@@ -121,13 +116,13 @@ func (o *opener) openParts() (*remembering, error) {
 		return nil, err
 	}
 	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{
-		Fresh: cfg.Recall.CacheTTL, Stale: 10 * cfg.Recall.CacheTTL, MaxBytes: recallCacheBytes, Shared: shared,
+		Fresh: cfg.Recall.CacheTTL, Stale: 10 * cfg.Recall.CacheTTL, MaxBytes: recallCacheBytes,
 	})
 	if err != nil {
 		return nil, err
 	}
 	o.stop.OnClose("recall cache", closes(facts.Close))
-	if r.pipeline, err = o.openPipeline(&r.backend, facts, state, shared); err != nil {
+	if r.pipeline, err = o.openPipeline(&r.backend, facts, state); err != nil {
 		return nil, err
 	}
 	r.pending = proxy.NewPendingTurns(cfg.Ingest.IdleFlush, r.pipeline.Add, o.quiet)
@@ -147,7 +142,7 @@ func (o *opener) openParts() (*remembering, error) {
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them
 	r.service = service.New(service.Options{
 		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: r.planner, Facts: facts, State: state,
-		Graph: r.backend.Graph, Shared: shared, Name: telemetry.ProcessName(),
+		Graph: r.backend.Graph,
 		Multi: id.Multi, Owner: owner, Resolve: r.people.Resolve, Registered: r.people.name, People: r.people,
 		Settings: serviceSettings(cfg, namer), Secret: o.secret(),
 		Log: o.log,
@@ -209,48 +204,28 @@ func (o opening) Summary(ctx context.Context, w graphiti.Who, session string) (a
 	return o.service.Summary(ctx, w, session)
 }
 
-// openState opens the store of blocks and sessions. shared is nil if no replicas share it.
-func (o *opener) openState() (state *cache.State, shared *redis.DB, err error) {
-	if o.cfg.State.Backend != "redis" {
-		if state, err = cache.OpenState(filepath.Join(o.cfg.DataDir, "state.db"), o.cfg.Recall.StickyTTL); err != nil {
-			return nil, nil, err
-		}
-		o.stop.OnClose("state", closing(state.Close))
-	} else {
-		if shared, err = openRedis(o.cfg, o.quiet); err != nil {
-			return nil, nil, err
-		}
-		var advice sync.WaitGroup
-		advice.Go(func() { shared.Advise(o.log) }) // ends with its one call
-		o.stop.OnClose("shared state", func(context.Context) error {
-			defer advice.Wait()
-			return shared.Close()
-		})
-		state = cache.Share(shared, o.cfg.Recall.StickyTTL)
+// openState opens the store of blocks and sessions.
+func (o *opener) openState() (*cache.State, error) {
+	state, err := cache.OpenState(filepath.Join(o.cfg.DataDir, "state.db"), o.cfg.Recall.StickyTTL)
+	if err != nil {
+		return nil, err
 	}
+	o.stop.OnClose("state", closing(state.Close))
 	state.Figures.Start(o.quiet)
 	o.stop.OnClose("figures", closes(state.Figures.Close))
 	if err := state.Generations.Refresh(context.Background()); err != nil {
 		o.log.Warn("read forgotten groups failed, recall is off until it succeeds", "error", err)
 	}
-	return state, shared, nil
-}
-
-func openRedis(cfg *config.Config, log *slog.Logger) (*redis.DB, error) {
-	db, err := redis.Open(cfg.State.RedisURL, log)
-	if err != nil {
-		return nil, fmt.Errorf("state.redis_url: %w", err)
-	}
-	return db, nil
+	return state, nil
 }
 
 // openPipeline opens the record of turns, and starts the delivery of its waiting turns.
-func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fact], state *cache.State, shared *redis.DB) (p *capture.Pipeline, err error) {
+func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fact], state *cache.State) (p *capture.Pipeline, err error) {
 	cfg := o.cfg
 	cards := card.Cards{Lists: state.Snapshots}
 	options := capture.Options{
 		Bounds:      ingestBounds(cfg),
-		Destination: capture.Destination{Ledger: b.Ledger, Verify: cfg.Ingest.Verify, Withheld: state.Generations.Blocked()},
+		Destination: capture.Destination{Ledger: b.Ledger, Verify: cfg.Ingest.Verify},
 		Events: capture.Events{
 			OnStored: facts.DropGroup,
 			OnKept: func(t *ledger.Turn, groups []string) {
@@ -265,9 +240,6 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 	if b.Graph != nil {
 		options.Graph, options.Facts, options.Apart = b.Graph, b.Facts, b.Graph.Apart()
 	}
-	if shared != nil {
-		options.Shared = &capture.Shared{DB: shared, Name: telemetry.ProcessName()}
-	}
 	if p, err = capture.Open(options); err != nil {
 		return nil, err
 	}
@@ -279,9 +251,6 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 // generation to the state: either file may have been lost.
 func shareGenerations(p *capture.Pipeline, g *cache.Generations) error {
 	floors, err := g.Floors(context.Background())
-	if errors.Is(err, redis.ErrDown) { // the replica reads them when Redis is back
-		return nil
-	}
 	if err != nil {
 		return err
 	}

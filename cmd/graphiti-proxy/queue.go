@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"strconv"
 
@@ -25,16 +24,9 @@ func newQueueCommand() *cobra.Command {
 		newQueueChangeCommand("retry", "queued again", service.Retry), newQueueChangeCommand("drop", "deleted", service.Drop))
 }
 
-// openQueueFiles opens the queue of a proxy that does not run, in its data directory or in
-// the Redis of its replicas. It delivers nothing.
+// openQueueFiles opens the queue of a proxy that does not run, in its data directory. It
+// delivers nothing.
 func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Runner, error) {
-	if cfg.State.Backend == "redis" { // shared by replicas
-		db, err := openRedis(cfg, slog.New(slog.DiscardHandler))
-		if err != nil {
-			return nil, err
-		}
-		return queuePlace(capture.OpenShared(db), "using the queue in Redis: no running proxy was found", db.Close), nil
-	}
 	if err := misnamed(cfg); err != nil {
 		return nil, err
 	}
@@ -51,11 +43,11 @@ func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Ru
 	if err != nil {
 		return nil, err
 	}
-	turns, err := service.OpenLedger(cfg.DataDir)
+	queue, err := service.OpenQueue(cfg.DataDir)
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
-	return queuePlace(capture.NewOffline(turns), inFiles(cfg), lock.Unlock), nil
+	return queuePlace(queue, inFiles(cfg), lock.Unlock), nil
 }
 
 func queuePlace(q *capture.Offline, says string, then func() error) *cli.Runner {

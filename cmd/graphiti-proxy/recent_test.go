@@ -2,11 +2,9 @@ package main
 
 import (
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
@@ -243,38 +241,6 @@ func (w *world) recalled() {
 	waitUntil(w.t, "what was said is recalled", func() bool {
 		_, _, saw := w.say(question, "X-Graphiti-Memory", "recall")
 		return strings.Contains(saw, "Miso")
-	})
-}
-
-// TestReplicasRecallWhatOneWasTold checks that a replica recalls a message sent to another
-// replica before Graphiti has processed it.
-func TestReplicasRecallWhatOneWasTold(t *testing.T) {
-	t.Parallel()
-	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer model.Close()
-	var asked atomic.Value
-	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
-		asked.Store(c.Messages[len(c.Messages)-1].Text)
-		return proxytest.Reply{Text: "I do not know."}
-	})
-	g, err := graphititest.Start(graphititest.Options{Delay: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	all := replicas(t, 2, model, g, redistest.Start(t))
-	said := func(text string) []map[string]string { return []map[string]string{{"role": "user", "content": text}} }
-	if _, err := all[0].ask("one", said(fact)); err != nil {
-		t.Fatal(err)
-	}
-	waitUntil(t, "the other replica recalls it", func() bool {
-		if _, err := all[1].ask("", said(question)); err != nil {
-			t.Fatal(err)
-		}
-		return strings.Contains(asked.Load().(string), "Miso")
 	})
 }
 

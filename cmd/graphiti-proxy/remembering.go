@@ -53,7 +53,6 @@ type remembering struct {
 func (r *remembering) serving() proxy.Memory { return r.given.wanted }
 
 func (r *remembering) start(p *proxy.Server, _ func(*config.Config)) {
-	r.service.Listen()
 	r.given.proxy = p
 	r.pipeline.OnFate(p.Fate)
 	r.pending.OnFate(p.Fate)

@@ -6,9 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
 // registered writes a registry of people, each given as an id and further fields in YAML.
@@ -175,67 +172,4 @@ func TestAccept(t *testing.T) {
 	if !strings.Contains(w.log.String(), `what="accept a person" who="user=josh"`) {
 		t.Errorf("the log has no audit line of the acceptance:\n%s", w.log)
 	}
-}
-
-// TestReplicasKnowWhoIsAccepted checks that all replicas accept a person accepted by one of
-// them, and that a replica that starts later doubts the replaced key.
-func TestReplicasKnowWhoIsAccepted(t *testing.T) {
-	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	r := redistest.Start(t)
-	file := filepath.Join(t.TempDir(), "users.yaml")
-	registered(t, file, "id: josh, "+keyOf("sk-josh"))
-	settings := map[string]string{
-		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "state.backend": "redis", "state.redis_url": r.URL(),
-		"identity.mode": "multi", "identity.users_file": file,
-	}
-	a, b := start(t, t.TempDir(), settings), start(t, t.TempDir(), settings)
-	registered(t, file, "id: josh, "+keyOf("sk-new"))
-	for _, w := range []*world{a, b} {
-		if _, err := w.app.reload(w.app.cfg); err != nil {
-			t.Fatal(err)
-		}
-		if got := unconfirmedNow(w); got != "josh" {
-			t.Errorf("in doubt: %q, want josh", got)
-		}
-	}
-	if out, err := a.cli("registry", "accept", "josh"); err != nil || out != "josh has the memory of user:josh\n" {
-		t.Fatalf("registry accept josh: %q, %v; want that josh has the memory of user:josh", out, err)
-	}
-	waitUntil(t, "both replicas know", func() bool { return unconfirmedNow(a) == "" && unconfirmedNow(b) == "" })
-	registered(t, file, "id: josh, "+keyOf("sk-josh"))
-	if c := start(t, t.TempDir(), settings); unconfirmedNow(c) != "josh" {
-		t.Errorf("a replica that starts later has in doubt: %q, want josh", unconfirmedNow(c))
-	}
-}
-
-// TestPeopleWaitForRedis checks that people have no memory until the proxy has read their
-// proofs from Redis.
-func TestPeopleWaitForRedis(t *testing.T) {
-	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	r := redistest.Start(t)
-	file := filepath.Join(t.TempDir(), "users.yaml")
-	registered(t, file, "id: josh, "+keyOf("sk-josh"))
-	r.Kill()
-	w := start(t, t.TempDir(), map[string]string{
-		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "state.backend": "redis", "state.redis_url": r.URL(),
-		"identity.mode": "multi", "identity.users_file": file,
-	})
-	if _, header, _ := w.say(fact, "Authorization", "Bearer sk-josh"); !strings.HasSuffix(header, "reason=untrusted") {
-		t.Errorf("header with Redis down: %q, want reason=untrusted", header)
-	}
-	r.Up()
-	waitUntil(t, "Redis to be read", func() bool {
-		_, header, _ := w.say(fact, "Authorization", "Bearer sk-josh")
-		return !strings.HasPrefix(header, "off;")
-	})
 }

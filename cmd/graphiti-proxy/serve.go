@@ -126,7 +126,7 @@ func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, 
 	case m := <-done: // ended like any other app
 		return m.app, m.err
 	case <-time.After(partBound):
-		return nil, fmt.Errorf("startup timed out: a component did not start within %s; check that data_dir and state.redis_url are reachable", partBound)
+		return nil, fmt.Errorf("startup timed out: a component did not start within %s; check that data_dir is reachable", partBound)
 	}
 }
 

@@ -181,7 +181,6 @@ func serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings 
 // ingestBounds returns the bounds of the record of turns that a reload changes.
 func ingestBounds(cfg *config.Config) capture.Bounds {
 	return capture.Bounds{
-		MaxTurns: cfg.Ingest.MaxTurns, MaxBytes: cfg.Ingest.MaxBytes, MaxAge: cfg.Ingest.MaxAge, MaxBatch: cfg.Ingest.MaxBatch,
 		MaxChars: cfg.Ingest.MaxMessageChars, Episodes: capture.Episodes(cfg.Ingest.Episodes),
 		Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter,
 	}

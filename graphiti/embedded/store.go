@@ -67,7 +67,7 @@ func remove(path string) error {
 }
 
 func open(path string, s sqlite.Sync) (*Store, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 6, Sync: s,
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 7, Sync: s,
 		Holds: "all that the embedded memory has remembered"})
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
@@ -110,7 +110,7 @@ func (e *Store) Pause(on bool) {
 
 // Ledger returns the record of turns in the store's file. Recording a turn also stores it
 // in the memory. say converts turns to messages.
-func (e *Store) Ledger(say ledger.Say) *ledger.Ledger { return ledger.In(e.db, inFile{e}, say) }
+func (e *Store) Ledger(say ledger.Say) ledger.Store { return ledger.In(e.db, inFile{e}, say) }
 
 // inFile is the store within a transaction of its ledger.
 type inFile struct{ *Store }

@@ -6,13 +6,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,7 +17,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -177,55 +173,6 @@ func TestCompose(t *testing.T) {
 	}
 	if got := ask("What is my cat called?"); strings.Contains(got, "Miso") {
 		t.Errorf("after a forget: got %q, want no fact", got)
-	}
-}
-
-// TestComposeReplicas runs two replicas of replicas.yaml and its Redis, with their own
-// commands, variables and health check: one replica recalls a turn of the other one.
-func TestComposeReplicas(t *testing.T) {
-	t.Parallel()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip("SKIPPED LOUDLY: redis-server is not installed")
-	}
-	c := compose(t, "../../deploy/compose/replicas.yaml", map[string]string{"ADMIN_TOKEN": "a-token-for-this-test", "REDIS_PASSWORD": "a-password-for-this-test"})
-	dir, redis := t.TempDir(), freePort(t)
-	_, port, _ := net.SplitHostPort(redis)
-	args := c.command("redis")
-	cmd := exec.Command(args[0], append(args[1:], "--bind", "127.0.0.1", "--port", port, "--dir", dir)...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { end(cmd) })
-	until(t, "the health check of Redis", func() bool {
-		check := exec.Command("sh", "-c", strings.ReplaceAll(strings.ReplaceAll(c.Services["redis"].Healthcheck.Test[1], "$$", "$"), "redis-cli", "redis-cli -p "+port))
-		check.Env = append(os.Environ(), c.env("redis", nil)...)
-		return check.Run() == nil
-	})
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { g.Close() })
-	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { model.Close() })
-	addresses := map[string]string{"redis:6379": redis, "http://graphiti:8000": g.URL(), "http://litellm:4000": model.URL()}
-	var replicas []*world
-	for _, service := range []string{"proxy-2", "proxy-3"} {
-		if got := c.command(service); !slices.Equal(got, []string{"serve"}) {
-			t.Errorf("the command of %s: got %v, want serve", service, got)
-		}
-		replicas = append(replicas, serve(t, append(c.env(service, addresses), "GRAPHITI_PROXY_LISTEN=127.0.0.1:0", "GRAPHITI_PROXY_ADMIN_LISTEN=127.0.0.1:0")...))
-	}
-	ask := func(w *world, text string) string {
-		return send(t, w.url, masterKey, map[string]any{"model": "m", "messages": []any{user(text)}})
-	}
-	ask(replicas[0], "My cat is called Miso.")
-	replicas[1].until(t, "the turn in the shared queue", func(q queue) bool { return q.Verified == 1 })
-	if got := ask(replicas[1], "What is my cat called?"); !strings.Contains(got, "Miso") {
-		t.Errorf("the other replica: got %q, want the fact", got)
 	}
 }
 

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Installs Debian's redis-server, promtool, tinyproxy, Chromium, npm and pip, where they are missing
+# Installs Debian's promtool, tinyproxy, Chromium, npm and pip, where they are missing
 # and can be. The services that come with them are not started.
 set -uo pipefail
 exec 9<"$0" && flock 9 # one at a time
 missing=()
-command -v redis-server >/dev/null || missing+=(redis-server=5:7.0.15-1~deb12u10)
 command -v promtool >/dev/null || missing+=(prometheus=2.42.0+ds-5+deb12u1)
 command -v tinyproxy >/dev/null || missing+=(tinyproxy=1.11.1-2.1+deb12u1)
 command -v chromium >/dev/null || missing+=(chromium=156.0.8078.108-1~deb12u1)

@@ -33,10 +33,6 @@ func (m *MemoryStatus) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.F
 	if q.Unlisted != nil && q.Diagnosis == graphiti.Unshown {
 		m.Fail(FaultUnshown, *q.Unlisted, q.Diagnosis.Says(), q.Diagnosis.Remedy())
 	}
-	if d := q.SharedDown; d != nil {
-		m.Fail(FaultShared, *d, fmt.Sprintf("redis has been unusable since %s: %s", d.Format(time.RFC3339), q.SharedError),
-			"start Redis, give it memory, or correct state.redis_url; requests are forwarded without new memories, and turns wait in data_dir")
-	}
 	if q.Failing != nil && m.State != StateTrouble { // otherwise that explains it
 		m.Fail(FaultDelivery, *q.Failing, "delivery fails: "+q.LastError,
 			cmp.Or(q.Remedy, "run graphiti-proxy test-connection --smoke")+"; turns wait in the queue")

@@ -185,12 +185,8 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 		fmt.Fprintf(w, "          delivery has not been verified for %s (%s): %s\n          to do: %s\n",
 			time.Since(*q.Unlisted).Round(time.Second), q.Diagnosis, q.Diagnosis.Says(), q.Diagnosis.Remedy())
 	}
-	switch {
-	case q.SharedDown != nil:
-		fmt.Fprintf(w, "replicas  redis has not been usable for %s: %s\n          %s delivers meanwhile; %d turns wait in data_dir of this replica\n",
-			time.Since(*q.SharedDown).Round(time.Second), q.SharedError, cmp.Or(q.Deliverer, "nobody"), q.Here)
-	case q.Replica != "":
-		fmt.Fprintf(w, "replicas  this is %s; %s delivers\n", q.Replica, cmp.Or(q.Deliverer, "none of them"))
+	if q.Withdrawn > 0 {
+		fmt.Fprintf(w, "          %s still in Graphiti; the proxy deletes it when it appears, and retries\n", terminal.Count(q.Withdrawn, "forgotten part"))
 	}
 	if q.Dead > 0 {
 		fmt.Fprintf(w, "          to see dead letters: graphiti-proxy queue list --state dead\n")

@@ -152,7 +152,6 @@ const (
 	FaultSearch      FaultCode = "search"
 	FaultStalled     FaultCode = "stalled"
 	FaultUnshown     FaultCode = "nothing_shown"
-	FaultShared      FaultCode = "shared_state"
 	FaultDelivery    FaultCode = "delivery"
 	FaultSetting     FaultCode = "setting"
 	FaultConsent     FaultCode = "consent"
@@ -166,7 +165,6 @@ var words = map[FaultCode]string{
 	FaultSearch:      "the memory is up, but a search fails",
 	FaultStalled:     "the memory accepts turns and stores none",
 	FaultUnshown:     "the memory accepts turns and lists none",
-	FaultShared:      "Redis is unusable",
 	FaultDelivery:    "delivery fails",
 	FaultSetting:     "memory.backend is off",
 	FaultConsent:     "memory.consent does not allow sending conversations to the memory",

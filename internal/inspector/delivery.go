@@ -73,9 +73,6 @@ func deliveryNeeds(q *capture.QueueStatus) (list []need) {
 	case "half-open":
 		list = append(list, need{What: "The memory failed, and one call is testing it again: the breaker is half open.", Remedy: "Nothing, if it succeeds."})
 	}
-	if q.SharedDown != nil {
-		list = append(list, need{What: "Redis has been unusable since " + utc(dated(q.SharedDown)) + ": " + ended(q.SharedError), Remedy: "Start Redis, give it memory, or correct state.redis_url."})
-	}
 	if q.Unkept != nil {
 		list = append(list, need{What: "Turns have not been stored on disk since " + utc(dated(q.Unkept)) + ": " + ended(q.UnkeptError), Remedy: sentence(q.UnkeptRemedy)})
 	}

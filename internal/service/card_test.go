@@ -3,14 +3,10 @@ package service_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache"
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
@@ -21,27 +17,17 @@ import (
 
 const gadgets = "github_repo:github.com/acme/gadgets"
 
-// bothStates runs a test on the files of one proxy, and on Graphiti with the state of replicas
-// in Redis. settle waits until the memory has processed all turns.
+// bothStates runs a test without Graphiti and with it. settle waits until the memory has processed all turns.
 func bothStates(t *testing.T, f func(t *testing.T, m *servicetest.Fixture, settle func())) {
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
 		m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 		f(t, m, func() { m.Settle(t) })
 	})
-	t.Run("Graphiti and Redis", func(t *testing.T) {
+	t.Run("Graphiti", func(t *testing.T) {
 		t.Parallel()
 		g := startGraphiti(t, "graphiti")
-		db, err := redis.Open(redistest.Start(t).URL(), slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := db.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		m := servicetest.Open(t, t.TempDir(), servicetest.Options{Graph: memoryOf(t, "graphiti", g), State: cache.Share(db, time.Hour)})
+		m := servicetest.Open(t, t.TempDir(), servicetest.Options{Graph: memoryOf(t, "graphiti", g)})
 		f(t, m, func() {
 			m.Settle(t)
 			if err := g.Settle(t.Context()); err != nil {

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// ForgetTimeout bounds one forget of a group: Graphiti first processes its queue.
+	// ForgetTimeout bounds one forget. ForgetRequest.Wait uses all of it.
 	ForgetTimeout = 5 * time.Minute
 
-	// emptyTimeout bounds the steps before the memory is called, even without a caller. Replicas
-	// may not answer until the end.
-	emptyTimeout = time.Minute
+	// lookFor is how long a forget waits for the deletion in Graphiti otherwise. The deletion
+	// here is done before.
+	lookFor = 2 * time.Second
 
 	// A failed forget is retried after retryFirst, and later after twice the previous pause, up
 	// to retryLast.
@@ -37,6 +37,12 @@ type Forgotten struct {
 
 	Blocks int `json:"blocks"` // emptied blocks
 
+	// Left is the number of messages, conversations or groups that may still be in Graphiti, and
+	// Why the error of the last attempt to delete them. The proxy continues until they are
+	// deleted.
+	Left int    `json:"left,omitempty"`
+	Why  string `json:"why,omitempty"`
+
 	// NamesKept reports whether the memory retains names and summaries. Forgetting the whole
 	// group deletes them.
 	NamesKept bool `json:"names_kept,omitempty"`
@@ -44,12 +50,26 @@ type Forgotten struct {
 	Card []string `json:"card,omitempty"` // card lines, if only those were removed
 }
 
+// Remaining describes the remainder in Graphiti, or returns "" without one.
+func (f *Forgotten) Remaining() string {
+	switch {
+	case f.Left == 0:
+		return ""
+	case f.Why != "":
+		return "deleted here, and not in Graphiti: " + f.Why + "; the proxy retries until it succeeds"
+	case f.Left == 1:
+		return "deleted here; 1 message is still in Graphiti's queue; the proxy deletes it when it appears"
+	}
+	return fmt.Sprintf("deleted here; %d messages are still in Graphiti's queue; the proxy deletes them when they appear", f.Left)
+}
+
 // Forget empties one group, deletes a session's messages in it, deletes one message, or removes a
-// card line. When it returns, recall uses no older results.
+// card line. When it returns without an error, all of it is deleted here, and no write that began
+// before restores it.
 //
 // It raises the group's generation, which rejects older writes. Then it empties decisions and
-// notes, the queue, and the memory. Recall skips the group until a listing proves the deletion.
-// All of this survives the process: failures are retried.
+// notes, and the memory; recall skips the group meanwhile. All of this survives the process:
+// failures are retried. Deletion in Graphiti follows.
 func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (Forgotten, error) {
 	s := in.Selector
 	f := Forgotten{Group: s.Group, Session: s.Session}
@@ -59,7 +79,11 @@ func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (Forgotten, er
 		return f, err
 	}
 	if s.Message != "" {
-		return sv.forgetMessage(ctx, s)
+		f, err := sv.forgetMessage(ctx, s)
+		if err == nil {
+			err = sv.lookAt(ctx, &f, in.Wait)
+		}
+		return f, err
 	}
 	if err := s.checkOne(); err != nil {
 		return f, err
@@ -72,23 +96,62 @@ func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (Forgotten, er
 		return f, err
 	}
 	more, err := sv.forget(ctx, part)
-	f.Blocks += more
-	if err == nil && f.Session != "" && !own {
-		f.NamesKept, err = sv.keepsNames(ctx, s.Group)
+	if f.Blocks += more; err == nil {
+		err = sv.lookAt(ctx, &f, in.Wait)
 	}
 	return f, err
 }
 
-// forget returns the number of emptied blocks.
+// lookAt waits for the deletion in Graphiti, and completes f.
+func (sv *Service) lookAt(ctx context.Context, f *Forgotten, wait bool) error {
+	if sv.o.Graph == nil {
+		return nil
+	}
+	most := lookFor
+	if wait {
+		most = ForgetTimeout
+	}
+	short, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	groups := f.Groups
+	if len(groups) == 0 {
+		groups = []string{f.Group}
+	}
+	for _, g := range groups {
+		left, err := sv.o.Pipeline.Withdrawn(short, g, wait)
+		if f.Left += left; err != nil {
+			f.Why = err.Error()
+			if to := graphiti.Remedy(err); to != "" {
+				f.Why += "; to do: " + to
+			}
+		}
+		if f.Message+f.Session == "" {
+			continue
+		}
+		kept := left > 0 || sv.o.Graph.KeepsNames(short, g)
+		if !kept {
+			if err := sv.o.State.Kept.Prove(ctx, g, sv.process); err != nil {
+				return err
+			}
+			if kept, err = sv.o.State.Kept.Has(ctx, g, ""); err != nil {
+				return err
+			}
+		}
+		f.NamesKept = f.NamesKept || kept
+	}
+	return nil
+}
+
+// forget deletes a part here. It returns the number of emptied blocks.
 func (sv *Service) forget(ctx context.Context, part ledger.Part) (blocks int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, ForgetTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	f := cache.Forget{Group: part.Group, Session: part.Session, Owner: part.Owner, Message: part.Message, Scope: part.Scope()}
 	defer sv.goOn() // retry a failure
 	defer sv.inHand(f)()
 	blocks, err = sv.try(ctx, f)
 	if err != nil {
-		err = notForgotten(err)
+		err = fmt.Errorf("not forgotten: %w; until it succeeds, this group is not recalled; the proxy retries automatically, also after a restart", err)
 	}
 	return blocks, err
 }
@@ -101,8 +164,7 @@ func (sv *Service) try(ctx context.Context, f cache.Forget) (blocks int, err err
 			return blocks, deaf
 		}
 	}
-	some := sv.o.Graph != nil && f.Scope != f.Group
-	if some {
+	if sv.o.Graph != nil && f.Scope != f.Group {
 		if err := sv.o.State.Kept.Add(ctx, &f, sv.process); err != nil {
 			return blocks, errors.Join(deaf, err)
 		}
@@ -111,21 +173,7 @@ func (sv *Service) try(ctx context.Context, f cache.Forget) (blocks int, err err
 	if err := sv.o.Pipeline.Forget(ctx, part, f.Generation); err != nil || !f.Emptied {
 		return blocks, errors.Join(deaf, err)
 	}
-	if some && !sv.o.Graph.KeepsNames(ctx, f.Group) {
-		if err := sv.o.State.Kept.Prove(ctx, &f, sv.process); err != nil {
-			return blocks, err
-		}
-	}
 	return blocks, sv.o.State.Generations.End(ctx, f)
-}
-
-// keepsNames reports whether Graphiti retains, or may retain, names and summaries of deleted
-// messages of a group.
-func (sv *Service) keepsNames(ctx context.Context, group string) (bool, error) {
-	if sv.o.Graph == nil || sv.o.Graph.KeepsNames(ctx, group) {
-		return sv.o.Graph != nil, nil
-	}
-	return sv.o.State.Kept.Has(ctx, group, "")
 }
 
 // empty raises the generation, and empties everything but the queue and the memory. Decisions do
@@ -133,8 +181,6 @@ func (sv *Service) keepsNames(ctx context.Context, group string) (bool, error) {
 // Forgetting one message empties no block: its text is in those conversations, whose beginnings
 // must not change. An error may leave a part done.
 func (sv *Service) empty(ctx context.Context, f cache.Forget) (blocks int, raised cache.Forget, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), emptyTimeout)
-	defer cancel()
 	f, err = sv.o.State.Generations.Raise(ctx, f)
 	if f.Generation == 0 {
 		return 0, f, err
@@ -156,15 +202,6 @@ func (sv *Service) empty(ctx context.Context, f cache.Forget) (blocks int, raise
 		return blocks, f, err
 	}
 	return blocks, again, err
-}
-
-// notForgotten adds the consequences of an unproven forget.
-func notForgotten(err error) error {
-	text := "not forgotten: %w; until it succeeds, this group is not recalled and its new turns wait; the proxy retries automatically, also after a restart"
-	if to := graphiti.Remedy(err); to != "" {
-		return fmt.Errorf(text+"; to do: %s", err, to)
-	}
-	return fmt.Errorf(text, err)
 }
 
 // Recallable returns the groups without a running forget.
@@ -195,8 +232,7 @@ func (sv *Service) goOn() {
 	}
 }
 
-// finishForgets continues unfinished forgets of earlier processes and other replicas, until
-// Close.
+// finishForgets continues unfinished forgets of earlier processes, until Close.
 func (sv *Service) finishForgets() {
 	defer close(sv.ended)
 	for pause := retryFirst; ; {
@@ -231,7 +267,7 @@ func (sv *Service) tryAgain(f cache.Forget) {
 	}
 }
 
-// mine reports whether this process continues a forget: only the delivering replica does, unless
+// mine reports whether this process continues a forget: only the delivering process does, unless
 // a command runs it.
 func (sv *Service) mine(f cache.Forget) bool {
 	sv.mu.Lock()

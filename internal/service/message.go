@@ -145,11 +145,6 @@ func (sv *Service) forgetHeld(ctx context.Context, id string, found []held, also
 		if !slices.Contains(f.Groups, h.in.Group) {
 			f.Groups = append(f.Groups, h.in.Group)
 		}
-		kept, err := sv.keepsNames(ctx, h.in.Group)
-		if err != nil {
-			return f, err
-		}
-		f.NamesKept = f.NamesKept || kept
 	}
 	f.Group = f.Groups[0]
 	return f, nil
@@ -303,7 +298,9 @@ func (sv *Service) Correct(ctx context.Context, in *CorrectRequest) (c Corrected
 		}
 		kept, c.Kind = append(kept, t), t.Kind
 	}
-	c.Forgotten, err = sv.forgetHeld(ctx, id, all, also)
+	if c.Forgotten, err = sv.forgetHeld(ctx, id, all, also); err == nil {
+		err = sv.lookAt(ctx, &c.Forgotten, false)
+	}
 	for i := range kept { // the card may first have to drop an old line with the same words
 		if failed := sv.cards().Keep(&kept[i], []string{found[i].in.Group}); failed != nil {
 			sv.o.Log.Warn("put a correction on the card failed", "error", failed)

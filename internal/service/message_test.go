@@ -225,7 +225,7 @@ func TestMessageRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	waiting := graphiti.MessageID(graphiti.EpisodeName("6f", graphiti.RoleUser))
-	if _, _, err := call(t, there, "memory/forget", `{"message":"`+waiting+`"}`); err == nil || !strings.Contains(err.Error(), "start it first") {
+	if _, _, err := call(t, there, "memory/forget", `{"message":"`+waiting+`"}`); err != nil {
 		t.Errorf("a message that waits: %v", err)
 	}
 	if all, _ := texts(t, there, ""); strings.Contains(all, "Miso") {

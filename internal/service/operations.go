@@ -224,16 +224,24 @@ var Import = Operation[ImportRequest, Imported]{
 
 // ForgetRequest is a Selector without empty fields. It rejects empty fields, such as those from
 // unset variables, because the request would forget too much.
-type ForgetRequest struct{ Selector }
+type ForgetRequest struct {
+	Selector
+	Wait bool `json:"wait,omitempty"` // for the deletion in Graphiti, up to ForgetTimeout
+}
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (f *ForgetRequest) UnmarshalJSON(b []byte) error {
+	var in struct {
+		Selector
+		Wait bool `json:"wait"`
+	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
-	var fields map[string]string
-	if err := errors.Join(d.Decode(&f.Selector), json.Unmarshal(b, &fields)); err != nil {
+	var fields map[string]any
+	if err := errors.Join(d.Decode(&in), json.Unmarshal(b, &fields)); err != nil {
 		return err
 	}
+	f.Selector, f.Wait = in.Selector, in.Wait
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if fields[name] == "" {
 			return fmt.Errorf("%s is empty: remove it, or give it a value", name)

@@ -112,7 +112,7 @@ func TestRefused(t *testing.T) {
 		{"memory/forget", `{"group":"g","card":""}`, "card is empty: remove it, or give it a value", false},
 		{"memory/forget", `{"group":""}`, "group is empty: remove it, or give it a value", false},
 		{"memory/forget", `{"group":"g","sesion":"s1"}`, `unknown field "sesion"`, false},
-		{"memory/forget", `{"group":7}`, "cannot unmarshal number", false},
+		{"memory/forget", `{"group":7}`, "json: cannot unmarshal number", false},
 		{"memory/forget", `{}`, "name one group", false},
 		{"memory/forget", `{"user":"josh"}`, "name one group", false},
 		{"memory/forget", `{"card":"No such line."}`, "no line of the card matches", false},

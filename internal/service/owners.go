@@ -13,33 +13,26 @@ import (
 // without a recorded owner. It creates no file.
 func Owners(ctx context.Context, dir string) (owners []string, err error) {
 	memory := filepath.Join(dir, "memory.db")
-	if there(memory) {
-		l, err := OpenLedger(dir)
-		if err != nil {
-			return nil, err
-		}
-		list, err := l.Owned(ctx, "")
-		if err = errors.Join(err, l.Close()); err != nil {
-			return nil, err
-		}
-		for _, o := range list {
-			owners = append(owners, o.Owner)
-		}
+	if !there(memory) {
+		return nil, nil
 	}
-	if len(owners) == 0 && there(memory) {
-		e, err := embedded.Open(memory)
-		if err != nil {
-			return nil, err
-		}
-		holds, err := e.Holds(ctx)
-		if err = errors.Join(err, e.Close()); err != nil {
-			return nil, err
-		}
-		if holds {
-			owners = append(owners, "")
-		}
+	e, err := embedded.Open(memory)
+	if err != nil {
+		return nil, err
 	}
-	return owners, nil
+	defer func() { err = errors.Join(err, e.Close()) }()
+	list, err := e.Ledger(nil).Owned(ctx, "")
+	for _, o := range list {
+		owners = append(owners, o.Owner)
+	}
+	if len(owners) > 0 || err != nil {
+		return owners, err
+	}
+	holds, err := e.Holds(ctx)
+	if holds {
+		owners = append(owners, "")
+	}
+	return owners, err
 }
 
 func there(path string) bool {

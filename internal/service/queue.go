@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
@@ -19,13 +20,13 @@ type Spool interface {
 	Drop(numbers []int64) (int, error)
 }
 
-// OpenLedger opens the record of turns of a data directory.
-func OpenLedger(dir string) (*ledger.Ledger, error) {
+// OpenQueue opens the queue of a data directory.
+func OpenQueue(dir string) (*capture.Offline, error) {
 	e, err := embedded.Open(filepath.Join(dir, "memory.db"))
 	if err != nil {
 		return nil, err
 	}
-	return e.Ledger(nil), nil
+	return capture.NewOffline(e.Ledger(nil)), nil
 }
 
 // Listed is a list of turns that are not delivered.

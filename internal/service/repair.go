@@ -57,9 +57,8 @@ func Repair(ctx context.Context, dir string, names []string) (done []Repaired, e
 	return done, nil
 }
 
-// TryFiles opens and closes each database of a directory, and returns their errors. state
-// reports whether state.db is in use.
-func TryFiles(dir string, state bool) (all []error) {
+// TryFiles opens and closes each database of a directory, and returns their errors.
+func TryFiles(dir string) (all []error) {
 	note := func(file io.Closer, err error) {
 		if err == nil {
 			err = file.Close()
@@ -68,11 +67,9 @@ func TryFiles(dir string, state bool) (all []error) {
 			all = append(all, err)
 		}
 	}
-	if state {
-		s, err := cache.OpenState(filepath.Join(dir, "state.db"), time.Hour)
-		note(s, err)
-	}
-	l, err := OpenLedger(dir)
+	s, err := cache.OpenState(filepath.Join(dir, "state.db"), time.Hour)
+	note(s, err)
+	l, err := OpenQueue(dir)
 	note(l, err)
 	return all
 }

@@ -15,13 +15,12 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// Options configures a Service. Shared and Name may be nil or empty.
+// Options configures a Service.
 type Options struct {
 	Memory   *graphiti.Memory
 	Pipeline *capture.Pipeline
@@ -29,9 +28,7 @@ type Options struct {
 	Facts    *cache.Recall[[]graphiti.Fact]
 	State    *cache.State
 
-	Graph  *graphiti.Memory // gets a copy, or nil
-	Shared *redis.DB        // state that replicas share
-	Name   string           // name of this replica
+	Graph *graphiti.Memory // gets a copy, or nil
 
 	Multi bool   // every credential is a tenant
 	Owner string // person of single mode
@@ -87,7 +84,6 @@ func New(o Options) *Service {
 		listings: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 	sv.base, sv.close = context.WithCancel(context.Background())
 	sv.Set(o.Settings)
-	o.State.Generations.OnBlocked(o.Pipeline.Withhold)
 	// Ends with Close.
 	go sv.finishForgets()
 	return sv

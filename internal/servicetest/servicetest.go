@@ -77,9 +77,8 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20})
 	must(err)
 	to := destination(store, &o)
-	to.Withheld = state.Generations.Blocked()
 	p, err := capture.Open(capture.Options{
-		Bounds:      capture.Bounds{MaxTurns: 100_000, MaxBytes: 1 << 30, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: 10 * time.Second, StallAfter: time.Minute},
+		Bounds:      capture.Bounds{MaxChars: 8000, Timeout: 10 * time.Second, StallAfter: time.Minute},
 		Destination: to,
 		Events:      capture.Events{OnStored: facts.DropGroup, OnKept: keepCards(t, state)}, Log: log,
 	})

@@ -109,8 +109,7 @@ var (
 	queueTotals = []queueMetric{
 		{"turns_delivered", "", "Turns delivered since the queue was created." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Delivered) }},
 		{"turns_verified", "", "Turns delivered and verified (listed by the memory) since the queue was created." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Verified) }},
-		{"turns_dropped", "", "Turns dropped since the queue was created: the queue was full, they were too old, or an operator dropped them." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Dropped) }},
-		{"turns_evicted", "", "Turns that this process dropped because the queue was full or they were too old.", func(s *capture.QueueStatus) float64 { return float64(s.Evicted) }},
+		{"turns_dropped", "", "Turns dropped since the queue was created: an operator dropped them." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Dropped) }},
 		{"turns_lost", "", "Turns that the memory accepted and lost; they were sent again." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Lost) }},
 		{"answers_dropped", "", "Answers that this process skipped because of their size or number; their turns are not stored.", func(s *capture.QueueStatus) float64 { return float64(s.GivenUp) }},
 		{"earlier_turns_left_out", "", "Earlier turns of a conversation that this process did not store because the queue was full; the conversation's next request retries.", func(s *capture.QueueStatus) float64 { return float64(s.LeftOut) }},
@@ -126,11 +125,9 @@ var (
 		{"turns_pending", "", "Turns that wait for delivery or for its verification." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Pending) }},
 		{"turns_under_way", "", "Pending turns that the memory has accepted and not listed yet." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.UnderWay) }},
 		{"turns_dead", "", "Dead letters: turns that the memory rejected." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Dead) }},
-		{"spool_size", "By", "Size of all turns in the queue, dead letters included." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Bytes) }},
+		{"withdrawn", "", "Forgotten messages, conversations and groups that may still be in Graphiti." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Withdrawn) }},
 		{"oldest_turn_age", "s", "Age of the oldest waiting turn." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Oldest) }},
 		{"delivery_failing", "s", "Time since delivery began to fail; 0 while it works." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Failing) }},
-		{"turns_waiting_here", "", "Turns in this replica's own queue because Redis is unusable.", func(s *capture.QueueStatus) float64 { return float64(s.Here) }},
-		{"shared_state_down", "s", "Time since Redis went down, full or read-only; 0 while it works, or without Redis.", func(s *capture.QueueStatus) float64 { return since(s.SharedDown) }},
 		{"turns_in_memory", "", "Turns in RAM until data_dir is writable; they are lost when the process ends.", func(s *capture.QueueStatus) float64 { return float64(s.InMemory) }},
 		{"data_dir_failing", "s", "Time since data_dir became unusable, so that turns are not on disk; 0 while it works.", func(s *capture.QueueStatus) float64 { return since(s.Unkept) }},
 		{"delivers", "", "1: this process delivers turns; of several replicas one does.", func(s *capture.QueueStatus) float64 {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
@@ -129,11 +128,7 @@ func MemoryLine(cfg *config.Config) string {
 	case !cfg.Consented():
 		return "OFF: Graphiti at " + cfg.Memory.Endpoint + " needs your consent; to send conversations there, set memory.consent to that address"
 	}
-	line := "Graphiti at " + cfg.Memory.Endpoint
-	if o, err := redis.Parse(cfg.State.RedisURL); err == nil && cfg.State.Backend == "redis" {
-		line += ", shared with other replicas over Redis at " + o.Addr
-	}
-	return line
+	return "Graphiti at " + cfg.Memory.Endpoint
 }
 
 // factsLine describes the model that distils facts, or returns "" if there is none.

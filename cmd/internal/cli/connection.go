@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
-// TryConnection tests a memory service, and the Redis of the replicas, and prints the
-// results.
+// TryConnection tests a memory service, and prints the results.
 func TryConnection(ctx context.Context, w io.Writer, m MemoryService, cfg *config.Config, smoke, asJSON bool) error {
 	var all []remote.Check
 	failed := 0
@@ -29,9 +27,6 @@ func TryConnection(ctx context.Context, w io.Writer, m MemoryService, cfg *confi
 		fmt.Fprintln(w, "Graphiti at "+cfg.Memory.Endpoint)
 	}
 	TestMemory(ctx, m, smoke, report)
-	if cfg.State.Backend == "redis" {
-		remote.Run(ctx, report, "redis", func(ctx context.Context) error { return redis.Check(ctx, cfg.State.RedisURL) }, redis.CheckRemedy)
-	}
 	if !cfg.Consented() {
 		report(remote.Check{Name: "consent: not given", OK: true, Remedy: "set memory.consent to " + cfg.Memory.Endpoint + "; until then the proxy forwards requests without memory"})
 	}

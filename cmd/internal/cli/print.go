@@ -21,9 +21,9 @@ func PrintTurns(w io.Writer, list service.Listed) {
 		return
 	}
 	var t terminal.Table
-	t.Row("NUMBER", "STATE", "AGE", "BYTES", "ATTEMPTS", "GROUP", "REASON")
+	t.Row("NUMBER", "STATE", "AGE", "ATTEMPTS", "GROUP", "REASON")
 	for _, l := range list.Turns {
-		t.Row(l.Number, l.Condition, time.Since(l.Since).Round(time.Second), l.Bytes, l.Attempts, l.Group, l.Reason)
+		t.Row(l.Number, l.Condition, time.Since(l.Since).Round(time.Second), l.Attempts, l.Group, l.Reason)
 		for _, text := range []struct{ who, said string }{{"user", l.User}, {"assistant", l.Assistant}} {
 			if text.said != "" {
 				t.Row("", fmt.Sprintf("%s: %q", text.who, text.said))

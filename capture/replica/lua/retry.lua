@@ -1,2 +1,0 @@
--- Has dead entries wait again: those of the numbers, or all.
-return {raise(numbers(2), insert)}
