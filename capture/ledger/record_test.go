@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -16,7 +15,7 @@ import (
 // open opens a ledger in a new file.
 func open(t *testing.T) *Ledger {
 	t.Helper()
-	s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
+	s, err := openAny(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +219,7 @@ func TestRaiseForgets(t *testing.T) {
 		"the facts of a group, a scope": {"facts:g", []string{"old", "other", "new"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := Open(filepath.Join(t.TempDir(), "ledger.db"))
+			s, err := openAny(t)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -273,6 +272,8 @@ func (s *shelf) Delete(_ *sqlite.Tx, group string, meant func(*graphiti.Row) boo
 	})
 	return names, nil
 }
+
+func (s *shelf) Lock(*sqlite.Tx, []string) error { return nil }
 
 func (s *shelf) Close() error { return s.db.Close() }
 

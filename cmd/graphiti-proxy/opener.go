@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -100,10 +101,16 @@ func (o *opener) openParts() (*remembering, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.shared, err = openPostgres(cfg, o.log); err != nil {
+		return nil, err
+	}
+	if r.shared != nil {
+		o.stop.OnClose("postgres", closing(r.shared.Close))
+	}
 	if err = o.openMemory(r); err != nil {
 		return nil, err
 	}
-	state, err := o.openState()
+	state, err := o.openState(r.shared)
 	if err != nil {
 		return nil, err
 	}
@@ -115,9 +122,11 @@ func (o *opener) openParts() (*remembering, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{
-		Fresh: cfg.Recall.CacheTTL, Stale: 10 * cfg.Recall.CacheTTL, MaxBytes: recallCacheBytes,
-	})
+	fresh := cfg.Recall.CacheTTL
+	if r.shared != nil {
+		fresh = 0 // each search looks for the messages of other replicas
+	}
+	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{Fresh: fresh, Stale: 10 * fresh, MaxBytes: recallCacheBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -148,6 +157,9 @@ func (o *opener) openParts() (*remembering, error) {
 		Log: o.log,
 	})
 	o.stop.OnClose("forgetting", closes(r.service.Close))
+	if r.shared != nil {
+		r.shared.OnChange(r.service.Changed)
+	}
 	allowed := func() bool { return r.consent.given(o.live.Load()) }
 	r.prober = health.NewProber(cmp.Or(r.backend.Graph, r.backend.Memory), allowed, state.Decisions.Emptied, &r.suspect)
 	o.stop.OnClose("probe", closes(r.prober.Close))
@@ -157,7 +169,9 @@ func (o *opener) openParts() (*remembering, error) {
 
 // openMemory opens the store, and the client of Graphiti if there is one.
 func (o *opener) openMemory(r *remembering) (err error) {
-	if r.backend, err = cli.OpenMemory(o.watched(memoryOptions(o.cfg, o.log), &r.suspect)); err != nil {
+	options := o.watched(memoryOptions(o.cfg, o.log), &r.suspect)
+	options.Shared = memoryIn(r.shared)
+	if r.backend, err = cli.OpenMemory(options); err != nil {
 		return err
 	}
 	o.stop.OnClose("memory", closing(r.backend.Memory.Close))
@@ -205,9 +219,10 @@ func (o opening) Summary(ctx context.Context, w graphiti.Who, session string) (a
 }
 
 // openState opens the store of blocks and sessions.
-func (o *opener) openState() (*cache.State, error) {
-	state, err := cache.OpenState(filepath.Join(o.cfg.DataDir, "state.db"), o.cfg.Recall.StickyTTL)
-	if err != nil {
+func (o *opener) openState(shared *postgres.Server) (state *cache.State, err error) {
+	if shared != nil {
+		state = cache.Share(shared, o.cfg.Recall.StickyTTL, o.quiet)
+	} else if state, err = cache.OpenState(filepath.Join(o.cfg.DataDir, "state.db"), o.cfg.Recall.StickyTTL); err != nil {
 		return nil, err
 	}
 	o.stop.OnClose("state", closing(state.Close))
@@ -236,6 +251,9 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 			OnDelivered: telemetry.Deliveries(o.tracer),
 		},
 		Log: o.quiet,
+	}
+	if o.cfg.State.Backend == "postgres" {
+		options.Journal = filepath.Join(cfg.DataDir, "waiting.db")
 	}
 	if b.Graph != nil {
 		options.Graph, options.Facts, options.Apart = b.Graph, b.Facts, b.Graph.Apart()

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -35,6 +36,7 @@ type remembering struct {
 	consent consent
 	given   memorySwitch
 
+	shared    *postgres.Server // that replicas share; nil without
 	backend   cli.Backend
 	others    *embedded.Others // groups of other programs in Graphiti; nil without Graphiti
 	facts     facts

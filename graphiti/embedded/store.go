@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -21,10 +22,11 @@ import (
 //go:embed schema.sql
 var schema string
 
-// Store is a memory in a file of its own, which finds messages by their words. It needs no
-// other process and no model.
+// Store is a memory in a file of its own, or in a database that replicas share. It finds messages
+// by their words, and needs no model.
 type Store struct {
-	db       *sqlite.DB
+	db       database.DB
+	heads    *heads // of a database that replicas share; nil for a file
 	index    *indexes
 	recent   *recentRows
 	outlines *outlines
@@ -37,7 +39,7 @@ type Store struct {
 	scratch  string   // path of a file that Close deletes; "" for none
 }
 
-// indexBytes bounds the indexes of all groups in RAM.
+// indexBytes is the default limit on the indexes of all groups in RAM.
 const indexBytes = 64 << 20
 
 // Open opens the store at path, and creates it if it does not exist.
@@ -72,9 +74,13 @@ func open(path string, s sqlite.Sync) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
+	return newStore(db), nil
+}
+
+func newStore(db database.DB) *Store {
 	e := &Store{db: db, recent: newRecentRows(), outlines: newOutlines(), numbers: Fitted, score: shipped, asks: asksGate, states: statesGate}
 	e.index = newIndexes(e.indexed, indexBytes)
-	return e, nil
+	return e
 }
 
 // Memory returns the store in all its roles.
@@ -94,6 +100,10 @@ func (e *Store) Understand(m Encoder, log *slog.Logger) (err error) {
 	e.mean, err = startVectors(e.db, encoderOf(m), log)
 	return err
 }
+
+// Limit sets the most bytes of the indexes of all groups in RAM. It is called once, before all
+// other methods.
+func (e *Store) Limit(indexBytes int) { e.index.limit = indexBytes }
 
 // Tune replaces the fitted numbers. It is called once, before all other methods.
 func (e *Store) Tune(w Weights, asks, states Gate) {
@@ -117,8 +127,16 @@ type inFile struct{ *Store }
 
 // Write implements graphiti.Writer. It skips a message if the group already has its name.
 func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Row) error {
-	return e.db.Write(ctx, func(tx *sqlite.Tx) error { return inFile{e}.Put(tx, group, messages) })
+	return e.db.Write(ctx, func(tx *sqlite.Tx) error {
+		if err := e.lock(tx, group); err != nil {
+			return err
+		}
+		return inFile{e}.Put(tx, group, messages)
+	})
 }
+
+// Lock implements ledger.MessageStore.
+func (e inFile) Lock(tx *sqlite.Tx, groups []string) error { return e.lock(tx, groups...) }
 
 // Put implements ledger.MessageStore.
 func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error {
@@ -145,7 +163,9 @@ func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error 
 		}
 	}
 	tx.Committed(func() {
-		e.index.Committed(group, to.group, added)
+		if e.heads == nil {
+			e.index.Committed(group, to.group, added)
+		}
 		e.recent.committed(ids, rows)
 		if e.mean != nil {
 			e.mean.more(ids...)
@@ -254,7 +274,7 @@ func (e *Store) Holds(ctx context.Context) (holds bool, err error) {
 // Health implements graphiti.Connection.
 func (e *Store) Health(ctx context.Context) error {
 	var n int
-	if err := e.db.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM messages LIMIT 1)", nil, &n); err != nil {
+	if err := e.db.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM messages LIMIT 1) AS one", nil, &n); err != nil {
 		return fmt.Errorf("read memory: %w", err)
 	}
 	return nil

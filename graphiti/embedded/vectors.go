@@ -11,6 +11,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -41,11 +42,12 @@ type encoder struct {
 // and words alone count. It is safe for concurrent use.
 type vectors struct {
 	encoder
-	db   *sqlite.DB
-	log  *slog.Logger
-	wake chan struct{}
-	stop context.CancelFunc
-	done chan struct{}
+	db     database.DB
+	shared bool // other replicas store vectors too
+	log    *slog.Logger
+	wake   chan struct{}
+	stop   context.CancelFunc
+	done   chan struct{}
 
 	asking chan struct{} // holds a value while a question is embedded
 	recent *recentVectors
@@ -66,10 +68,10 @@ type groupVectors struct {
 }
 
 // startVectors starts to embed messages and facts without a vector, in the background.
-func startVectors(db *sqlite.DB, by encoder, log *slog.Logger) (*vectors, error) {
+func startVectors(db database.DB, by encoder, log *slog.Logger) (*vectors, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &vectors{
-		encoder: by, db: db, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
+		encoder: by, db: db, shared: db.Shared(), log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
 		asking: make(chan struct{}, 1), recent: newRecentVectors(), groups: make(map[int64]*groupVectors),
 	}
 	err := db.Write(ctx, func(tx *sqlite.Tx) (err error) {
@@ -77,7 +79,7 @@ func startVectors(db *sqlite.DB, by encoder, log *slog.Logger) (*vectors, error)
 		if _, err := tx.Exec("DELETE FROM vectors WHERE model <> ?", by.model); err != nil {
 			return err
 		}
-		v.todo, err = column[int64](tx, "SELECT id FROM (SELECT id FROM messages UNION ALL SELECT id FROM facts) WHERE id NOT IN (SELECT id FROM vectors)")
+		v.todo, err = column[int64](tx, "SELECT id FROM (SELECT id FROM messages UNION ALL SELECT id FROM facts) AS a WHERE id NOT IN (SELECT id FROM vectors)")
 		return err
 	})
 	if err != nil {
@@ -200,9 +202,9 @@ func (v *vectors) read(ctx context.Context, ids []int64) (batch []unreadMessage,
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	const query = `SELECT m.id, m.name, m.role, m.speaker, m.content, 0, '' FROM json_each(?1) j CROSS JOIN messages m ON m.id = j.value
+	const query = `SELECT m.id, m.name, m.role, m.speaker, m.content, 0, '' FROM json_each(?1) j CROSS JOIN messages m ON m.id = CAST(j.value AS BIGINT)
 		UNION ALL SELECT f.id, f.name, '', '', f.text, 1, coalesce((SELECT '; ' || group_concat(key, ', ') FROM fact_keys WHERE fact = f.id), '')
-		FROM json_each(?1) j CROSS JOIN facts f ON f.id = j.value`
+		FROM json_each(?1) j CROSS JOIN facts f ON f.id = CAST(j.value AS BIGINT)`
 	err = v.db.Each(ctx, query, []any{string(list)}, func(scan func(...any) error) error {
 		var m unreadMessage
 		var role, speaker, keys string
@@ -224,12 +226,18 @@ func (v *vectors) read(ctx context.Context, ids []int64) (batch []unreadMessage,
 // waits for a commit to share, because the vectors can be computed again.
 func (v *vectors) store(ctx context.Context, batch []unreadMessage) error {
 	return v.db.WriteLate(ctx, func(tx *sqlite.Tx) error {
+		if v.shared {
+			// Other replicas then read the vectors of these groups again.
+			if _, err := tx.Exec(raiseRev, numbersOf(batch)); err != nil {
+				return err
+			}
+		}
 		for i := range batch {
 			m := &batch[i]
 			// A message or fact may have been deleted in the meantime, and its id may now
 			// belong to a newer row.
 			const named = "(SELECT name FROM messages WHERE id = ?1 UNION ALL SELECT name FROM facts WHERE id = ?1)"
-			if _, err := tx.Exec("INSERT OR REPLACE INTO vectors (id, model, vec) SELECT ?, ?, ? WHERE ?4 IN "+named,
+			if _, err := tx.Exec("INSERT INTO vectors (id, model, vec) SELECT ?1, ?2, ?3 WHERE ?4 IN "+named+" ON CONFLICT (id) DO UPDATE SET model = excluded.model, vec = excluded.vec",
 				m.id, v.model, bytesOf(m.vec), m.name); err != nil {
 				return err
 			}
@@ -292,6 +300,13 @@ func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
 		v.dropLocked(oldest)
 	}
 	return g, nil
+}
+
+// outdated drops a group's vectors from RAM, because there may be more of them.
+func (v *vectors) outdated(group int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.dropLocked(group)
 }
 
 // forget drops a group's vectors from RAM.

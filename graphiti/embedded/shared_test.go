@@ -1,0 +1,161 @@
+package embedded
+
+import (
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// onPostgres makes all tests of this package use Postgres instead of a file.
+const onPostgres = "TEST_ON_POSTGRES"
+
+// TestOnPostgres runs the tests of the store in another process, on Postgres.
+func TestOnPostgres(t *testing.T) {
+	if os.Getenv(onPostgres) != "" {
+		t.Skip("this is the other process")
+	}
+	postgrestest.Database(t) // skips the test if there is none
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), onPostgres+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// openAny opens an empty store.
+func openAny(t testing.TB) (*Store, error) {
+	t.Helper()
+	if os.Getenv(onPostgres) != "" {
+		return openShared(t, postgrestest.Database(t)), nil
+	}
+	return Open(filepath.Join(t.TempDir(), "memory.db"))
+}
+
+// openShared returns the store of a new replica.
+func openShared(t testing.TB, url string) *Store {
+	t.Helper()
+	s, err := postgres.Open(postgres.Options{URL: url, Name: rand.Text(), Steps: []string{PostgresSchema + ledger.PostgresSchema}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := OpenShared(s.DB(false))
+	t.Cleanup(func() {
+		e.Close()
+		s.Close()
+	})
+	return e
+}
+
+// finds returns whether a search of a replica finds a text.
+func finds(t *testing.T, e *Store, group, query, text string) bool {
+	t.Helper()
+	facts, err := e.Search(t.Context(), []string{group}, query, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(facts, func(f graphiti.Fact) bool { return strings.Contains(f.Text, text) })
+}
+
+func share(t testing.TB, e *Store, group, name, text string) {
+	t.Helper()
+	if err := e.Write(t.Context(), group, []graphiti.Row{{Name: name, Role: graphiti.RoleUser, Text: text, Said: said}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReplicasSeeEachOther checks that the next search and the next listing of a replica show
+// what another one has stored, ended or forgotten.
+func TestReplicasSeeEachOther(t *testing.T) {
+	url := postgrestest.Database(t)
+	a, b := openShared(t, url), openShared(t, url)
+	const asked = "Where does the parrot Kiko live?"
+	for _, e := range []*Store{a, b} {
+		if finds(t, e, "g", asked, "Kiko") {
+			t.Fatal("found before it was said")
+		}
+	}
+	share(t, a, "g", "m1", "The parrot Kiko lives in Lisbon.")
+	if !finds(t, b, "g", asked, "Lisbon") || !finds(t, a, "g", asked, "Lisbon") {
+		t.Error("the first message of a group is not found")
+	}
+	share(t, b, "g", "m2", "The hamster Bolt lives in Porto.")
+	if !finds(t, a, "g", "Where does the hamster Bolt live?", "Porto") {
+		t.Error("a further message is not found")
+	}
+	for i, e := range []*Store{a, b} {
+		if rows := rowsOf(t, e, "g", graphiti.Filter{}); len(rows) != 2 {
+			t.Errorf("replica %d lists %d messages, want 2", i, len(rows))
+		}
+	}
+	fact := graphiti.Distilled{Name: "f1", Role: graphiti.RoleUser, Text: "Kiko the parrot lives in Faro.", Keys: []string{"home of the parrot"}, Sources: []string{"m1"}, Since: said}
+	if n, err := a.RestoreDistilled(t.Context(), "g", []graphiti.Distilled{fact}); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	if !finds(t, b, "g", asked, "Faro") {
+		t.Error("a fact is not found")
+	}
+	if err := a.EndDistilled(t.Context(), "g", []string{"m1"}, said.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if finds(t, b, "g", asked, "Faro") {
+		t.Error("a fact that another replica has ended is found")
+	}
+	if _, err := a.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == "m1" }); err != nil {
+		t.Fatal(err)
+	}
+	if finds(t, b, "g", asked, "Kiko") || !finds(t, b, "g", "Where does the hamster Bolt live?", "Porto") {
+		t.Error("another replica does not follow a deletion")
+	}
+	if err := b.Forget(t.Context(), "g"); err != nil {
+		t.Fatal(err)
+	}
+	if finds(t, a, "g", "Where does the hamster Bolt live?", "Porto") || len(rowsOf(t, a, "g", graphiti.Filter{})) > 0 {
+		t.Error("a forgotten group is found")
+	}
+	share(t, a, "g", "m3", "The hamster Bolt lives in Braga.")
+	if !finds(t, b, "g", "Where does the hamster Bolt live?", "Braga") {
+		t.Error("a message after a forget is not found")
+	}
+}
+
+// TestReplicasWriteOneGroup checks that concurrent writes of replicas to one group lose nothing,
+// for the searches of either.
+func TestReplicasWriteOneGroup(t *testing.T) {
+	url := postgrestest.Database(t)
+	all := []*Store{openShared(t, url), openShared(t, url)}
+	const writers, each = 4, 15
+	var running sync.WaitGroup
+	for w := range writers {
+		running.Go(func() {
+			for i := range each {
+				e := all[w%len(all)]
+				share(t, e, "g", fmt.Sprintf("m%d-%d", w, i), fmt.Sprintf("The locker %c%c%d of building %d holds umbrellas.", 'a'+w, 'q'+w, i, i))
+				finds(t, e, "g", "umbrellas", "")
+			}
+		})
+	}
+	running.Wait()
+	for i, e := range all {
+		for w := range writers {
+			for n := range each {
+				word := fmt.Sprintf("%c%c%d", 'a'+w, 'q'+w, n)
+				if !finds(t, e, "g", "What does the locker "+word+" hold?", word) {
+					t.Errorf("replica %d does not find %s", i, word)
+				}
+			}
+		}
+	}
+}
