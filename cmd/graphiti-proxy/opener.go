@@ -131,7 +131,7 @@ func (o *opener) openParts() (*remembering, error) {
 		return nil, err
 	}
 	o.stop.OnClose("recall cache", closes(facts.Close))
-	if r.pipeline, err = o.openPipeline(&r.backend, facts, state); err != nil {
+	if r.pipeline, err = o.openPipeline(r, facts, state); err != nil {
 		return nil, err
 	}
 	r.pending = proxy.NewPendingTurns(cfg.Ingest.IdleFlush, r.pipeline.Add, o.quiet)
@@ -235,8 +235,8 @@ func (o *opener) openState(shared *postgres.Server) (state *cache.State, err err
 }
 
 // openPipeline opens the record of turns, and starts the delivery of its waiting turns.
-func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fact], state *cache.State) (p *capture.Pipeline, err error) {
-	cfg := o.cfg
+func (o *opener) openPipeline(r *remembering, facts *cache.Recall[[]graphiti.Fact], state *cache.State) (p *capture.Pipeline, err error) {
+	cfg, b := o.cfg, &r.backend
 	cards := card.Cards{Lists: state.Snapshots}
 	options := capture.Options{
 		Bounds:      ingestBounds(cfg),
@@ -252,8 +252,8 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 		},
 		Log: o.quiet,
 	}
-	if o.cfg.State.Backend == "postgres" {
-		options.Journal = filepath.Join(cfg.DataDir, "waiting.db")
+	if r.shared != nil {
+		options.Lease, options.Journal = r.shared, filepath.Join(cfg.DataDir, "waiting.db")
 	}
 	if b.Graph != nil {
 		options.Graph, options.Facts, options.Apart = b.Graph, b.Facts, b.Graph.Apart()
