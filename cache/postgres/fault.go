@@ -78,6 +78,10 @@ func cause(err error) error {
 	if errors.As(err, &e) {
 		return errors.New(e.Message + " (" + e.Code + ")")
 	}
+	var lookup *net.DNSError
+	if errors.As(err, &lookup) {
+		return lookup
+	}
 	var op *net.OpError
 	if errors.As(err, &op) {
 		return op
@@ -88,7 +92,8 @@ func cause(err error) error {
 	for {
 		inner := errors.Unwrap(err)
 		if inner == nil {
-			return err
+			first, _, _ := strings.Cut(err.Error(), "\n") // of several addresses
+			return errors.New(first)
 		}
 		err = inner
 	}

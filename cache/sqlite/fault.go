@@ -38,10 +38,11 @@ func IsFault(err error) bool {
 	return errors.As(err, &t) || kindOf(err) != ""
 }
 
-// IsBusy reports whether the cause of an error is another program that uses the file.
+// IsBusy reports whether the cause of an error is another program that uses the file, or a server
+// that is unusable: both may end without a restart of the proxy.
 func IsBusy(err error) bool {
 	var t *Fault
-	return errors.As(err, &t) && t.Kind == Busy || kindOf(err) == Busy
+	return errors.As(err, &t) && (t.Kind == Busy || t.Kind == database.Away) || kindOf(err) == Busy
 }
 
 // kindOf returns the kind of fault that an error of SQLite reports, or "".

@@ -35,7 +35,7 @@ func (f *files) serving() proxy.Memory {
 func (f *files) busy(err error) {
 	f.Broken(f.cfg.DataDir, err)
 	for _, t := range f.NotOpened() {
-		f.log.Warn("memory is off until another program releases a file of data_dir; requests are forwarded without memory", "error", t.What(), "to_do", t.Remedy)
+		f.log.Warn("memory is off until its storage can be used; requests are forwarded without memory", "error", t.What(), "to_do", t.Remedy)
 	}
 }
 
@@ -45,7 +45,7 @@ func (f *files) broken(err error, locked bool) {
 	all := []error{err}
 	f.Opened()
 	if locked {
-		if more := service.TryFiles(f.cfg.DataDir); len(more) > 0 {
+		if more := service.TryFiles(f.cfg.DataDir); len(more) > 0 && f.cfg.State.Backend != "postgres" {
 			all = more
 		}
 	}
