@@ -218,7 +218,11 @@ func (f *tables) keep(ctx context.Context, r *record) ([]byte, error) {
 }
 
 func (f *tables) write(ctx context.Context, records ...*record) error {
-	return f.db.Write(ctx, func(tx *database.Tx) error { return f.putAll(tx, records) })
+	err := f.db.Write(ctx, func(tx *database.Tx) error { return f.putAll(tx, records) })
+	if err == nil && f.shared != nil && slices.ContainsFunc(records, func(r *record) bool { return r.kind == forgetKind }) {
+		err = f.shared.Tell(ctx)
+	}
+	return err
 }
 
 func (f *tables) writeAsync(records ...*record) (queued bool) {

@@ -87,13 +87,23 @@ func (s *Server) Announce(ctx context.Context) error {
 	return nil
 }
 
+// Tell announces a change, and does not wait for the replicas.
+func (s *Server) Tell(ctx context.Context) error {
+	_, err := s.change(ctx)
+	return err
+}
+
+func (s *Server) change(ctx context.Context) (n int64, err error) {
+	err = s.do(ctx, func(ctx context.Context) error {
+		return s.sql.QueryRowContext(ctx, "UPDATE "+schemaName+".changes SET n = n + 1 RETURNING n").Scan(&n)
+	})
+	return n, err
+}
+
 func (s *Server) announce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, liveFor+applyWithin)
 	defer cancel()
-	var n int64
-	err := s.do(ctx, func(ctx context.Context) error {
-		return s.sql.QueryRowContext(ctx, "UPDATE "+schemaName+".changes SET n = n + 1 RETURNING n").Scan(&n)
-	})
+	n, err := s.change(ctx)
 	for late := 1; err == nil && late > 0; {
 		err = s.do(ctx, func(ctx context.Context) error {
 			return s.sql.QueryRowContext(ctx, "SELECT count(*) FROM "+schemaName+".replicas WHERE applied < $1 AND seen_at > now() - $2::interval", n, liveFor.String()).Scan(&late)

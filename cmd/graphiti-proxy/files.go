@@ -51,7 +51,7 @@ func (f *files) broken(err error, locked bool) {
 	}
 	f.Broken(f.cfg.DataDir, all...)
 	for _, t := range f.NotOpened() {
-		f.log.Error("memory is off: a file of data_dir is unusable; requests are forwarded without memory until a restart", "error", t.What(), "to_do", t.Remedy)
+		f.log.Error("memory is off: its storage is unusable; requests are forwarded without memory until a restart", "error", t.What(), "to_do", t.Remedy)
 	}
 }
 
@@ -107,9 +107,9 @@ func (s *memorySwitch) filesChanged(wrong *sqlite.Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.off = wrong != nil; s.off {
-		s.files.log.Error("memory is off: a file of data_dir is unusable; requests are forwarded without memory", "error", wrong.What(), "to_do", wrong.Remedy)
+		s.files.log.Error("memory is off: its storage is unusable; requests are forwarded without memory", "error", wrong.What(), "to_do", wrong.Remedy)
 	} else {
-		s.files.log.Info("memory is on again: the files of data_dir are usable")
+		s.files.log.Info("memory is on again: its storage is usable")
 	}
 	s.setLocked()
 }

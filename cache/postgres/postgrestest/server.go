@@ -66,14 +66,14 @@ func Stop() {
 	}
 }
 
-// Start starts a server of its own for a test, which may kill it.
-func Start(t testing.TB) *Server {
+// Start starts a server of its own for a test, which may kill it, with further settings.
+func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "postgres-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, dir)
+	s := start(t, dir, settings...)
 	t.Cleanup(func() {
 		s.stop()
 		_ = os.RemoveAll(dir)
@@ -96,7 +96,7 @@ func binDir(t testing.TB) string {
 	return ""
 }
 
-func start(t testing.TB, dir string) *Server {
+func start(t testing.TB, dir string, settings ...string) *Server {
 	t.Helper()
 	s := &Server{dir: filepath.Join(dir, "data"), bin: binDir(t)}
 	pw := filepath.Join(dir, "password")
@@ -120,7 +120,7 @@ func start(t testing.TB, dir string) *Server {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.Begin(t)
+	s.Begin(t, settings...)
 	return s
 }
 
