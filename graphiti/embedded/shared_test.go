@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 // onPostgres makes all tests of this package use Postgres instead of a file.
@@ -157,5 +159,60 @@ func TestReplicasWriteOneGroup(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestForgetAgainstWriters checks that no text comes back, while replicas write turns that arrived
+// before a forget.
+func TestForgetAgainstWriters(t *testing.T) {
+	forgets := 30
+	if os.Getenv("LONG") != "" {
+		forgets = 10_000
+	}
+	url := postgrestest.Database(t)
+	say := func(t *ledger.Turn, _ graphiti.Scope) []graphiti.Row {
+		return []graphiti.Row{{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), Role: graphiti.RoleUser, Text: t.User, Said: said, Source: `{"session":"` + t.OfSession() + `"}`}}
+	}
+	all := []ledger.Store{openShared(t, url).Ledger(say), openShared(t, url).Ledger(say)}
+	var now, written atomic.Int64
+	stop := make(chan struct{})
+	var writers sync.WaitGroup
+	defer writers.Wait()
+	for w := range 6 {
+		writers.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				turn := ledger.Turn{ID: fmt.Sprintf("%016x%016x", w, i), Generation: now.Load(), Owner: "user:o", Session: "session:s", Targets: []graphiti.Target{{Group: "g", Scope: graphiti.ScopeUser}}}
+				turn.User = fmt.Sprintf("of %d", turn.Generation)
+				added, err := all[w%2].Add(t.Context(), []ledger.Turn{turn}, time.Now())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				written.Add(int64(len(added[0].Groups)))
+			}
+		})
+	}
+	parts := []ledger.Part{{Group: "g"}, {Group: "g", Session: "session:s"}}
+	for n := range int64(forgets) {
+		seen := written.Load()
+		polltest.Until(t, "further turns", func() bool { return written.Load() > seen+3 || t.Failed() })
+		// The number is raised first: requests that arrive later carry it.
+		if err := all[n%2].Forget(parts[n/2%2], n+1); err != nil {
+			t.Fatal(err)
+		}
+		now.Store(n + 1)
+		if back := postgrestest.Count(t, url, fmt.Sprintf("SELECT count(*) FROM graphiti_proxy.messages WHERE substr(content, 4)::bigint < %d", n+1)); back > 0 {
+			t.Errorf("%d texts after forget %d", back, n+1)
+		}
+	}
+	close(stop)
+	writers.Wait()
+	if back := postgrestest.Count(t, url, fmt.Sprintf("SELECT count(*) FROM graphiti_proxy.messages WHERE substr(content, 4)::bigint < %d", forgets)); back > 0 {
+		t.Errorf("%d texts at the end", back)
 	}
 }
