@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
@@ -25,7 +26,7 @@ var PostgresSchema string
 // Deleted rows leave no row, so a deletion raises the epoch.
 func OpenShared(db database.DB) *Store {
 	e := newStore(db)
-	e.heads = &heads{of: make(map[string]head)}
+	e.heads = &heads{of: make(map[string]known)}
 	return e
 }
 
@@ -33,7 +34,13 @@ func OpenShared(db database.DB) *Store {
 // concurrent use.
 type heads struct {
 	mu sync.Mutex // guards of, and orders the changes of an index
-	of map[string]head
+	of map[string]known
+}
+
+// known is a head with the time at which it became known.
+type known struct {
+	head
+	at time.Time
 }
 
 // head is the state of a group; zero if the group does not exist.
@@ -88,6 +95,7 @@ func (e *Store) look(ctx context.Context, names ...string) error {
 	if e.heads == nil {
 		return nil
 	}
+	began := time.Now()
 	all := make(map[string]*news, len(names))
 	for _, name := range names {
 		all[name] = &news{ended: make(map[int64]ending)}
@@ -114,21 +122,21 @@ func (e *Store) look(ctx context.Context, names ...string) error {
 		return fmt.Errorf("read new messages: %w", err)
 	}
 	for name, f := range all {
-		e.follow(name, f)
+		e.follow(name, f, began)
 	}
 	return nil
 }
 
 // asked returns the known heads of groups as JSON. A group without an index needs no rows.
 func (e *Store) asked(names []string) string {
-	type known struct {
+	type ask struct {
 		Name string `json:"name"`
 		ID   int64  `json:"id"`
 		Rev  int64  `json:"rev"`
 	}
-	list := make([]known, 0, len(names))
+	list := make([]ask, 0, len(names))
 	for _, name := range names {
-		k := known{Name: name, Rev: math.MaxInt64}
+		k := ask{Name: name, Rev: math.MaxInt64}
 		e.heads.mu.Lock()
 		h, ok := e.heads.of[name]
 		e.heads.mu.Unlock()
@@ -152,18 +160,18 @@ func (f *news) add(m indexedMessage) {
 	}
 }
 
-// follow changes the index of a group. A look that is older than another one changes nothing.
-func (e *Store) follow(name string, f *news) {
+// follow changes the index of a group. A look that began before another one ended may be older,
+// and then changes nothing. Otherwise an older head means that the database was restored from a
+// backup.
+func (e *Store) follow(name string, f *news, began time.Time) {
 	e.heads.mu.Lock()
 	defer e.heads.mu.Unlock()
-	known, ok := e.heads.of[name]
+	before, ok := e.heads.of[name]
+	older := ok && before.id == f.id && (f.rev < before.rev || f.epoch < before.epoch)
 	switch {
-	case ok && known == f.head:
+	case ok && before.head == f.head, older && began.Before(before.at):
 		return
-	case ok && known.id == f.id && known.epoch == f.epoch:
-		if f.rev < known.rev {
-			return
-		}
+	case ok && before.id == f.id && before.epoch == f.epoch && !older:
 		switch {
 		case len(f.ended)+len(f.marks) > 0:
 			e.index.Distilled(name, f.id, f.rows, f.ended, f.marks)
@@ -174,18 +182,15 @@ func (e *Store) follow(name string, f *news) {
 			e.mean.outdated(f.id)
 		}
 	default:
-		if ok && known.id == f.id && known.epoch > f.epoch {
-			return
-		}
 		e.recent.drop()
 		e.outlines.deleted(name)
 		e.index.Deleted(name)
 		if e.mean != nil {
-			e.mean.forget(known.id)
+			e.mean.forget(before.id)
 		}
 	}
 	if len(e.heads.of) >= maxHeads {
 		clear(e.heads.of)
 	}
-	e.heads.of[name] = f.head
+	e.heads.of[name] = known{f.head, time.Now()}
 }

@@ -216,3 +216,25 @@ func TestForgetAgainstWriters(t *testing.T) {
 		t.Errorf("%d texts at the end", back)
 	}
 }
+
+// TestRestoredDatabase checks that a replica follows a database that was restored from a backup
+// while the replica ran.
+func TestRestoredDatabase(t *testing.T) {
+	url := postgrestest.Database(t)
+	e := openShared(t, url)
+	share(t, e, "g", "m1", "The hamster Bolt lives in Porto.")
+	share(t, e, "g", "m2", "The parrot Kiko lives in Lisbon.")
+	if !finds(t, e, "g", "Where does the parrot Kiko live?", "Lisbon") {
+		t.Fatal("not found")
+	}
+	postgrestest.Exec(t, url, `SET search_path = graphiti_proxy; ALTER TABLE messages DISABLE TRIGGER messages_epoch;
+		DELETE FROM messages WHERE name = 'm2'; ALTER TABLE messages ENABLE TRIGGER messages_epoch; UPDATE groups SET rev = rev - 1`)
+	share(t, e, "other", "m", "The turtle Vega lives in Faro.")
+	if finds(t, e, "g", "Where does the parrot Kiko live?", "Lisbon") || !finds(t, e, "g", "Where does the hamster Bolt live?", "Porto") {
+		t.Error("the index does not follow the restored database")
+	}
+	share(t, e, "g", "m3", "The parrot Kiko lives in Braga.")
+	if !finds(t, e, "g", "Where does the parrot Kiko live?", "Braga") {
+		t.Error("a message after the restore is not found")
+	}
+}
