@@ -27,6 +27,8 @@ type QueueStatus struct {
 	NotKept   int        `json:"not_kept"`               // turns lost because data_dir was unusable, since the start
 	InMemory  int        `json:"in_memory"`              // turns waiting in RAM for data_dir; they end with the process
 	Here      int        `json:"waiting_here,omitempty"` // turns that wait in data_dir for Postgres
+
+	SharedDown *time.Time `json:"shared_state_down_since,omitempty"` // start of an outage of Postgres
 	Oldest    *time.Time `json:"oldest,omitempty"`
 	PerMinute float64    `json:"turns_a_minute,omitempty"` // delivered in the last minutes
 	Ends      *time.Time `json:"expected_end,omitempty"`   // of the backlog, at this pace

@@ -101,12 +101,6 @@ func (o *opener) openParts() (*remembering, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.shared, err = openPostgres(cfg, o.log); err != nil {
-		return nil, err
-	}
-	if r.shared != nil {
-		o.stop.OnClose("postgres", closing(r.shared.Close))
-	}
 	if err = o.openMemory(r); err != nil {
 		return nil, err
 	}
@@ -122,15 +116,10 @@ func (o *opener) openParts() (*remembering, error) {
 	if err != nil {
 		return nil, err
 	}
-	fresh := cfg.Recall.CacheTTL
-	if r.shared != nil {
-		fresh = 0 // each search looks for the messages of other replicas
-	}
-	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{Fresh: fresh, Stale: 10 * fresh, MaxBytes: recallCacheBytes})
+	facts, err := o.openRecall()
 	if err != nil {
 		return nil, err
 	}
-	o.stop.OnClose("recall cache", closes(facts.Close))
 	if r.pipeline, err = o.openPipeline(r, facts, state); err != nil {
 		return nil, err
 	}
@@ -157,9 +146,6 @@ func (o *opener) openParts() (*remembering, error) {
 		Log: o.log,
 	})
 	o.stop.OnClose("forgetting", closes(r.service.Close))
-	if r.shared != nil {
-		r.shared.OnChange(r.service.Changed)
-	}
 	allowed := func() bool { return r.consent.given(o.live.Load()) }
 	r.prober = health.NewProber(cmp.Or(r.backend.Graph, r.backend.Memory), allowed, state.Decisions.Emptied, &r.suspect)
 	o.stop.OnClose("probe", closes(r.prober.Close))
@@ -167,8 +153,28 @@ func (o *opener) openParts() (*remembering, error) {
 	return r, nil
 }
 
+// openRecall opens the cache of search results. Replicas have none, because each search looks for
+// the messages of others.
+func (o *opener) openRecall() (*cache.Recall[[]graphiti.Fact], error) {
+	fresh := o.cfg.Recall.CacheTTL
+	if o.cfg.State.Backend == "postgres" {
+		fresh = 0
+	}
+	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{Fresh: fresh, Stale: 10 * fresh, MaxBytes: recallCacheBytes})
+	if err == nil {
+		o.stop.OnClose("recall cache", closes(facts.Close))
+	}
+	return facts, err
+}
+
 // openMemory opens the store, and the client of Graphiti if there is one.
 func (o *opener) openMemory(r *remembering) (err error) {
+	if r.shared, err = openPostgres(o.cfg, o.log); err != nil {
+		return err
+	}
+	if r.shared != nil {
+		o.stop.OnClose("postgres", closing(r.shared.Close))
+	}
 	options := o.watched(memoryOptions(o.cfg, o.log), &r.suspect)
 	options.Shared = memoryIn(r.shared)
 	if r.backend, err = cli.OpenMemory(options); err != nil {

@@ -59,6 +59,9 @@ func (r *remembering) start(p *proxy.Server, _ func(*config.Config)) {
 	r.pipeline.OnFate(p.Fate)
 	r.pending.OnFate(p.Fate)
 	r.facts.start(r)
+	if r.shared != nil {
+		r.shared.OnChange(r.service.Changed)
+	}
 	r.given.files.Watch([]datadir.Database{r.state, r.pipeline}, r.given.filesChanged)
 	r.stop.OnClose("files", closes(r.given.files.Close))
 }
@@ -113,6 +116,11 @@ func (r *remembering) queue() capture.QueueStatus {
 		s.Distilled = r.facts.Total()
 	}
 	r.given.files.addTo(&s)
+	if r.shared != nil {
+		if f := r.shared.Fault(); f != nil {
+			s.SharedDown = &f.Since
+		}
+	}
 	return s
 }
 

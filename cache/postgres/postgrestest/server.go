@@ -1,7 +1,8 @@
 //go:build unix
 
-// Package postgrestest starts Postgres servers for tests, each in a temporary directory. A test
-// is skipped if the machine has no Postgres.
+// Package postgrestest owns the Postgres servers of tests, each in a temporary directory. A test
+// is skipped if the machine has no Postgres. It must not know the tables of the proxy, and imports
+// none of our packages.
 package postgrestest
 
 import (
