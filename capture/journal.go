@@ -42,7 +42,7 @@ func (j *journal) close() {
 	}
 }
 
-// waits reports whether turns wait. A nil journal has none.
+// waits reports whether the journal has turns; false if it is nil.
 func (j *journal) waits() bool { return j != nil && j.turns.Load() > 0 }
 
 // put appends turns.

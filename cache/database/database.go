@@ -54,8 +54,8 @@ type Writer interface {
 	// neither block nor write. If too many wait, it does nothing and returns false.
 	WriteAsync(fn func(*Tx) error, done func()) (queued bool)
 
-	// Alone is Write while no other write is under way, in any process: a write either has
-	// committed, or sees what fn has written. It delays all writes, so fn must be short.
+	// Alone is Write without other writes under way in any process: a write either has committed
+	// before, or reads the rows of fn. It delays all writes, so fn must be short.
 	Alone(ctx context.Context, fn func(*Tx) error) error
 }
 

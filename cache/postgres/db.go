@@ -150,7 +150,7 @@ func run(fn func(*database.Tx) error, tx *database.Tx) (err error) {
 	return fn(tx)
 }
 
-// statements are those of one transaction.
+// statements runs the statements of one transaction.
 type statements struct {
 	ctx  context.Context
 	conn *sql.Conn
@@ -176,7 +176,7 @@ type Call struct {
 }
 
 // Together runs statements of Postgres as one transaction with the lock of a write, in one round
-// trip. Each statement sees what was committed before it. f is called for each row of the last one.
+// trip. Each statement reads all commits before it. f is called for each row of the last one.
 func (d *DB) Together(ctx context.Context, calls []Call, f func(scan func(dest ...any) error) error) error {
 	return d.do(ctx, func(ctx context.Context) (err error) {
 		var b pgx.Batch
@@ -218,7 +218,7 @@ func (d *DB) WriteAsync(fn func(*database.Tx) error, done func()) (queued bool) 
 	}
 }
 
-// run makes the writes of WriteAsync, those that wait in one transaction.
+// run makes the writes of WriteAsync. Writes that wait share a transaction.
 func (d *DB) run() {
 	for {
 		var jobs []job

@@ -88,7 +88,7 @@ func numbered(query string) string {
 	return b.String()
 }
 
-// storable replaces what a text in Postgres cannot hold: zero bytes and invalid UTF-8.
+// storable replaces zero bytes and invalid UTF-8, which Postgres rejects in a text.
 func storable(args []any) []any {
 	for i, a := range args {
 		s, ok := a.(string)

@@ -117,7 +117,7 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// TestAlone checks that a write either has committed before Alone, or sees what it wrote.
+// TestAlone checks that a write either has committed before Alone, or reads its rows.
 func TestAlone(t *testing.T) {
 	url := postgrestest.Database(t)
 	a, b := open(t, url, "a").DB(false), open(t, url, "b").DB(true)
@@ -190,7 +190,7 @@ func TestRollingUpdate(t *testing.T) {
 }
 
 // TestAnnounce checks that Announce returns after each other replica has applied the change,
-// and does not wait for one that is gone.
+// and does not wait for a dead one.
 func TestAnnounce(t *testing.T) {
 	url := postgrestest.Database(t)
 	a, b := open(t, url, "a"), open(t, url, "b")
@@ -230,7 +230,7 @@ func TestLease(t *testing.T) {
 	}
 	release()
 	if led.Err() == nil {
-		t.Error("the lease goes on after its release")
+		t.Error("the lease continues after its release")
 	}
 	(<-taken)()
 }

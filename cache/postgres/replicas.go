@@ -14,7 +14,7 @@ const (
 	liveEvery = 5 * time.Second
 	liveFor   = 30 * time.Second
 
-	// announceEvery is the interval between looks at what the others have applied.
+	// announceEvery is the interval between checks of the other replicas.
 	announceEvery = 20 * time.Millisecond
 
 	// applyWithin bounds the application of changes.

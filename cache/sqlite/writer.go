@@ -12,7 +12,7 @@ import (
 // Tx is a write transaction.
 type Tx = database.Tx
 
-// statements are those of the only writer.
+// statements runs the statements of the only writer.
 type statements struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt

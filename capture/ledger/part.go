@@ -124,7 +124,7 @@ const forgetTurns = "UPDATE turns SET state = 'forgotten', open = FALSE, at = ?2
 
 // Forget implements Record. Forgotten turns stay as rows, because clients send them again.
 func (s *Ledger) Forget(part Part, generation int64) error {
-	if s.db.Shared() { // first, so that each other process either has written what is deleted, or refuses it
+	if s.db.Shared() { // before the deletion: a turn of another process is either deleted or rejected
 		err := s.db.Alone(context.Background(), func(tx *sqlite.Tx) error { return s.raise(tx, part.Scope(), generation, time.Now()) })
 		if err != nil {
 			return fmt.Errorf("store a generation: %w", err)

@@ -17,8 +17,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/telemetry"
 )
 
-// schemaSteps are the versions of the schema in Postgres. Replicas of the version before run
-// beside new ones during an update, so a new step only adds tables and columns.
+// schemaSteps are the versions of the schema in Postgres. During an update, replicas of the
+// previous version use a new schema, so a step only adds tables and columns.
 func schemaSteps() []string {
 	return []string{cache.PostgresSchema() + ledger.PostgresSchema + embedded.PostgresSchema}
 }

@@ -75,13 +75,13 @@ func numbersOf(batch []unreadMessage) string {
 	return string(b)
 }
 
-// newRows selects the heads of groups, each with its rows after the rev that is known.
+// newRows selects the heads of groups, each with its rows after the known rev.
 const newRows = `SELECT g.name, g.id, g.rev, g.epoch, x.* FROM jsonb_to_recordset(?1::jsonb) AS k(name text, id bigint, rev bigint)
 	JOIN groups g ON g.name = k.name LEFT JOIN LATERAL (
 		SELECT id, role, speaker, content, said, distilled, '' AS sources, NULL::bigint AS ended_by, 0::bigint AS until FROM messages WHERE grp = k.id AND rev > k.rev
 		UNION ALL ` + factsToIndex + ` WHERE f.grp = k.id AND f.rev > k.rev) x ON g.id = k.id AND g.rev > k.rev ORDER BY g.id, x.id`
 
-// news are the rows of a group that a look has found.
+// news holds the head of a group and its changed rows.
 type news struct {
 	head
 	rows  []indexedMessage
@@ -89,8 +89,7 @@ type news struct {
 	marks []int64
 }
 
-// look makes the indexes of groups follow what other processes have committed, in one round
-// trip.
+// look updates the indexes of groups with the commits of all processes, in one round trip.
 func (e *Store) look(ctx context.Context, names ...string) error {
 	if e.heads == nil {
 		return nil
@@ -149,7 +148,7 @@ func (e *Store) asked(names []string) string {
 	return string(b)
 }
 
-// add adds a row of a look: it may be new, or a known one that has changed.
+// add adds a row, which is new or has changed.
 func (f *news) add(m indexedMessage) {
 	f.rows = append(f.rows, m)
 	switch {
@@ -160,9 +159,8 @@ func (f *news) add(m indexedMessage) {
 	}
 }
 
-// follow changes the index of a group. A look that began before another one ended may be older,
-// and then changes nothing. Otherwise an older head means that the database was restored from a
-// backup.
+// follow updates the index of a group. It ignores an older head that was read before the known one
+// was stored. Any other older head proves that the database was restored from a backup.
 func (e *Store) follow(name string, f *news, began time.Time) {
 	e.heads.mu.Lock()
 	defer e.heads.mu.Unlock()

@@ -79,7 +79,7 @@ func share(t testing.TB, e *Store, group, name, text string) {
 }
 
 // TestReplicasSeeEachOther checks that the next search and the next listing of a replica show
-// what another one has stored, ended or forgotten.
+// new, ended and forgotten rows of another one.
 func TestReplicasSeeEachOther(t *testing.T) {
 	url := postgrestest.Database(t)
 	a, b := openShared(t, url), openShared(t, url)

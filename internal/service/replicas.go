@@ -2,7 +2,7 @@ package service
 
 import "context"
 
-// Changed applies what another replica has forgotten, or an operator has changed about people.
+// Changed applies a forget of another replica, or a changed proof of a person.
 func (sv *Service) Changed(ctx context.Context) error {
 	sv.o.Pipeline.Doubt()
 	err := sv.o.State.Generations.Refresh(ctx)
