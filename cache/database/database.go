@@ -62,6 +62,7 @@ type Writer interface {
 // Statements runs the statements of a transaction.
 type Statements interface {
 	Exec(query string, args ...any) (sql.Result, error)
+	Later(query string, args ...any) error              // Exec with the next statement, or the commit: its error may come then
 	Query(query string, args ...any) (*sql.Rows, error) // to be closed before the next statement
 	QueryRow(query string, args ...any) *sql.Row
 }

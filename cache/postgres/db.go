@@ -3,11 +3,13 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
@@ -15,10 +17,9 @@ import (
 // DB is the database of a Server with one kind of commit. It implements database.DB.
 type DB struct {
 	*Server
-	begin  string // begins a transaction
-	alone  string // begins one without others
-	locked string // the first statement of a transaction
-	queue  chan job
+	begin string // the first statement of a transaction
+	alone string // that of one without others
+	queue chan job
 }
 
 type job struct {
@@ -47,8 +48,7 @@ func (s *Server) DB(lazy bool) *DB {
 		begin += ", set_config('synchronous_commit', 'off', true)"
 	}
 	d := &DB{Server: s, queue: make(chan job, mostQueued)}
-	d.locked = begin + ", pg_advisory_xact_lock_shared" + lock
-	d.begin, d.alone = "BEGIN; "+d.locked, "BEGIN; "+begin+", pg_advisory_xact_lock"+lock
+	d.begin, d.alone = begin+", pg_advisory_xact_lock_shared"+lock, begin+", pg_advisory_xact_lock"+lock
 	s.parts.Go(d.run) // ends with the Server
 	return d
 }
@@ -121,12 +121,17 @@ func (d *DB) once(ctx context.Context, begin string, fn func(*database.Tx) error
 		return err
 	}
 	defer conn.Close()
-	if _, err := conn.ExecContext(ctx, begin); err != nil {
-		return err
-	}
-	tx := &database.Tx{Statements: &statements{ctx, conn, d.dialect}}
+	s := &statements{ctx: ctx, conn: conn, dialect: d.dialect}
+	_, _ = s.Later("BEGIN"), s.Later(begin) // never fail
+	tx := &database.Tx{Statements: s}
 	if err = run(fn, tx); err == nil {
-		_, err = conn.ExecContext(ctx, "COMMIT")
+		_, err = s.Exec("COMMIT")
+		if err == nil && s.tag != "COMMIT" { // a failed statement was ignored
+			err = errors.New("the transaction was rolled back")
+		}
+	}
+	if s.failed != nil { // the cause of err
+		err = s.failed
 	}
 	if err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackWithin)
@@ -155,18 +160,61 @@ type statements struct {
 	ctx  context.Context
 	conn *sql.Conn
 	*dialect
+	waiting pgx.Batch // statements of Later
+	failed  error
+	tag     string // answer to the last one
+}
+
+// Later makes a statement share the round trip of the next one.
+func (s *statements) Later(query string, args ...any) error {
+	s.waiting.Queue(s.translate(query), storable(args)...)
+	return nil
 }
 
 func (s *statements) Exec(query string, args ...any) (sql.Result, error) {
-	return s.conn.ExecContext(s.ctx, s.translate(query), storable(args)...)
+	_ = s.Later(query, args...)
+	n, err := s.send()
+	return driver.RowsAffected(n), err
+}
+
+// send runs the waiting statements in one round trip, and returns the number of rows that the last
+// one changed. A failed transaction stays failed.
+func (s *statements) send() (rows int64, err error) {
+	b := s.waiting
+	if s.failed != nil || b.Len() == 0 {
+		return 0, s.failed
+	}
+	s.waiting = pgx.Batch{}
+	s.failed = s.conn.Raw(func(c any) (err error) {
+		answers := c.(*stdlib.Conn).Conn().SendBatch(s.ctx, &b) //nolint:forcetypeassert // of our driver
+		defer func() { err = errors.Join(err, answers.Close()) }()
+		for range b.Len() {
+			tag, err := answers.Exec()
+			if err != nil {
+				return err
+			}
+			rows, s.tag = tag.RowsAffected(), tag.String()
+		}
+		return nil
+	})
+	return rows, s.failed
 }
 
 func (s *statements) Query(query string, args ...any) (*sql.Rows, error) {
+	if _, err := s.send(); err != nil {
+		return nil, err
+	}
 	return s.conn.QueryContext(s.ctx, s.translate(query), storable(args)...)
 }
 
 func (s *statements) QueryRow(query string, args ...any) *sql.Row {
-	return s.conn.QueryRowContext(s.ctx, s.translate(query), storable(args)...)
+	ctx := s.ctx
+	if _, err := s.send(); err != nil { // a row returns an error from its query only
+		canceled, cancel := context.WithCancel(ctx)
+		cancel()
+		ctx = canceled
+	}
+	return s.conn.QueryRowContext(ctx, s.translate(query), storable(args)...)
 }
 
 // Call is a statement with its arguments.
@@ -180,7 +228,7 @@ type Call struct {
 func (d *DB) Together(ctx context.Context, calls []Call, f func(scan func(dest ...any) error) error) error {
 	return d.do(ctx, func(ctx context.Context) (err error) {
 		var b pgx.Batch
-		b.Queue(d.locked)
+		b.Queue(d.begin)
 		for _, c := range calls {
 			b.Queue(d.translate(c.Query), storable(c.Args)...)
 		}

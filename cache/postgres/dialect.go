@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -91,14 +92,21 @@ func numbered(query string) string {
 // storable replaces zero bytes and invalid UTF-8, which Postgres rejects in a text.
 func storable(args []any) []any {
 	for i, a := range args {
-		s, ok := a.(string)
-		if !ok {
-			continue
-		}
-		if fixed := strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD"); fixed != s {
-			args = append([]any{}, args...)
-			args[i] = fixed
+		switch v := a.(type) {
+		case string:
+			if fixed := storableText(v); fixed != v {
+				args = slices.Clone(args)
+				args[i] = fixed
+			}
+		case []string:
+			for j := range v {
+				v[j] = storableText(v[j])
+			}
 		}
 	}
 	return args
+}
+
+func storableText(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }

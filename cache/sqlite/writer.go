@@ -28,6 +28,12 @@ func (t *statements) Exec(query string, args ...any) (sql.Result, error) {
 	return s.Exec(args...)
 }
 
+// Later runs a statement at once.
+func (t *statements) Later(query string, args ...any) error {
+	_, err := t.Exec(query, args...)
+	return err
+}
+
 // Query runs a query. Its rows must be closed before the next statement.
 func (t *statements) Query(query string, args ...any) (*sql.Rows, error) {
 	s, err := t.prepare(query)

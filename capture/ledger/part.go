@@ -281,8 +281,7 @@ func refused(tx *sqlite.Tx, t *Turn, group string, now time.Time) (found bool, e
 	return true, nil
 }
 
-// run runs a statement.
+// run runs a statement, at the latest with the commit.
 func run(tx *sqlite.Tx, statement string, args ...any) error {
-	_, err := tx.Exec(statement, args...)
-	return err
+	return tx.Later(statement, args...)
 }

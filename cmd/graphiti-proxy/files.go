@@ -44,8 +44,8 @@ func (f *files) busy(err error) {
 func (f *files) broken(err error, locked bool) {
 	all := []error{err}
 	f.Opened()
-	if locked {
-		if more := service.TryFiles(f.cfg.DataDir); len(more) > 0 && f.cfg.State.Backend != "postgres" {
+	if locked && f.cfg.State.Backend != "postgres" {
+		if more := service.TryFiles(f.cfg.DataDir); len(more) > 0 {
 			all = more
 		}
 	}

@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // PostgresSchema has the statements that create the tables in Postgres. Triggers give each row
@@ -56,8 +58,36 @@ func (e *Store) lock(tx *database.Tx, groups ...string) error {
 		return nil
 	}
 	list, _ := json.Marshal(groups) // text only
-	_, err := tx.Exec("INSERT INTO groups AS g (name) SELECT value FROM json_each(?) ORDER BY value ON CONFLICT (name) DO UPDATE SET rev = g.rev + 1", string(list))
-	return err
+	return tx.Later("INSERT INTO groups AS g (name) SELECT value FROM json_each(?) ORDER BY value ON CONFLICT (name) DO UPDATE SET rev = g.rev + 1", string(list))
+}
+
+// insertShared is insertAll in one round trip.
+func (e *end) insertShared(tx *database.Tx, messages []graphiti.Row) ([]int64, error) {
+	ids, said := make([]int64, len(messages)), make([]int64, len(messages))
+	var texts [5][]string
+	for i := range messages {
+		m := &messages[i]
+		said[i] = m.Said.UnixMilli()
+		ids[i], e.talk = e.next(m, said[i])
+		e.last, e.said = ids[i], said[i]
+		for c, text := range [5]string{m.Name, string(m.Role), m.Speaker, m.Text, m.Source} {
+			texts[c] = append(texts[c], text)
+		}
+	}
+	stored, err := column[int64](tx, `INSERT INTO messages (id, grp, name, role, speaker, content, source, said, kept)
+		SELECT r.id, ?8, r.name, r.role, r.speaker, r.content, r.source, r.said, ?9
+		FROM unnest(?1::bigint[], ?2::text[], ?3::text[], ?4::text[], ?5::text[], ?6::text[], ?7::bigint[]) AS r(id, name, role, speaker, content, source, said)
+		ORDER BY r.id ON CONFLICT (grp, name) DO NOTHING RETURNING id`,
+		ids, texts[0], texts[1], texts[2], texts[3], texts[4], said, e.group, time.Now().UnixMilli())
+	if err != nil {
+		return nil, err
+	}
+	for i, id := range ids {
+		if !slices.Contains(stored, id) { // the group has its name
+			ids[i] = 0
+		}
+	}
+	return ids, nil
 }
 
 // raiseRev raises the revs of groups with these numbers.

@@ -147,19 +147,21 @@ func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error 
 	var added []indexedMessage
 	var ids []int64
 	var rows []*row
+	stored, err := e.insertAll(tx, to, messages)
+	if err != nil {
+		return err
+	}
 	for i := range messages {
-		m := &messages[i]
-		id, err := to.insert(tx, m, m.Said.UnixMilli(), time.Now().UnixMilli())
+		m, id := &messages[i], stored[i]
 		if id != 0 {
 			added = append(added, indexedAs(id&maxPlace, m.Role, m.Speaker, m.Text, m.Said))
 			ids = append(ids, id)
 			rows = append(rows, &row{name: m.Name, role: m.Role, speaker: m.Speaker, content: m.Text, said: time.UnixMilli(m.Said.UnixMilli())})
 		}
-		if err == nil && id != 0 && e.distils != nil {
-			err = undistilled(tx, id, m)
-		}
-		if err != nil {
-			return err
+		if id != 0 && e.distils != nil {
+			if err := undistilled(tx, id, m); err != nil {
+				return err
+			}
 		}
 	}
 	tx.Committed(func() {
@@ -221,13 +223,33 @@ func endOf(tx *sqlite.Tx, group string) (*end, error) {
 	return e, err
 }
 
-// insert writes a message, and returns its id; 0 if the group already has its name.
-func (e *end) insert(tx *sqlite.Tx, m *graphiti.Row, said, kept int64) (id int64, err error) {
-	id = e.last + 1
-	now := sessionIn(m.Source)
-	if now != e.talk || now == "" && (said-e.said > sameConversationFor.Milliseconds() || e.said-said > sameConversationFor.Milliseconds()) {
+// insertAll writes messages, and returns their ids; 0 if the group already has the name.
+func (s *Store) insertAll(tx *sqlite.Tx, to *end, messages []graphiti.Row) (ids []int64, err error) {
+	if s.heads != nil {
+		return to.insertShared(tx, messages)
+	}
+	ids = make([]int64, len(messages))
+	for i := range messages {
+		m := &messages[i]
+		if ids[i], err = to.insert(tx, m, m.Said.UnixMilli(), time.Now().UnixMilli()); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// next returns the id of a next message, and its conversation.
+func (e *end) next(m *graphiti.Row, said int64) (id int64, talk string) {
+	id, talk = e.last+1, sessionIn(m.Source)
+	if talk != e.talk || talk == "" && (said-e.said > sameConversationFor.Milliseconds() || e.said-said > sameConversationFor.Milliseconds()) {
 		id += betweenConversations
 	}
+	return id, talk
+}
+
+// insert writes a message, and returns its id; 0 if the group already has its name.
+func (e *end) insert(tx *sqlite.Tx, m *graphiti.Row, said, kept int64) (id int64, err error) {
+	id, now := e.next(m, said)
 	r, err := tx.Exec("INSERT INTO messages (id, grp, name, role, speaker, content, source, said, kept) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (grp, name) DO NOTHING",
 		id, e.group, m.Name, string(m.Role), m.Speaker, m.Text, m.Source, said, kept)
 	if err != nil {
