@@ -124,9 +124,10 @@ func TestAlone(t *testing.T) {
 	within, leave, done := make(chan struct{}), make(chan struct{}), make(chan int)
 	go func() {
 		_ = a.Write(t.Context(), func(tx *database.Tx) error {
+			err := put("a", 1)(tx)
 			close(within)
 			<-leave
-			return put("a", 1)(tx)
+			return err
 		})
 	}()
 	<-within
