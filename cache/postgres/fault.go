@@ -86,8 +86,11 @@ func cause(err error) error {
 	if errors.As(err, &op) {
 		return op
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
 		return errors.New("no answer in time")
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("it closed the connection")
 	}
 	for {
 		inner := errors.Unwrap(err)

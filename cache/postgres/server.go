@@ -22,10 +22,11 @@ const (
 	connectTimeout = time.Second
 
 	// pollEvery is the interval between polls, and retryEvery that of attempts during an
-	// outage. pollTimeout bounds each.
+	// outage. pollTimeout bounds each: a busy server must not count as one that hangs. Requests
+	// have deadlines of their own.
 	pollEvery   = 200 * time.Millisecond
 	retryEvery  = 100 * time.Millisecond
-	pollTimeout = 800 * time.Millisecond
+	pollTimeout = 2 * time.Second
 
 	// sameOutage is the time after an outage in which a failure continues it.
 	sameOutage = 10 * time.Second
