@@ -25,9 +25,12 @@ var remedies = map[string]string{
 	"3D000": "create the database (createdb), or correct its name in state.postgres_url",
 	"42501": "let the user create a schema in the database: GRANT CREATE ON DATABASE … TO …",
 	"53300": "raise max_connections of Postgres: each replica uses up to 9",
-	"53100": "make room on the disk of Postgres",
+	full:    "make room on the disk of Postgres",
 	"25006": "correct state.postgres_url: the server is read-only, perhaps a standby",
 }
+
+// full is the code of a full disk.
+const full = "53100"
 
 const unreachable = "start Postgres, or correct state.postgres_url"
 

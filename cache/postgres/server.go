@@ -28,6 +28,9 @@ const (
 	retryEvery  = 100 * time.Millisecond
 	pollTimeout = 2 * time.Second
 
+	// roomEvery is the interval of attempts while the server is full: small writes may succeed.
+	roomEvery = time.Second
+
 	// sameOutage is the time after an outage in which a failure continues it.
 	sameOutage = 10 * time.Second
 
@@ -219,13 +222,16 @@ func (s *Server) fail(f *database.Fault) {
 func (s *Server) watch() {
 	for {
 		pause := pollEvery
-		if s.Fault() != nil {
+		if f := s.Fault(); f != nil && f.Remedy == remedies[full] {
+			pause = roomEvery
+		} else if f != nil {
 			pause = retryEvery
 		}
 		select {
 		case <-s.base.Done():
 			return
 		case <-s.failed:
+			continue // with the pause of an outage
 		case <-time.After(pause):
 		}
 		fault := s.Fault()
