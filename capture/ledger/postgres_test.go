@@ -45,5 +45,5 @@ func openAny(t *testing.T) (*Ledger, error) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return &Ledger{db: s.DB(false), worth: func(*Turn) bool { return true }, memory: &shelf{}, say: saying}, nil
+	return &Ledger{db: s.DB(false), worth: func(*Turn) bool { return true }, memory: &shelf{db: s.DB(false)}, say: saying}, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -253,7 +254,7 @@ func TestRaiseForgets(t *testing.T) {
 // shelf is a memory of names.
 type shelf struct {
 	graphiti.Lister
-	db   *sqlite.DB
+	db   database.DB
 	rows []graphiti.Row
 }
 

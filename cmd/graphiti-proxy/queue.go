@@ -38,7 +38,7 @@ func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Ru
 			return nil, err
 		}
 		e := embedded.OpenShared(server.DB(false))
-		return queuePlace(capture.NewOffline(e.Ledger(nil), e), "using the queue in Postgres: no running proxy was found", server.Close), nil
+		return queuePlace(capture.NewOffline(e.Ledger(nil)), "using the queue in Postgres: no running proxy was found", server.Close), nil
 	}
 	path := turnsFile(cfg)
 	_, noFile := os.Stat(path)
