@@ -8,6 +8,7 @@ import (
 const (
 	leaseFor    = 6 * time.Second
 	renewEvery  = 2 * time.Second
+	takeEvery   = 500 * time.Millisecond
 	leaseMargin = time.Second // the holder ends its work this long before the lease ends
 )
 
@@ -23,7 +24,7 @@ func (s *Server) Take(ctx context.Context) (led context.Context, release func(),
 		select {
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
-		case <-time.After(renewEvery):
+		case <-time.After(takeEvery):
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -316,5 +317,60 @@ func TestForgettingReachesAllReplicas(t *testing.T) {
 		if got := ask(p, fmt.Sprint("d", n), places, map[string]string{"role": "assistant", "content": "ok"}, user("Since when?")); strings.Contains(got, "Larkspur") {
 			t.Errorf("replica %d still shows it in a running conversation: %s", i, got)
 		}
+	}
+}
+
+// TestReplicasCopyToGraphiti checks that one of two replicas copies the turns of both to Graphiti,
+// and that the other one takes over when it is killed.
+func TestReplicasCopyToGraphiti(t *testing.T) {
+	t.Parallel()
+	model, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
+		said := c.Messages[len(c.Messages)-1].Text
+		if _, after, ok := strings.Cut(said, "</graphiti_memory>\n\n"); ok {
+			said = after
+		}
+		return proxytest.Reply{Text: "answer to " + said}
+	})
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	all := replicas(t, 2, model, postgrestest.Start(t).Database(t), "memory.backend=graphiti", "memory.endpoint="+g.URL(), "memory.consent=true")
+	turns := make(map[int]int)
+	say := func(n int, p *process) {
+		t.Helper()
+		if _, err := p.ask(fmt.Sprint("s", n), []map[string]string{{"role": "user", "content": fmt.Sprintf("conversation %d says 0", n)}}); err != nil {
+			t.Fatal(err)
+		}
+		turns[n] = 1
+	}
+	arrive := func(when string) {
+		t.Helper()
+		waitUntil(t, when, func() bool {
+			missing, _, _ := tally(t, g, turns)
+			return missing == 0
+		})
+	}
+	for n := range 10 {
+		say(n, all[n%2])
+	}
+	arrive("the turns of both replicas")
+	if _, twice, _ := tally(t, g, turns); twice > 0 {
+		t.Errorf("Graphiti has %d messages twice without a fault", twice)
+	}
+	for i, p := range all {
+		p.kill()
+		for n := range 3 {
+			say(10+3*i+n, all[1-i])
+		}
+		waitUntil(t, "the other replica to deliver", func() bool { s, err := all[1-i].queue(); return err == nil && s.Delivers })
+		arrive(fmt.Sprint("the turns after the death of replica ", i))
+		p.start()
 	}
 }

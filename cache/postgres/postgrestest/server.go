@@ -47,7 +47,7 @@ var (
 func Database(t testing.TB) string {
 	t.Helper()
 	commonOnce.Do(func() {
-		dir, err := os.MkdirTemp("", "postgres-")
+		dir, err := os.MkdirTemp(openDir(), "postgres-")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func Stop() {
 // Start starts a server of its own for a test, which may kill it, with further settings.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "postgres-")
+	dir, err := os.MkdirTemp(openDir(), "postgres-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +80,16 @@ func Start(t testing.TB, settings ...string) *Server {
 		_ = os.RemoveAll(dir)
 	})
 	return s
+}
+
+// openDir returns a directory for temporary files that other users can enter, or "" for the default.
+func openDir() string {
+	for _, dir := range []string{"/dev/shm", "/tmp"} {
+		if info, err := os.Stat(dir); err == nil && info.Mode()&os.ModeSticky != 0 && os.Geteuid() == 0 {
+			return dir
+		}
+	}
+	return ""
 }
 
 // binDir returns the directory of initdb and postgres, or skips the test.
