@@ -31,6 +31,7 @@ var sleepingTests = map[string]string{
 	"capture/verify_test.go:TestRandomFaults":                                 "spreads what happens over time",
 	"cmd/graphiti-proxy/crash_test.go:TestNothingIsLostAndNothingIsKeptTwice": "waits for processes of its own",
 	"cmd/graphiti-proxy/replicas_test.go:TestReplicasActAsOne":                "waits for processes of its own",
+	"cmd/graphiti-proxy/replicas_test.go:TestReplicasCopyToGraphiti":          "waits for processes of its own",
 	"internal/e2e/graphiti_test.go:TestRealGraphiti":                          "waits for programs of others",
 	"internal/e2e/graphiti_test.go:world.eventually":                          "waits for programs of others",
 	"internal/e2e/lines_test.go:lines.until":                                  "waits for programs of others",
