@@ -118,11 +118,3 @@ func (s *Server) announce(ctx context.Context) error {
 	}
 	return err
 }
-
-// Replicas returns the number of replicas that are up.
-func (s *Server) Replicas(ctx context.Context) (n int, err error) {
-	err = s.do(ctx, func(ctx context.Context) error {
-		return s.sql.QueryRowContext(ctx, "SELECT count(*) FROM "+schemaName+".replicas WHERE seen_at > now() - $1::interval", liveFor.String()).Scan(&n)
-	})
-	return n, err
-}

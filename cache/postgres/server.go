@@ -82,7 +82,7 @@ type recovery struct{ at, since time.Time }
 
 // Open connects to a server, and prepares its schema. Its error is a Fault.
 func Open(o Options) (*Server, error) {
-	cfg, err := Parse(o.URL)
+	cfg, err := parse(o.URL)
 	if err != nil {
 		return nil, &database.Fault{Path: setting, Kind: database.Denied, Since: time.Now(), Err: err, Remedy: wellFormed}
 	}
@@ -105,8 +105,8 @@ func Open(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Parse parses the URL of a server. Its error does not quote the URL.
-func Parse(url string) (*pgxpool.Config, error) {
+// parse parses the URL of a server. Its error does not quote the URL.
+func parse(url string) (*pgxpool.Config, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil { // err may quote a password
 		return nil, errors.New("not an address of Postgres")

@@ -224,8 +224,8 @@ func endOf(tx *sqlite.Tx, group string) (*end, error) {
 }
 
 // insertAll writes messages, and returns their ids; 0 if the group already has the name.
-func (s *Store) insertAll(tx *sqlite.Tx, to *end, messages []graphiti.Row) (ids []int64, err error) {
-	if s.heads != nil {
+func (e *Store) insertAll(tx *sqlite.Tx, to *end, messages []graphiti.Row) (ids []int64, err error) {
+	if e.heads != nil {
 		return to.insertShared(tx, messages)
 	}
 	ids = make([]int64, len(messages))

@@ -222,7 +222,7 @@ func Exec(t testing.TB, url, statements string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close(ctx)
+	defer func() { _ = c.Close(ctx) }()
 	if _, err := c.Exec(ctx, statements); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func Count(t testing.TB, url, query string) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close(ctx)
+	defer func() { _ = c.Close(ctx) }()
 	if err := c.QueryRow(ctx, query).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
