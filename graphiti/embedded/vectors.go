@@ -52,6 +52,9 @@ type vectors struct {
 	asking chan struct{} // holds a value while a question is embedded
 	recent *recentVectors
 
+	behind  bool  // rows after checked may lack a vector; only run uses both
+	checked int64 // id
+
 	mu     sync.Mutex // guards the fields below
 	todo   []int64    // ids of messages without a vector, each added with or after its message
 	groups map[int64]*groupVectors
@@ -73,6 +76,11 @@ func startVectors(db database.DB, by encoder, log *slog.Logger) (*vectors, error
 	v := &vectors{
 		encoder: by, db: db, shared: db.Shared(), log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
 		asking: make(chan struct{}, 1), recent: newRecentVectors(), groups: make(map[int64]*groupVectors),
+	}
+	if v.shared {
+		v.behind = true
+		go v.run(ctx) // ends with close
+		return v, nil
 	}
 	err := db.Write(ctx, func(tx *sqlite.Tx) (err error) {
 		// Vectors of another model cannot be compared.
@@ -119,6 +127,10 @@ func (v *vectors) run(ctx context.Context) {
 	wait := time.Second
 	for {
 		n, err := v.some(ctx)
+		if n == 0 && err == nil && v.behind && !v.paused.Load() {
+			err = v.catchUp(ctx)
+			n = len(v.wake) // more rows, or the end
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -141,6 +153,32 @@ func (v *vectors) run(ctx context.Context) {
 		case <-v.wake:
 		}
 	}
+}
+
+// missingAtOnce bounds the rows of catchUp.
+const missingAtOnce = 1000
+
+// catchUp adds the next rows without a vector of this model: another process has ended before it
+// computed them, or there was no model. It reads all rows once, a few at a time, because a shared
+// database may have millions.
+func (v *vectors) catchUp(ctx context.Context) error {
+	const missing = `SELECT id FROM (SELECT id FROM messages WHERE id > ?1 UNION ALL SELECT id FROM facts WHERE id > ?1) AS a
+		WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.id = a.id AND v.model = ?2) ORDER BY id LIMIT ?3`
+	var ids []int64
+	err := v.db.Each(ctx, missing, []any{v.checked, v.model, missingAtOnce}, func(scan func(...any) error) error {
+		var id int64
+		err := scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("find messages without a vector: %w", err)
+	}
+	if v.behind = len(ids) == missingAtOnce; v.behind {
+		v.checked = ids[len(ids)-1]
+	}
+	v.more(ids...)
+	return nil
 }
 
 // unreadMessage is a message or a fact without a vector.
@@ -274,8 +312,8 @@ func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
 	}
 	first := group << placeBits
 	g = &groupVectors{used: time.Now()}
-	const query = "SELECT id & 4294967295, vec FROM vectors WHERE id BETWEEN ? AND ? AND length(vec) > 0 ORDER BY id DESC LIMIT ?"
-	err := v.db.Each(ctx, query, []any{first, first | maxPlace, maxCompared}, func(scan func(...any) error) error {
+	const query = "SELECT id & 4294967295, vec FROM vectors WHERE id BETWEEN ? AND ? AND length(vec) > 0 AND model = ? ORDER BY id DESC LIMIT ?"
+	err := v.db.Each(ctx, query, []any{first, first | maxPlace, v.model, maxCompared}, func(scan func(...any) error) error {
 		var place int64
 		var b []byte
 		err := scan(&place, &b)
