@@ -21,9 +21,12 @@ const (
 	applyWithin = 5 * time.Second
 )
 
-// OnChange makes the Server call f after each change that a process announces. It calls f again
-// after an error.
-func (s *Server) OnChange(f func(context.Context) error) { s.onChange.Store(&f) }
+// OnChange makes the Server call f now, and after each change that a process announces. It calls
+// f again after an error.
+func (s *Server) OnChange(f func(context.Context) error) {
+	s.onChange.Store(&f)
+	s.applied.Store(-1)
+}
 
 // poll applies the changes that other replicas have announced.
 func (s *Server) poll() error {
