@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -10,11 +11,15 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		postgrestest.Stop()
+		os.Exit(code)
+	}),
 		// Ristretto's own goroutine, which ends shortly after Close.
 		goleak.IgnoreAnyFunction("github.com/dgraph-io/ristretto/v2.(*defaultPolicy[...]).processItems"),
 	)
@@ -145,17 +150,17 @@ func TestOldStateIsRemoved(t *testing.T) {
 	}
 	count := func() (n int) {
 		t.Helper()
-		if err := s.file.db.QueryRow(ctx, "SELECT (SELECT count(*) FROM block) + (SELECT count(*) FROM link)", nil, &n); err != nil {
+		if err := s.tables.db.QueryRow(ctx, "SELECT (SELECT count(*) FROM block) + (SELECT count(*) FROM link)", nil, &n); err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	s.file.flush(ctx)
-	s.file.sweep(ctx, time.Now().Add(59*time.Minute))
+	s.tables.flush(ctx)
+	s.tables.sweep(ctx, time.Now().Add(59*time.Minute))
 	if n := count(); n != 2 {
 		t.Errorf("%d records after a sweep before they expire, want 2", n)
 	}
-	s.file.sweep(ctx, time.Now().Add(61*time.Minute))
+	s.tables.sweep(ctx, time.Now().Add(61*time.Minute))
 	if n := count(); n != 0 {
 		t.Errorf("%d records after a sweep when they have expired, want 0", n)
 	}

@@ -2,10 +2,15 @@ package cache
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
@@ -17,7 +22,24 @@ func stores() map[string]func(t *testing.T) *State {
 			t.Cleanup(func() { s.Close() })
 			return s
 		},
+		"postgres": func(t *testing.T) *State { return share(t, postgrestest.Database(t)) },
 	}
+}
+
+// share returns the state of a new replica.
+func share(t testing.TB, url string) *State {
+	t.Helper()
+	server, err := postgres.Open(postgres.Options{URL: url, Name: rand.Text(), Steps: []string{PostgresSchema()}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Share(server, time.Hour, slog.New(slog.DiscardHandler))
+	server.OnChange(s.Generations.Refresh)
+	t.Cleanup(func() {
+		s.Close()
+		server.Close()
+	})
+	return s
 }
 
 // TestWhatWasForgottenIsNotKept checks that a request that arrived before a group or

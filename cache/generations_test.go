@@ -84,7 +84,7 @@ func TestNumberOfARepairedFile(t *testing.T) {
 		if f, err := s.Generations.Raise(t.Context(), f); err != nil || f.Generation != want {
 			t.Errorf("generation %d, %v; want %d", f.Generation, err, want)
 		}
-		if err := s.file.write(t.Context(), &record{kind: generationKind, key: []byte(generationKey)}); err != nil {
+		if err := s.tables.write(t.Context(), &record{kind: generationKind, key: []byte(generationKey)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,14 +92,14 @@ func TestNumberOfARepairedFile(t *testing.T) {
 
 // lagging is a store that delays the answer to its first read.
 type lagging struct {
-	*file
+	*tables
 	read1  atomic.Bool
 	began  chan struct{}
 	answer chan struct{}
 }
 
 func (l *lagging) list(ctx context.Context, k *kind, lists []string, f func(string, []byte, []byte) error) error {
-	err := l.file.list(ctx, k, lists, f)
+	err := l.tables.list(ctx, k, lists, f)
 	if l.read1.CompareAndSwap(false, true) {
 		close(l.began)
 		<-l.answer
@@ -115,7 +115,7 @@ func TestGenerationsReadLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.close() })
-	slow := &lagging{file: f, began: make(chan struct{}), answer: make(chan struct{})}
+	slow := &lagging{tables: f, began: make(chan struct{}), answer: make(chan struct{})}
 	g, other := newGenerations(slow, f, false), newGenerations(f, f, false)
 	ended := make(chan error)
 	go func() { ended <- g.Refresh(t.Context()) }() // ends with the test

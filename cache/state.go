@@ -8,7 +8,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// State is the durable state: the file of one proxy.
+// State is the durable state: the file of one proxy, or tables that replicas share.
 type State struct {
 	Decisions   *Decisions
 	Sessions    *Sessions
@@ -20,7 +20,8 @@ type State struct {
 	Proofs      *Proofs
 	Figures     *Figures
 
-	file *file
+	tables   *tables
+	unfollow func() // ends follow; nil for a file
 }
 
 // OpenState opens the file at path. Decisions, sessions and snapshots expire ttl after they
@@ -31,7 +32,7 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 		return nil, err
 	}
 	s := newState(f, f, false)
-	s.file = f
+	s.tables = f
 	err = s.Sessions.loadPending(context.Background())
 	if err == nil {
 		err = s.Generations.Refresh(context.Background())
@@ -53,10 +54,15 @@ func newState(s store, c counter, shared bool) *State {
 
 // Fault returns the known problem of the file, or nil. It does not test the file, as Check
 // does.
-func (s *State) Fault() *sqlite.Fault { return s.file.db.Fault() }
+func (s *State) Fault() *sqlite.Fault { return s.tables.db.Fault() }
 
 // Check tests the file and returns its problem, or nil.
-func (s *State) Check() *sqlite.Fault { return s.file.db.Check() }
+func (s *State) Check() *sqlite.Fault { return s.tables.db.Check() }
 
 // Close ends the state's goroutines and closes its file.
-func (s *State) Close() error { return s.file.close() }
+func (s *State) Close() error {
+	if s.unfollow != nil {
+		s.unfollow()
+	}
+	return s.tables.close()
+}

@@ -65,7 +65,7 @@ func TestStores(t *testing.T) {
 			}
 			raise := func(scope string) func() error {
 				return func() error {
-					_, err := c.raise(ctx, &record{kind: forgetKind, key: []byte(scope), value: []byte("\n\n\nfalse")}, 0, []string{scope})
+					_, err := c.raise(ctx, &record{kind: forgetKind, key: []byte(scope), value: []byte("\n\n\nfalse\n")}, 0, []string{scope})
 					return err
 				}
 			}

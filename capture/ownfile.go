@@ -88,6 +88,9 @@ func (k *ownFile) status(s *QueueStatus) {
 }
 
 func (k *ownFile) prune(now time.Time) {
+	if groups, err := k.Store.Promoted(context.Background()); err == nil { // other replicas promote texts, too
+		k.promoted.add(groups)
+	}
 	if err := k.Prune(now, ledger.SeenMax); err != nil {
 		k.log.Warn("prune ledger failed", "error", err)
 	}

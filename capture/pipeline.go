@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -45,6 +46,10 @@ type Destination struct {
 	Apart  bool            // Graph processes each group separately
 	Verify bool            // a copy counts as delivered only if Graph shows it
 	Lease  Lease           // nil if no other process uses the ledger
+
+	// Journal is the file for turns during an outage of the ledger's database, or "" if that is a
+	// file.
+	Journal string
 }
 
 // Events holds optional callbacks.
@@ -148,6 +153,7 @@ type Pipeline struct {
 	shortened atomic.Int64
 	recent    recent
 	waiting   waiting
+	journal   *journal // nil for a ledger in a file
 	doubts    doubts
 	life
 }
@@ -177,8 +183,14 @@ func open(o Options, t deliver.Timing) (*Pipeline, error) {
 		life: life{stop: make(chan struct{})},
 	}
 	p.now.Store(&o.Bounds)
+	if o.Journal != "" {
+		if p.journal, err = openJournal(o.Journal); err != nil {
+			return nil, err
+		}
+	}
 	k, err := openOwnFile(p.settings, &o, p.stop)
 	if err != nil {
+		p.journal.close()
 		return nil, err
 	}
 	p.record, p.Queue, p.Groups, p.doubts.disk = k, noQueue{}, k, k.Store
@@ -192,6 +204,7 @@ func open(o Options, t deliver.Timing) (*Pipeline, error) {
 	p.base, p.abort = context.WithCancel(context.Background())
 	// Ends when Shutdown closes stop.
 	p.worker.Go(p.recordWaiting)
+	p.waiting.signal() // the journal may have turns
 	p.doubts.load(p.log)
 	// Ends when Shutdown closes stop.
 	p.worker.Go(p.runDoubts)
@@ -216,6 +229,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 		_ = p.flush() // final attempt; the rest is lost
 		lost := p.waiting.end(p.log)
 		err = errors.Join(lost, p.record.close(ctx))
+		p.journal.close()
 		p.abort()
 	})
 	return err
@@ -240,6 +254,13 @@ func (p *promoted) set(groups map[string]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.groups = groups
+}
+
+// add adds groups that other processes may have promoted to.
+func (p *promoted) add(groups map[string]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.Copy(p.groups, groups)
 }
 
 // note adds the groups of new promoted texts.

@@ -27,6 +27,10 @@ func (p *Pipeline) AddTurns(ctx context.Context, turns []ledger.Turn) error {
 	if err == nil {
 		_, err = p.write(ctx, fresh)
 	}
+	if sqlite.IsFault(err) && p.journal != nil {
+		err = p.journal.put(fresh)
+		p.waiting.signal()
+	}
 	if sqlite.IsFault(err) && p.waiting.hold(fresh, err, p.Fault(), p.log) {
 		err = nil
 	}
@@ -129,11 +133,19 @@ func (p *Pipeline) writeWaiting() error {
 
 // flush is writeWaiting that also works during Shutdown.
 func (p *Pipeline) flush() error {
-	if len(p.waiting.first(&p.waiting.turns)) == 0 {
+	if len(p.waiting.first(&p.waiting.turns)) == 0 && !p.journal.waits() {
 		return nil
+	}
+	if p.journal != nil {
+		if fault := p.Fault(); fault != nil { // known: a try would only read the journal
+			return fault
+		}
 	}
 	p.waiting.writing.Lock()
 	defer p.waiting.writing.Unlock()
+	if err := p.flushJournal(); err != nil {
+		return err
+	}
 	for {
 		list := p.waiting.first(&p.waiting.turns)
 		if len(list) == 0 {
@@ -155,6 +167,42 @@ func (p *Pipeline) flush() error {
 		p.waiting.done(&p.waiting.turns, list, err)
 		p.waiting.mended(p.log)
 	}
+}
+
+// flushJournal writes the turns of the journal. The ledger ignores one that it has, because an
+// outage can hide the success of a write.
+func (p *Pipeline) flushJournal() error {
+	for p.journal.waits() {
+		turns, last, err := p.journal.first()
+		if err == nil {
+			err = p.writeEach(turns)
+		}
+		if err == nil {
+			err = p.journal.done(last)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeEach writes turns together, or else each alone: one that the ledger refuses must not hold
+// up the others. It fails if the ledger's database does.
+func (p *Pipeline) writeEach(turns []ledger.Turn) error {
+	_, err := p.write(context.Background(), turns)
+	if err == nil || sqlite.IsFault(err) {
+		return err
+	}
+	for i := range turns {
+		if _, err = p.write(context.Background(), turns[i:i+1]); sqlite.IsFault(err) {
+			return err
+		}
+		if err != nil {
+			p.log.Error("store waiting turns failed, turns lost", "error", err, "turns", 1)
+		}
+	}
+	return nil
 }
 
 // recordWaiting is the loop that writes the waiting turns: first turns and notes, once the

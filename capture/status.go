@@ -17,15 +17,18 @@ type QueueStatus struct {
 	Verified  int        `json:"verified"` // delivered, and shown by the memory
 	Dropped   int        `json:"dropped"`
 	Dead      int        `json:"dead"`
-	Withdrawn int        `json:"withdrawn"`       // forgotten messages, sessions and groups that may still be in the memory
-	Lost      int        `json:"lost"`            // lost by the memory and sent again, since the start
-	Held      int        `json:"held"`            // turns held until their sessions show whether they are some
-	Redacted  int        `json:"redacted"`        // redacted credentials, since the start
-	Shortened int        `json:"shortened"`       // texts shortened in the middle, since the start
-	LeftOut   int        `json:"left_out"`        // turns of histories that exceeded the bounds, since the start
-	GivenUp   int        `json:"answers_dropped"` // answers that were not parsed (response.Readers.Dropped), since the start
-	NotKept   int        `json:"not_kept"`        // turns lost because data_dir was unusable, since the start
-	InMemory  int        `json:"in_memory"`       // turns waiting in RAM for data_dir; they end with the process
+	Withdrawn int        `json:"withdrawn"`              // forgotten messages, sessions and groups that may still be in the memory
+	Lost      int        `json:"lost"`                   // lost by the memory and sent again, since the start
+	Held      int        `json:"held"`                   // turns held until their sessions show whether they are some
+	Redacted  int        `json:"redacted"`               // redacted credentials, since the start
+	Shortened int        `json:"shortened"`              // texts shortened in the middle, since the start
+	LeftOut   int        `json:"left_out"`               // turns of histories that exceeded the bounds, since the start
+	GivenUp   int        `json:"answers_dropped"`        // answers that were not parsed (response.Readers.Dropped), since the start
+	NotKept   int        `json:"not_kept"`               // turns lost because data_dir was unusable, since the start
+	InMemory  int        `json:"in_memory"`              // turns waiting in RAM for data_dir; they end with the process
+	Here      int        `json:"waiting_here,omitempty"` // turns that wait in data_dir for Postgres
+
+	SharedDown *time.Time `json:"shared_state_down_since,omitempty"` // start of an outage of Postgres
 	Oldest    *time.Time `json:"oldest,omitempty"`
 	PerMinute float64    `json:"turns_a_minute,omitempty"` // delivered in the last minutes
 	Ends      *time.Time `json:"expected_end,omitempty"`   // of the backlog, at this pace
@@ -58,6 +61,9 @@ func (p *Pipeline) Status() QueueStatus {
 	s := QueueStatus{Redacted: int(p.redacted.Load()), Shortened: int(p.shortened.Load()), Held: p.doubts.count()}
 	p.record.status(&s)
 	p.waiting.status(&s, p.Fault())
+	if p.journal != nil {
+		s.Here = int(p.journal.turns.Load())
+	}
 	s.Pending += p.doubts.brief()
 	return s
 }

@@ -40,6 +40,7 @@ func (c *Config) check(fail func(error)) {
 	}
 	c.checkUpstreams(fail)
 	c.checkDistil(fail)
+	c.checkState(fail)
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
 		fail(errors.New("tls.cert, tls.key: one is set without the other; write both, or none"))
 	}
@@ -145,6 +146,28 @@ func networks(setting string, values []string, fail func(error)) (all []netip.Pr
 		all = append(all, p.Masked())
 	}
 	return all
+}
+
+// checkState rejects settings that do not work with replicas.
+func (c *Config) checkState(fail func(error)) {
+	url := c.State.PostgresURL
+	if c.State.Backend != "postgres" {
+		if url != "" {
+			fail(errors.New("state.postgres_url: is set, and state.backend is sqlite; set state.backend to postgres, or remove the address"))
+		}
+		return
+	}
+	if url == "" {
+		fail(errors.New("state.postgres_url: state.backend is postgres, and there is no address; write e.g. postgres://user:password@127.0.0.1:5432/graphiti_proxy"))
+	} else if !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
+		fail(errors.New("state.postgres_url: not an address of Postgres; write e.g. postgres://user:password@127.0.0.1:5432/graphiti_proxy"))
+	}
+	if c.Identity.Mode == "single" && c.Identity.Owner == "" {
+		fail(errors.New("identity.owner: with state.backend postgres, each replica would create its own owner; write e.g. github_login:octocat, or set identity.mode to multi"))
+	}
+	if c.Distil.Upstream {
+		fail(errors.New("distil.upstream: one of the replicas distils, and another one may have the person's API key; set distil.url, or state.backend to sqlite"))
+	}
 }
 
 // Loopback reports whether a listen address is reachable from this machine only.

@@ -34,6 +34,7 @@ type Config struct {
 	DataDir   string            `key:"data_dir" doc:"directory of the embedded state; default $XDG_DATA_HOME/graphiti-proxy, else ~/.local/share/graphiti-proxy"`
 	Memory    struct {
 		Backend           string        `key:"memory.backend" default:"embedded" kind:"one of embedded, graphiti, graphiti-mcp, off" doc:"backend that stores memories"`
+		IndexBytes        int           `key:"memory.index_bytes" default:"64MiB" kind:"size" min:"1MiB" max:"64GiB" doc:"maximum size of the search indexes in RAM; groups beyond it are read again when they are searched"`
 		Endpoint          string        `key:"memory.endpoint" kind:"url" doc:"Graphiti's address; setting only this selects graphiti; GRAPHITI_URL sets it"`
 		APIKey            string        `key:"memory.api_key" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
 		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"after memory forget removed a block from an Anthropic conversation, ask the API to drop the thinking bound to that block instead of rejecting the request; adds thinking.block_binding and a beta header to the request"`
@@ -112,7 +113,8 @@ type Config struct {
 		WorkspaceIDs string   `key:"identity.workspace_ids" default:"canonical" kind:"one of canonical, raw" doc:"raw makes an X-Graphiti-Workspace that is a valid group ID name that very group, which other clients may share; other workspaces, and all with canonical, follow identity.group_ids"`
 	}
 	State struct {
-		Backend string `key:"state.backend" default:"sqlite" kind:"one of sqlite" doc:"storage of memory, inserted blocks and sessions: files in data_dir"`
+		Backend     string `key:"state.backend" default:"sqlite" kind:"one of sqlite, postgres" doc:"storage of memory, inserted blocks and sessions: files in data_dir, or a Postgres that several replicas share"`
+		PostgresURL string `key:"state.postgres_url" secret:"yes" doc:"for state.backend postgres: postgres://user:password@host:5432/database, with ?sslmode=verify-full for TLS; behind PgBouncer with default_query_exec_mode=exec"`
 	}
 	Backup struct {
 		Every time.Duration `key:"backup.every" reload:"yes" default:"0s" min:"0s" doc:"interval of backups of data_dir; 0 writes none; see docs/backup.md"`

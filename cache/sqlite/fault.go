@@ -10,46 +10,26 @@ import (
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 // FaultKind is the kind of a Fault.
-type FaultKind string
+type FaultKind = database.FaultKind
 
-// The kinds of faults. Unwritten and Busy end by themselves, when a write succeeds or the
-// file can be opened; a person must end all others.
+// The kinds of faults.
 const (
-	Damaged   FaultKind = "is damaged"
-	Other     FaultKind = "is of another version"
-	Denied    FaultKind = "cannot be opened"
-	Gone      FaultKind = "was deleted or replaced while the proxy used it"
-	Failing   FaultKind = "cannot be read: its disk or file system fails"
-	Unwritten FaultKind = "cannot be written"
-	Busy      FaultKind = "is in use by another program"
+	Damaged   = database.Damaged
+	Other     = database.Other
+	Denied    = database.Denied
+	Gone      = database.Gone
+	Failing   = database.Failing
+	Unwritten = database.Unwritten
+	Busy      = database.Busy
 )
 
 // Fault is the error of a file that cannot be used, with its cause and its remedy.
-type Fault struct {
-	Path   string
-	Kind   FaultKind
-	Since  time.Time
-	Remedy string
-	Err    error
-}
-
-// Error returns one line: file, kind, cause and remedy.
-func (t *Fault) Error() string { return t.What() + "; " + t.Remedy }
-
-// What returns the place and the problem, without the remedy.
-func (t *Fault) What() string { return fmt.Sprintf("%s %s: %v", t.Path, t.Kind, t.Err) }
-
-// Unwrap returns the cause.
-func (t *Fault) Unwrap() error { return t.Err }
-
-// Lasting reports whether the file can be neither read nor written. Otherwise it can be
-// read, and can be written again after the remedy. A nil Fault is not lasting.
-func (t *Fault) Lasting() bool { return t != nil && !t.Kind.passes() }
-
-func (k FaultKind) passes() bool { return k == Unwritten || k == Busy }
+type Fault = database.Fault
 
 // IsFault reports whether an error is about the file and not about the statement: the same
 // statement may succeed later, or with another file.
@@ -58,10 +38,11 @@ func IsFault(err error) bool {
 	return errors.As(err, &t) || kindOf(err) != ""
 }
 
-// IsBusy reports whether the cause of an error is another program that uses the file.
+// IsBusy reports whether the cause of an error is another program that uses the file, or a server
+// that is unusable: both may end without a restart of the proxy.
 func IsBusy(err error) bool {
 	var t *Fault
-	return errors.As(err, &t) && t.Kind == Busy || kindOf(err) == Busy
+	return errors.As(err, &t) && (t.Kind == Busy || t.Kind == database.Away) || kindOf(err) == Busy
 }
 
 // kindOf returns the kind of fault that an error of SQLite reports, or "".

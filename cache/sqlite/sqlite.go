@@ -13,6 +13,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 // Sync is a level of durability: the kind of crash that a commit survives.
@@ -26,7 +28,7 @@ const (
 )
 
 // ErrClosed is the error of a write to a closed file.
-var ErrClosed = errors.New("the database is closed")
+var ErrClosed = database.ErrClosed
 
 // Options configures a DB.
 type Options struct {
@@ -344,6 +346,12 @@ func (d *DB) WriteAsync(fn func(*Tx) error, done func()) (queued bool) {
 		return false
 	}
 }
+
+// Alone is Write: there is one writer, and no other process.
+func (d *DB) Alone(ctx context.Context, fn func(*Tx) error) error { return d.Write(ctx, fn) }
+
+// Shared implements database.DB: only this process writes to the file.
+func (d *DB) Shared() bool { return false }
 
 // Close commits the waiting writes and closes the file. It may be called more than once.
 func (d *DB) Close() error {

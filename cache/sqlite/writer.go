@@ -5,29 +5,22 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
-// Tx is a write transaction. It is valid until the function that received it returns.
-type Tx struct {
-	conn      *sql.Conn
-	stmts     map[string]*sql.Stmt
-	fold      bool
-	committed []func()
+// Tx is a write transaction.
+type Tx = database.Tx
+
+// statements runs the statements of the only writer.
+type statements struct {
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
 }
-
-// Fold makes the commit fold the log into the file and empty it, so that neither contains
-// deleted data. A part of the log that a reader still uses stays until the next Fold or, at
-// the latest, Close.
-func (t *Tx) Fold() { t.fold = true }
-
-// Committed makes the writer call f after the commit and before Write returns, in the order
-// of the commits. It does not call f if the write or its commit fails. f must neither block
-// nor write.
-func (t *Tx) Committed(f func()) { t.committed = append(t.committed, f) }
 
 // Exec runs a statement. It prepares each statement once and stores it, so statements must
 // be constants.
-func (t *Tx) Exec(query string, args ...any) (sql.Result, error) {
+func (t *statements) Exec(query string, args ...any) (sql.Result, error) {
 	s, err := t.prepare(query)
 	if err != nil {
 		return nil, err
@@ -35,8 +28,14 @@ func (t *Tx) Exec(query string, args ...any) (sql.Result, error) {
 	return s.Exec(args...)
 }
 
+// Later runs a statement at once.
+func (t *statements) Later(query string, args ...any) error {
+	_, err := t.Exec(query, args...)
+	return err
+}
+
 // Query runs a query. Its rows must be closed before the next statement.
-func (t *Tx) Query(query string, args ...any) (*sql.Rows, error) {
+func (t *statements) Query(query string, args ...any) (*sql.Rows, error) {
 	s, err := t.prepare(query)
 	if err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func (t *Tx) Query(query string, args ...any) (*sql.Rows, error) {
 }
 
 // QueryRow runs a query that returns at most one row.
-func (t *Tx) QueryRow(query string, args ...any) *sql.Row {
+func (t *statements) QueryRow(query string, args ...any) *sql.Row {
 	s, err := t.prepare(query)
 	if err != nil {
 		return t.conn.QueryRowContext(context.Background(), query, args...) // reports the same error
@@ -53,7 +52,7 @@ func (t *Tx) QueryRow(query string, args ...any) *sql.Row {
 	return s.QueryRow(args...)
 }
 
-func (t *Tx) prepare(query string) (*sql.Stmt, error) {
+func (t *statements) prepare(query string) (*sql.Stmt, error) {
 	if s, ok := t.stmts[query]; ok {
 		return s, nil
 	}
@@ -69,11 +68,12 @@ func (t *Tx) prepare(query string) (*sql.Stmt, error) {
 func (d *DB) run() {
 	defer close(d.done)
 	defer close(d.full)
-	tx := &Tx{stmts: make(map[string]*sql.Stmt)}
+	s := &statements{stmts: make(map[string]*sql.Stmt)}
+	tx := &transaction{Tx{Statements: s}}
 	conn, err := d.write.Conn(context.Background())
 	if err == nil {
-		tx.conn = conn
-		defer tx.close()
+		s.conn = conn
+		defer s.close()
 	}
 	rest := time.NewTimer(restAfter)
 	defer rest.Stop()
@@ -82,8 +82,8 @@ func (d *DB) run() {
 		select {
 		case <-d.wake:
 		case <-rest.C:
-			if tx.conn != nil {
-				_, _ = tx.conn.ExecContext(context.Background(), "PRAGMA shrink_memory") // on error they stay in RAM
+			if s.conn != nil {
+				_, _ = s.conn.ExecContext(context.Background(), "PRAGMA shrink_memory") // on error they stay in RAM
 			}
 			continue
 		}
@@ -137,7 +137,7 @@ func (d *DB) gather(batch []*job) (_ []*job, open bool) {
 
 // close closes the statements before the connection: with an open statement, SQLite would
 // never close the file and its log.
-func (t *Tx) close() {
+func (t *statements) close() {
 	for _, s := range t.stmts {
 		_ = s.Close()
 	}
@@ -145,7 +145,7 @@ func (t *Tx) close() {
 }
 
 // commit runs the jobs and replies to each. A file that is not in place takes no commit.
-func (d *DB) commit(tx *Tx, batch []*job) {
+func (d *DB) commit(tx *transaction, batch []*job) {
 	d.committing.Lock()
 	defer d.committing.Unlock()
 	errs, err := make([]error, len(batch)), d.usable()
@@ -158,7 +158,7 @@ func (d *DB) commit(tx *Tx, batch []*job) {
 	}
 	if err == nil {
 		d.written()
-		for _, f := range tx.committed {
+		for _, f := range tx.Waiting() {
 			f()
 		}
 	}
@@ -196,16 +196,19 @@ func (d *DB) foldLog() {
 	}
 }
 
+// transaction commits jobs.
+type transaction struct{ Tx }
+
 // commit runs the jobs in one transaction, each in its own savepoint, so that a failed job
 // undoes no other. A single job needs no savepoint.
-func (t *Tx) commit(batch []*job) (errs []error, err error) {
+func (t *transaction) commit(batch []*job) (errs []error, err error) {
 	errs = make([]error, len(batch))
-	t.fold, t.committed = false, nil
+	t.Reset()
 	err = t.command("BEGIN IMMEDIATE")
 	switch {
 	case err != nil:
 	case len(batch) == 1:
-		errs[0] = call(batch[0], t)
+		errs[0] = call(batch[0], &t.Tx)
 		err = errs[0]
 	default:
 		for i := 0; i < len(batch) && err == nil; i++ {
@@ -218,7 +221,7 @@ func (t *Tx) commit(batch []*job) (errs []error, err error) {
 	if err != nil {
 		_ = t.command("ROLLBACK") // SQLite may have rolled back itself
 	}
-	if err == nil && t.fold {
+	if err == nil && t.Folds() {
 		var busy, frames, folded int
 		_ = t.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &folded) // an error does not undo the commit
 	}
@@ -227,13 +230,13 @@ func (t *Tx) commit(batch []*job) (errs []error, err error) {
 
 // within runs a job in a savepoint. failed is the error of the job, and err that of the
 // transaction.
-func (t *Tx) within(j *job) (failed, err error) {
+func (t *transaction) within(j *job) (failed, err error) {
 	if err := t.command("SAVEPOINT job"); err != nil {
 		return nil, err
 	}
-	before := len(t.committed)
-	if failed = call(j, t); failed != nil {
-		t.committed = t.committed[:before]
+	before := len(t.Waiting())
+	if failed = call(j, &t.Tx); failed != nil {
+		t.Undo(before)
 		if err := t.command("ROLLBACK TO job"); err != nil {
 			return failed, err
 		}
@@ -241,7 +244,7 @@ func (t *Tx) within(j *job) (failed, err error) {
 	return failed, t.command("RELEASE job")
 }
 
-func (t *Tx) command(c string) error {
+func (t *transaction) command(c string) error {
 	_, err := t.Exec(c)
 	return err
 }

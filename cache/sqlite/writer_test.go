@@ -94,7 +94,7 @@ func TestPagesAreGivenBack(t *testing.T) {
 		use := func() (rows int) {
 			t.Helper()
 			err := d.Write(t.Context(), func(tx *Tx) error {
-				conn = tx.conn
+				conn = tx.Statements.(*statements).conn //nolint:forcetypeassert // the only type
 				_, err := tx.Exec("INSERT INTO t VALUES (?)", strings.Repeat("x", 1<<20))
 				return err
 			})

@@ -61,8 +61,8 @@ func (s *Ledger) Sent(ctx context.Context) ([]Copy, error) {
 func (s *Ledger) MarkSent(c *Copy) (ok bool, err error) {
 	err = s.write("mark a turn as sent", func(tx *sqlite.Tx) error {
 		// The order does not depend on the clock.
-		err := tx.QueryRow(`UPDATE turns SET state = 'sent', sends = sends + 1, sent = max(?, (SELECT coalesce(max(sent), 0) + 1 FROM turns WHERE state = 'sent'))
-			WHERE seq = ? AND state IN ('pending', 'sent') RETURNING sent, sends`, time.Now().UnixMicro(), c.Seq).Scan(&c.Sent, &c.Sends)
+		err := tx.QueryRow(`UPDATE turns SET state = 'sent', sends = sends + 1, sent = (SELECT CASE WHEN ?1 > coalesce(max(sent), 0) THEN ?1 ELSE max(sent) + 1 END FROM turns WHERE state = 'sent')
+			WHERE seq = ?2 AND state IN ('pending', 'sent') RETURNING sent, sends`, time.Now().UnixMicro(), c.Seq).Scan(&c.Sent, &c.Sends)
 		if ok = err == nil; errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -84,7 +84,7 @@ func (s *Ledger) Requeue(c *Copy, reason string) error {
 // MarkDelivered implements Copies.
 func (s *Ledger) MarkDelivered(c *Copy, verified bool) error {
 	return s.write("mark a turn as delivered", func(tx *sqlite.Tx) error {
-		r, err := tx.Exec("UPDATE turns SET state = 'delivered', at = ?, error = '', sent = iif(?, 0, sent)"+inQueue, time.Now().UnixMilli(), verified, c.Seq)
+		r, err := tx.Exec("UPDATE turns SET state = 'delivered', at = ?, error = '', sent = CASE WHEN ? THEN 0 ELSE sent END"+inQueue, time.Now().UnixMilli(), verified, c.Seq)
 		if err != nil {
 			return err
 		}

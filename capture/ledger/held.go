@@ -27,7 +27,7 @@ func (s *Ledger) Hold(h *Held) error {
 		return fmt.Errorf("hold a turn: %w", err)
 	}
 	return s.write("hold a turn", func(tx *sqlite.Tx) error {
-		return run(tx, "INSERT INTO held VALUES (?, ?) ON CONFLICT DO NOTHING", h.Key, string(body))
+		return run(tx, "INSERT INTO held (key, body) VALUES (?, ?) ON CONFLICT DO NOTHING", h.Key, string(body))
 	})
 }
 

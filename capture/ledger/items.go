@@ -92,7 +92,7 @@ func (s *Ledger) Counts(ctx context.Context) (n Counts, err error) {
 
 // chosenDead selects the dead turns with the numbers in ?1, or all dead turns if ?1 is
 // empty.
-const chosenDead = " WHERE state = 'dead' AND (?1 = '[]' OR seq IN (SELECT value FROM json_each(?1)))"
+const chosenDead = " WHERE state = 'dead' AND (?1 = '[]' OR seq IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)))"
 
 // jsonOf returns a list for json_each.
 func jsonOf[V int64 | string](list []V) string {

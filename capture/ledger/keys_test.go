@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -24,7 +23,7 @@ func TestBackfill_KnownAnswer(t *testing.T) {
 		{"the same answer, not stored", []string{id}, []string{id}, false, true, false},
 		{"no ids", nil, nil, false, false, true},
 	} {
-		s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
+		s, err := openAny(t)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +53,7 @@ func TestBackfill_KnownAnswer(t *testing.T) {
 
 func TestImport_SameTexts(t *testing.T) {
 	t.Parallel()
-	s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
+	s, err := openAny(t)
 	if err != nil {
 		t.Fatal(err)
 	}

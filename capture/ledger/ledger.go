@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -16,6 +17,11 @@ import (
 //
 //go:embed schema.sql
 var Schema string
+
+// PostgresSchema creates the same tables in Postgres.
+//
+//go:embed schema_postgres.sql
+var PostgresSchema string
 
 const (
 	// SeenFor is the retention of settled turns. Clients send their history again, but
@@ -28,7 +34,7 @@ const (
 
 // Ledger is the record of turns in one file. It is safe for concurrent use.
 type Ledger struct {
-	db     *sqlite.DB
+	db     database.DB
 	memory MessageStore     // in the same file; nil in tests
 	say    Say              // makes messages for memory
 	worth  func(*Turn) bool // reports whether Graphiti should get a copy of a new turn; nil without Graphiti
@@ -44,7 +50,11 @@ type Ledger struct {
 // MessageStore is a memory in the ledger's file. It writes and deletes messages in the ledger's
 // transactions.
 type MessageStore interface {
-	// Put writes messages to a group, except those with names that it has.
+	// Lock makes other processes wait that write to the groups, until the end of the
+	// transaction.
+	Lock(tx *sqlite.Tx, groups []string) error
+
+	// Put writes messages to a locked group, except those with names that it has.
 	Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error
 
 	// Delete deletes the messages of a group for which meant returns true, and returns
@@ -59,7 +69,7 @@ type MessageStore interface {
 type Say func(t *Turn, scope graphiti.Scope) []graphiti.Row
 
 // In returns the ledger in a memory's file, which must have the tables of Schema.
-func In(db *sqlite.DB, m MessageStore, say Say) *Ledger { return &Ledger{db: db, memory: m, say: say} }
+func In(db database.DB, m MessageStore, say Say) *Ledger { return &Ledger{db: db, memory: m, say: say} }
 
 // Copied makes new turns wait to be copied to Graphiti if worth returns true for them. It is
 // called once, before all other methods.
@@ -121,7 +131,7 @@ func (s *Ledger) Imported(ctx context.Context, group string) (last time.Time, ge
 // SetImported records the import of a group's history.
 func (s *Ledger) SetImported(group string) error {
 	return s.write("record an import", func(tx *sqlite.Tx) error {
-		return run(tx, "INSERT INTO turns (turn, grp, state, digest, at) VALUES (?, ?, 'cut', '', ?) ON CONFLICT DO UPDATE SET at = excluded.at", historyTurn, group, time.Now().UnixMilli())
+		return run(tx, "INSERT INTO turns (turn, grp, state, digest, at) VALUES (?, ?, 'cut', '', ?) ON CONFLICT (turn, grp) DO UPDATE SET at = excluded.at", historyTurn, group, time.Now().UnixMilli())
 	})
 }
 
@@ -146,7 +156,7 @@ func (s *Ledger) write(what string, fn func(*sqlite.Tx) error) error {
 	return nil
 }
 
-func each(ctx context.Context, db *sqlite.DB, query string, args []any, f func(scan func(...any) error) error) error {
+func each(ctx context.Context, db database.DB, query string, args []any, f func(scan func(...any) error) error) error {
 	if err := db.Each(ctx, query, args, f); err != nil {
 		return fmt.Errorf("read the ledger: %w", err)
 	}

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -119,10 +120,16 @@ func (s *Ledger) SessionGroups(ctx context.Context, session string) (list []Owne
 
 // forgetTurns marks a group's turns as forgotten. Rows of interrupted answers stay: they have
 // no text. Clients send such turns again.
-const forgetTurns = "UPDATE turns SET state = 'forgotten', open = 0, at = ?2, sent = 0, error = '' WHERE grp = ?1 AND state NOT IN ('cut', 'forgotten')"
+const forgetTurns = "UPDATE turns SET state = 'forgotten', open = FALSE, at = ?2, sent = 0, error = '' WHERE grp = ?1 AND state NOT IN ('cut', 'forgotten')"
 
 // Forget implements Record. Forgotten turns stay as rows, because clients send them again.
 func (s *Ledger) Forget(part Part, generation int64) error {
+	if s.db.Shared() { // before the deletion: a turn of another process is either deleted or rejected
+		err := s.db.Alone(context.Background(), func(tx *sqlite.Tx) error { return s.raise(tx, part.Scope(), generation, time.Now()) })
+		if err != nil {
+			return fmt.Errorf("store a generation: %w", err)
+		}
+	}
 	return s.write("forget", func(tx *sqlite.Tx) error {
 		tx.Fold()
 		now := time.Now()
@@ -139,7 +146,7 @@ func (s *Ledger) Forget(part Part, generation int64) error {
 
 // spared selects the turns of a group that a forget leaves: newer ones, and those of another
 // owner. Its second column reports whether there are newer ones.
-const spared = `SELECT json_group_array(turn), coalesce(max(generation >= ?2), 0) FROM turns WHERE grp = ?1 AND state NOT IN ('cut', 'forgotten')
+const spared = `SELECT coalesce(json_group_array(turn), '[]'), count(CASE WHEN generation >= ?2 THEN 1 END) > 0 FROM turns WHERE grp = ?1 AND state NOT IN ('cut', 'forgotten')
 	AND (generation >= ?2 OR ?3 <> '' AND owner NOT IN ('', ?3))`
 
 // forgetKept forgets the messages and turns of a part that are older than a generation, and
@@ -197,7 +204,7 @@ func disown(tx *sqlite.Tx, part Part) error {
 // raise sets the generation of a scope unless the stored one is newer.
 func (s *Ledger) raise(tx *sqlite.Tx, scope string, generation int64, now time.Time) error {
 	s.noFloors = false
-	return run(tx, "INSERT INTO floors VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET generation = max(generation, excluded.generation), at = excluded.at",
+	return run(tx, "INSERT INTO floors AS f VALUES (?, ?, ?) ON CONFLICT (scope) DO UPDATE SET generation = CASE WHEN f.generation > excluded.generation THEN f.generation ELSE excluded.generation END, at = excluded.at",
 		scope, generation, now.UnixMilli())
 }
 
@@ -274,8 +281,7 @@ func refused(tx *sqlite.Tx, t *Turn, group string, now time.Time) (found bool, e
 	return true, nil
 }
 
-// run runs a statement.
+// run runs a statement, at the latest with the commit.
 func run(tx *sqlite.Tx, statement string, args ...any) error {
-	_, err := tx.Exec(statement, args...)
-	return err
+	return tx.Later(statement, args...)
 }

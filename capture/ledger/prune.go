@@ -14,7 +14,7 @@ import (
 func (s *Ledger) Prune(now time.Time, most int) error {
 	const settled = "DELETE FROM turns WHERE NOT (" + queued + ") AND seq "
 	return s.write("prune the ledger", func(tx *sqlite.Tx) error {
-		err := run(tx, settled+"< coalesce((SELECT seq FROM turns WHERE at >= ? ORDER BY seq LIMIT 1), 1 << 62)", now.Add(-SeenFor).UnixMilli())
+		err := run(tx, settled+"< coalesce((SELECT seq FROM turns WHERE at >= ? ORDER BY seq LIMIT 1), 4611686018427387904)", now.Add(-SeenFor).UnixMilli())
 		if err == nil {
 			err = run(tx, settled+"<= (SELECT max(seq) FROM turns) - ?", most)
 		}

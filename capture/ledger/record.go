@@ -33,7 +33,12 @@ func (s *Ledger) add(ctx context.Context, turns []Turn, now time.Time, copied bo
 	err = s.db.Write(context.WithoutCancel(ctx), func(tx *sqlite.Tx) error {
 		all = all[:0]
 		b := batch{Ledger: s, now: now, copied: copied}
-		if !s.noFloors {
+		if s.memory != nil {
+			if err := s.memory.Lock(tx, groupsOf(turns)); err != nil {
+				return err
+			}
+		}
+		if s.db.Shared() || !s.noFloors {
 			if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM floors)").Scan(&b.floors); err != nil {
 				return err
 			}
@@ -52,6 +57,17 @@ func (s *Ledger) add(ctx context.Context, turns []Turn, now time.Time, copied bo
 		return nil, fmt.Errorf("record a turn: %w", err)
 	}
 	return all, nil
+}
+
+// groupsOf returns the groups of turns.
+func groupsOf(turns []Turn) (groups []string) {
+	for i := range turns {
+		for _, target := range turns[i].Targets {
+			groups = append(groups, target.Group)
+		}
+	}
+	slices.Sort(groups)
+	return slices.Compact(groups)
 }
 
 // batch is the state of one Add. Consecutive turns usually belong to one conversation.
@@ -163,19 +179,21 @@ func (b *batch) put(tx *sqlite.Tx) error {
 
 // recordNew inserts a turn that its group does not have. recordTurn also decides about
 // backfills and the turns of the group, from which it reads, and takes several times as long.
-// ?1 is the turn, ?2 the group, ?8 marks a backfill, ?9 a standalone text and ?10 an imported
-// turn. Equal texts do not make two imported turns one: transcripts have each turn once. An
+// ?1 is the turn, ?2 the group, ?8 marks a backfill, ?9 an imported turn and ?11 a standalone
+// text. Equal texts do not make two imported turns one: transcripts have each turn once. An
 // interrupted answer to the same message does not prevent an open turn, ?4. A replaced row
 // moves to the end of the order of arrival.
 const (
-	recordNew  = "INSERT " + intoTurns + "VALUES (" + turnValues + ") ON CONFLICT DO NOTHING"
-	recordTurn = "INSERT OR REPLACE " + intoTurns + "SELECT " + turnValues + `
+	recordNew  = "INSERT " + intoTurns + "VALUES (" + turnValues + ") ON CONFLICT (turn, grp) DO NOTHING"
+	recordTurn = "INSERT " + intoTurns + "SELECT " + turnValues + `
 	WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turn = ?1 AND grp = ?2
-			AND NOT (state = 'cut' AND NOT ?8 OR state = 'forgotten' AND ?9))
-		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3 AND NOT (imported AND ?10) AND NOT (state = 'cut' AND ?4)))`
+			AND NOT (state = 'cut' AND NOT ?8 OR state = 'forgotten' AND ?11))
+		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3 AND NOT (imported AND ?9) AND NOT (state = 'cut' AND ?4)))
+	ON CONFLICT (turn, grp) DO UPDATE SET seq = (SELECT max(seq) + 1 FROM turns), state = excluded.state, digest = excluded.digest, open = excluded.open, at = excluded.at,
+		backfill = excluded.backfill, generation = excluded.generation, imported = excluded.imported, sent = 0, sends = 0, losses = 0, error = '', owner = excluded.owner`
 
 	intoTurns  = "INTO turns (turn, grp, state, digest, open, at, backfill, generation, imported, owner) "
-	turnValues = "?1, ?2, ?7, ?3, ?4, ?5, ?8, ?6, ?10, ?11"
+	turnValues = "?1, ?2, ?7, ?3, ?4, ?5, ?8, ?6, ?9, ?10"
 )
 
 // record stores the parts of a turn that a group lacks, and returns them, or nil if the group
@@ -184,7 +202,7 @@ func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Tu
 	digest := t.Digest()
 	if t.Open {
 		// An interrupted answer affects only the end of the turn.
-		if err := run(tx, "UPDATE OR IGNORE turns SET turn = ? WHERE turn = ? AND grp = ? AND state = 'cut'", t.Rest().ID, t.ID, target.Group); err != nil {
+		if err := run(tx, "UPDATE turns SET turn = ?1 WHERE turn = ?2 AND grp = ?3 AND state = 'cut' AND NOT EXISTS (SELECT 1 FROM turns WHERE turn = ?1 AND grp = ?3)", t.Rest().ID, t.ID, target.Group); err != nil {
 			return nil, err
 		}
 	}
@@ -193,10 +211,13 @@ func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Tu
 		if b.copied && b.worth(part) {
 			state = "pending"
 		}
-		values := []any{part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), t.Generation, state, t.Backfill, t.Standalone, t.Import != "", t.Owner}
+		values := []any{part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), t.Generation, state, t.Backfill, t.Import != "", t.Owner}
 		for _, statement := range []string{recordNew, recordTurn} {
 			if statement == recordNew && t.Backfill {
 				continue
+			}
+			if statement == recordTurn {
+				values = append(values, t.Standalone)
 			}
 			r, err := tx.Exec(statement, values...)
 			if err != nil {
@@ -228,8 +249,8 @@ func (s *Ledger) CutOff(ctx context.Context, t *Turn, now time.Time) error {
 				return err
 			}
 			for part := t; ; part = part.Rest() {
-				r, err := tx.Exec(`INSERT INTO turns (turn, grp, state, digest, at) VALUES (?, ?, 'cut', ?, ?)
-					ON CONFLICT DO UPDATE SET digest = excluded.digest, at = excluded.at WHERE state = 'cut'`,
+				r, err := tx.Exec(`INSERT INTO turns AS t (turn, grp, state, digest, at) VALUES (?, ?, 'cut', ?, ?)
+					ON CONFLICT (turn, grp) DO UPDATE SET digest = excluded.digest, at = excluded.at WHERE t.state = 'cut'`,
 					part.ID, target.Group, t.Digest(), now.UnixMilli())
 				if err != nil {
 					return err
@@ -284,7 +305,7 @@ func (b *batch) own(tx *sqlite.Tx, t *Turn, target graphiti.Target) error {
 		if err != nil || session == "" {
 			continue
 		}
-		err = run(tx, "INSERT INTO sessions VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at WHERE at < excluded.at",
+		err = run(tx, "INSERT INTO sessions AS s VALUES (?, ?, ?, ?) ON CONFLICT (session, owner, grp) DO UPDATE SET at = excluded.at WHERE s.at < excluded.at",
 			session, t.Owner, target.Group, b.now.Truncate(24*time.Hour).Unix())
 	}
 	if err == nil && slices.Contains(graphiti.Kinds, t.Kind) {

@@ -2,13 +2,13 @@ package ledger
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -16,7 +16,7 @@ import (
 // open opens a ledger in a new file.
 func open(t *testing.T) *Ledger {
 	t.Helper()
-	s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
+	s, err := openAny(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestRaiseForgets(t *testing.T) {
 		"the facts of a group, a scope": {"facts:g", []string{"old", "other", "new"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := Open(filepath.Join(t.TempDir(), "ledger.db"))
+			s, err := openAny(t)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -254,7 +254,7 @@ func TestRaiseForgets(t *testing.T) {
 // shelf is a memory of names.
 type shelf struct {
 	graphiti.Lister
-	db   *sqlite.DB
+	db   database.DB
 	rows []graphiti.Row
 }
 
@@ -273,6 +273,8 @@ func (s *shelf) Delete(_ *sqlite.Tx, group string, meant func(*graphiti.Row) boo
 	})
 	return names, nil
 }
+
+func (s *shelf) Lock(*sqlite.Tx, []string) error { return nil }
 
 func (s *shelf) Close() error { return s.db.Close() }
 

@@ -112,6 +112,6 @@ func (s *Ledger) Settle(list []Withdrawn) error {
 		ids[i] = list[i].ID
 	}
 	return s.write("settle forgotten parts", func(tx *sqlite.Tx) error {
-		return run(tx, "DELETE FROM withdrawn WHERE id IN (SELECT value FROM json_each(?))", jsonOf(ids))
+		return run(tx, "DELETE FROM withdrawn WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))", jsonOf(ids))
 	})
 }

@@ -288,7 +288,7 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 		Waiting:  config.NeedRestart(a.cfg, read),
 	}
 	if s.Memory.Backend == "embedded" {
-		s.Memory.Where = a.cfg.DataDir
+		s.Memory.Where = cli.StorePlace(a.cfg)
 	}
 	for _, c := range a.proxy.Clients() {
 		s.Clients = append(s.Clients, health.ClientCounts(c))

@@ -96,7 +96,7 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 		ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
 		defer cancel()
 		var lost *capture.LostError
-		if err := w.app.Shutdown(ctx); err != nil && (!errors.As(err, &lost) || !strings.Contains(w.log.String(), "memory is off: a file of data_dir")) {
+		if err := w.app.Shutdown(ctx); err != nil && (!errors.As(err, &lost) || !strings.Contains(w.log.String(), "memory is off: its storage is unusable")) {
 			t.Error(err)
 		}
 		if err := <-served; err != nil {

@@ -19,7 +19,7 @@ import (
 // retryFilesEvery is the time between two tries to open busy files.
 const retryFilesEvery = time.Second
 
-var errBusyFiles = errors.New("another program uses a file of the proxy, which cannot tell whose key this is; try again in a moment")
+var errBusyFiles = errors.New("the storage of the memory cannot be used yet, so the proxy cannot tell whose key this is; try again in a moment")
 
 // awaited is the memory of a proxy that started while another program used a file of
 // data_dir: none at first, and after the first successful try the memory in the files.
@@ -103,7 +103,7 @@ func (w *awaited) take(r *remembering) {
 		w.opener.log.Error("reload configuration failed, that of the start stays in force for memory", "error", err)
 	}
 	w.opened(w.read)
-	w.opener.log.Info("memory is on: the files of data_dir can be used")
+	w.opener.log.Info("memory is on: its storage can be used")
 }
 
 func (w *awaited) reload(cfg *config.Config, rest func() error) error {

@@ -157,7 +157,7 @@ func TestDeletedFilesAreNoticed(t *testing.T) {
 			if v := w.metric("graphiti_proxy_data_dir_failing_seconds"); v == "0" || v == "not there" {
 				t.Errorf("graphiti_proxy_data_dir_failing_seconds is %s, want more than 0", v)
 			}
-			if n := strings.Count(w.log.String(), "memory is off: a file of data_dir is unusable"); n != 1 || !strings.Contains(w.log.String(), dir) {
+			if n := strings.Count(w.log.String(), "memory is off: its storage is unusable"); n != 1 || !strings.Contains(w.log.String(), dir) {
 				t.Errorf("the fault is logged %d times, want once with the directory:\n%s", n, w.log)
 			}
 			w.stop()

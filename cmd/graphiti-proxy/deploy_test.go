@@ -77,7 +77,7 @@ func TestDeployIsValid(t *testing.T) {
 	for _, key := range regexp.MustCompile("(?m)^\\| `([a-z_.]+)`").FindAllStringSubmatch(string(reference), -1) {
 		known["GRAPHITI_PROXY_"+strings.ToUpper(strings.ReplaceAll(key[1], ".", "_"))] = true
 	}
-	for _, file := range []string{"compose/compose.yaml", "compose/litellm.yaml", "kubernetes/graphiti-proxy.yaml", "prometheus/servicemonitor.yaml", "prometheus/alerts.yaml", "prometheus/scrape.yaml", "prometheus/scrape-kubernetes.yaml", "Dockerfile", "systemd/graphiti-proxy.service"} {
+	for _, file := range []string{"compose/compose.yaml", "compose/replicas.yaml", "compose/litellm.yaml", "kubernetes/graphiti-proxy.yaml", "kubernetes/replicas.yaml", "prometheus/servicemonitor.yaml", "prometheus/alerts.yaml", "prometheus/scrape.yaml", "prometheus/scrape-kubernetes.yaml", "Dockerfile", "systemd/graphiti-proxy.service"} {
 		b, err := os.ReadFile(filepath.Join(deploy, file))
 		if err != nil {
 			t.Fatal(err)
@@ -109,6 +109,9 @@ func TestDeployIsValid(t *testing.T) {
 					t.Fatal(err)
 				}
 				env := []string{"HOME=" + dir, "GRAPHITI_PROXY_ADMIN_TOKEN=x"}
+				if strings.Contains(string(b), "postgres-url") {
+					env = append(env, "GRAPHITI_PROXY_STATE_POSTGRES_URL=postgres://x/y")
+				}
 				if _, err := config.Load(config.Sources{Env: env, File: file}); err != nil {
 					t.Errorf("%s: %v", file, err)
 				}
@@ -133,9 +136,10 @@ func TestDeployIsValid(t *testing.T) {
 	}
 }
 
-// TestPodIsDrained checks that in Kubernetes, a preStop hook delays the end of a pod until the
-// load balancer has dropped it.
-func TestPodIsDrained(t *testing.T) {
+// TestReplicasKeepTheirVolumes checks that every replica has a volume of its own, which
+// outlives it. In Kubernetes, a preStop hook delays its end until the load balancer has
+// dropped it.
+func TestReplicasKeepTheirVolumes(t *testing.T) {
 	t.Parallel()
 	read := func(name string) (all []map[string]any) {
 		t.Helper()
@@ -164,7 +168,7 @@ func TestPodIsDrained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"kubernetes/graphiti-proxy.yaml"} {
+	for _, name := range []string{"kubernetes/graphiti-proxy.yaml", "kubernetes/replicas.yaml"} {
 		found := false
 		for _, doc := range read(name) {
 			if doc["kind"] != "StatefulSet" {
@@ -179,6 +183,9 @@ func TestPodIsDrained(t *testing.T) {
 			if image := at(container, "image"); image != "REGISTRY/graphiti-proxy:VERSION" || !strings.Contains(string(guide), "s#"+image.(string)+"#$IMAGE#") {
 				t.Errorf("%s: deploy/README.md does not replace the image %v", name, image)
 			}
+			if n, _ := at(doc, "spec", "replicas").(int); n > 1 && at(doc, "spec", "volumeClaimTemplates") == nil {
+				t.Errorf("%s: its replicas have no volumes", name)
+			}
 		}
 		if !found {
 			t.Errorf("%s is no StatefulSet", name)
@@ -189,9 +196,25 @@ func TestPodIsDrained(t *testing.T) {
 			}
 		}
 	}
-	services, _ := at(read("compose/compose.yaml")[0], "services").(map[string]any)
-	if at(services["proxy"], "environment", "GRAPHITI_PROXY_UPSTREAM_ANTHROPIC") != "http://litellm:4000" {
-		t.Errorf("got %v, want LiteLLM's key to be sent there alone", services["proxy"])
+	volumes := make(map[any]string)
+	services, _ := at(read("compose/replicas.yaml")[0], "services").(map[string]any)
+	base, _ := at(read("compose/compose.yaml")[0], "services").(map[string]any)
+	services["the first"] = base["proxy"]
+	for name, s := range services {
+		list, _ := at(s, "volumes").([]any)
+		if len(list) == 0 || name == "postgres" {
+			continue
+		}
+		if other, taken := volumes[list[0]]; taken {
+			t.Errorf("%s and %s share %v", name, other, list[0])
+		}
+		volumes[list[0]] = name
+		if at(s, "environment", "GRAPHITI_PROXY_UPSTREAM_ANTHROPIC") != "http://litellm:4000" {
+			t.Errorf("%s sends LiteLLM's key elsewhere", name)
+		}
+	}
+	if len(volumes) != 3 {
+		t.Errorf("got %v, want 3 of them", volumes)
 	}
 }
 
@@ -200,7 +223,7 @@ func TestPodIsDrained(t *testing.T) {
 func TestCompositionIsSafe(t *testing.T) {
 	t.Parallel()
 	version := regexp.MustCompile(`:v?\d+\.\d+`)
-	for _, name := range []string{"compose.yaml"} {
+	for _, name := range []string{"compose.yaml", "replicas.yaml"} {
 		b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "compose", name))
 		if err != nil {
 			t.Fatal(err)

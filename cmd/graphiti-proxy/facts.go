@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/distil"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
@@ -31,7 +32,16 @@ func (f *facts) start(r *remembering) {
 		model, endpoint = f.providers.Model(c.Model), "the caller's provider"
 	}
 	f.url = c.URL
-	f.Distiller = distil.Start(r.backend.Facts, model, endpoint, f.settings(r.cfg), r.log)
+	var store distil.Batches = r.backend.Facts
+	if r.shared != nil {
+		l := &leased{Batches: store}
+		ctx, cancel := context.WithCancel(context.Background())
+		var taking sync.WaitGroup
+		taking.Go(func() { l.lease(ctx, r.shared) }) // ends with cancel
+		r.stop.OnClose("lease", closes(func() { cancel(); taking.Wait() }))
+		store = l
+	}
+	f.Distiller = distil.Start(store, model, endpoint, f.settings(r.cfg), r.log)
 	r.backend.Facts.Distil(f.Wake)
 	r.stop.OnClose("facts", closes(func() {
 		f.Close()

@@ -35,7 +35,7 @@ func (f *files) serving() proxy.Memory {
 func (f *files) busy(err error) {
 	f.Broken(f.cfg.DataDir, err)
 	for _, t := range f.NotOpened() {
-		f.log.Warn("memory is off until another program releases a file of data_dir; requests are forwarded without memory", "error", t.What(), "to_do", t.Remedy)
+		f.log.Warn("memory is off until its storage can be used; requests are forwarded without memory", "error", t.What(), "to_do", t.Remedy)
 	}
 }
 
@@ -44,14 +44,14 @@ func (f *files) busy(err error) {
 func (f *files) broken(err error, locked bool) {
 	all := []error{err}
 	f.Opened()
-	if locked {
+	if locked && f.cfg.State.Backend != "postgres" {
 		if more := service.TryFiles(f.cfg.DataDir); len(more) > 0 {
 			all = more
 		}
 	}
 	f.Broken(f.cfg.DataDir, all...)
 	for _, t := range f.NotOpened() {
-		f.log.Error("memory is off: a file of data_dir is unusable; requests are forwarded without memory until a restart", "error", t.What(), "to_do", t.Remedy)
+		f.log.Error("memory is off: its storage is unusable; requests are forwarded without memory until a restart", "error", t.What(), "to_do", t.Remedy)
 	}
 }
 
@@ -107,9 +107,9 @@ func (s *memorySwitch) filesChanged(wrong *sqlite.Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.off = wrong != nil; s.off {
-		s.files.log.Error("memory is off: a file of data_dir is unusable; requests are forwarded without memory", "error", wrong.What(), "to_do", wrong.Remedy)
+		s.files.log.Error("memory is off: its storage is unusable; requests are forwarded without memory", "error", wrong.What(), "to_do", wrong.Remedy)
 	} else {
-		s.files.log.Info("memory is on again: the files of data_dir are usable")
+		s.files.log.Info("memory is on again: its storage is usable")
 	}
 	s.setLocked()
 }

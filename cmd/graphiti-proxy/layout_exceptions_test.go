@@ -12,6 +12,7 @@ var longFunctions = map[string]string{
 
 // largeInterfaces lists interfaces with more than maxMethods methods.
 var largeInterfaces = map[string]string{
+	"cache/database/database.go:DB":     "the contract of two databases",
 	"capture/deliver/deliver.go:Ledger": "the ledger's copies, with their messages",
 	"capture/ledger/store.go:Copies":    "the life of a copy, in one process at a time",
 	"capture/ledger/store.go:Store":     "all roles of one database",
@@ -29,6 +30,8 @@ var sleepingTests = map[string]string{
 	"capture/pending_test.go:TestAbandonedToolLoopIsKept":                     "a table of steps that a bubble takes",
 	"capture/verify_test.go:TestRandomFaults":                                 "spreads what happens over time",
 	"cmd/graphiti-proxy/crash_test.go:TestNothingIsLostAndNothingIsKeptTwice": "waits for processes of its own",
+	"cmd/graphiti-proxy/replicas_test.go:TestReplicasActAsOne":                "waits for processes of its own",
+	"cmd/graphiti-proxy/replicas_test.go:TestReplicasCopyToGraphiti":          "waits for processes of its own",
 	"internal/e2e/graphiti_test.go:TestRealGraphiti":                          "waits for programs of others",
 	"internal/e2e/graphiti_test.go:world.eventually":                          "waits for programs of others",
 	"internal/e2e/lines_test.go:lines.until":                                  "waits for programs of others",

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -103,7 +104,7 @@ func (o *opener) openParts() (*remembering, error) {
 	if err = o.openMemory(r); err != nil {
 		return nil, err
 	}
-	state, err := o.openState()
+	state, err := o.openState(r.shared)
 	if err != nil {
 		return nil, err
 	}
@@ -115,14 +116,11 @@ func (o *opener) openParts() (*remembering, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{
-		Fresh: cfg.Recall.CacheTTL, Stale: 10 * cfg.Recall.CacheTTL, MaxBytes: recallCacheBytes,
-	})
+	facts, err := o.openRecall()
 	if err != nil {
 		return nil, err
 	}
-	o.stop.OnClose("recall cache", closes(facts.Close))
-	if r.pipeline, err = o.openPipeline(&r.backend, facts, state); err != nil {
+	if r.pipeline, err = o.openPipeline(r, facts, state); err != nil {
 		return nil, err
 	}
 	r.pending = proxy.NewPendingTurns(cfg.Ingest.IdleFlush, r.pipeline.Add, o.quiet)
@@ -155,9 +153,31 @@ func (o *opener) openParts() (*remembering, error) {
 	return r, nil
 }
 
+// openRecall opens the cache of search results. Replicas have none, because each search looks for
+// the messages of others.
+func (o *opener) openRecall() (*cache.Recall[[]graphiti.Fact], error) {
+	fresh := o.cfg.Recall.CacheTTL
+	if o.cfg.State.Backend == "postgres" {
+		fresh = 0
+	}
+	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{Fresh: fresh, Stale: 10 * fresh, MaxBytes: recallCacheBytes})
+	if err == nil {
+		o.stop.OnClose("recall cache", closes(facts.Close))
+	}
+	return facts, err
+}
+
 // openMemory opens the store, and the client of Graphiti if there is one.
 func (o *opener) openMemory(r *remembering) (err error) {
-	if r.backend, err = cli.OpenMemory(o.watched(memoryOptions(o.cfg, o.log), &r.suspect)); err != nil {
+	if r.shared, err = openPostgres(o.cfg, o.log); err != nil {
+		return err
+	}
+	if r.shared != nil {
+		o.stop.OnClose("postgres", closing(r.shared.Close))
+	}
+	options := o.watched(memoryOptions(o.cfg, o.log), &r.suspect)
+	options.Shared = memoryIn(r.shared)
+	if r.backend, err = cli.OpenMemory(options); err != nil {
 		return err
 	}
 	o.stop.OnClose("memory", closing(r.backend.Memory.Close))
@@ -205,9 +225,10 @@ func (o opening) Summary(ctx context.Context, w graphiti.Who, session string) (a
 }
 
 // openState opens the store of blocks and sessions.
-func (o *opener) openState() (*cache.State, error) {
-	state, err := cache.OpenState(filepath.Join(o.cfg.DataDir, "state.db"), o.cfg.Recall.StickyTTL)
-	if err != nil {
+func (o *opener) openState(shared *postgres.Server) (state *cache.State, err error) {
+	if shared != nil {
+		state = cache.Share(shared, o.cfg.Recall.StickyTTL, o.quiet)
+	} else if state, err = cache.OpenState(filepath.Join(o.cfg.DataDir, "state.db"), o.cfg.Recall.StickyTTL); err != nil {
 		return nil, err
 	}
 	o.stop.OnClose("state", closing(state.Close))
@@ -220,8 +241,8 @@ func (o *opener) openState() (*cache.State, error) {
 }
 
 // openPipeline opens the record of turns, and starts the delivery of its waiting turns.
-func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fact], state *cache.State) (p *capture.Pipeline, err error) {
-	cfg := o.cfg
+func (o *opener) openPipeline(r *remembering, facts *cache.Recall[[]graphiti.Fact], state *cache.State) (p *capture.Pipeline, err error) {
+	cfg, b := o.cfg, &r.backend
 	cards := card.Cards{Lists: state.Snapshots}
 	options := capture.Options{
 		Bounds:      ingestBounds(cfg),
@@ -236,6 +257,9 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 			OnDelivered: telemetry.Deliveries(o.tracer),
 		},
 		Log: o.quiet,
+	}
+	if r.shared != nil {
+		options.Lease, options.Journal = r.shared, filepath.Join(cfg.DataDir, "waiting.db")
 	}
 	if b.Graph != nil {
 		options.Graph, options.Facts, options.Apart = b.Graph, b.Facts, b.Graph.Apart()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strconv"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -29,6 +31,14 @@ func newQueueCommand() *cobra.Command {
 func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Runner, error) {
 	if err := misnamed(cfg); err != nil {
 		return nil, err
+	}
+	if cfg.State.Backend == "postgres" { // shared by replicas
+		server, err := openPostgres(cfg, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return nil, err
+		}
+		e := embedded.OpenShared(server.DB(false))
+		return queuePlace(capture.NewOffline(e.Ledger(nil)), "using the queue in Postgres: no running proxy was found", server.Close), nil
 	}
 	path := turnsFile(cfg)
 	_, noFile := os.Stat(path)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -35,6 +36,7 @@ type remembering struct {
 	consent consent
 	given   memorySwitch
 
+	shared    *postgres.Server // that replicas share; nil without
 	backend   cli.Backend
 	others    *embedded.Others // groups of other programs in Graphiti; nil without Graphiti
 	facts     facts
@@ -57,6 +59,9 @@ func (r *remembering) start(p *proxy.Server, _ func(*config.Config)) {
 	r.pipeline.OnFate(p.Fate)
 	r.pending.OnFate(p.Fate)
 	r.facts.start(r)
+	if r.shared != nil {
+		r.shared.OnChange(r.service.Changed)
+	}
 	r.given.files.Watch([]datadir.Database{r.state, r.pipeline}, r.given.filesChanged)
 	r.stop.OnClose("files", closes(r.given.files.Close))
 }
@@ -111,6 +116,11 @@ func (r *remembering) queue() capture.QueueStatus {
 		s.Distilled = r.facts.Total()
 	}
 	r.given.files.addTo(&s)
+	if r.shared != nil {
+		if f := r.shared.Fault(); f != nil {
+			s.SharedDown = &f.Since
+		}
+	}
 	return s
 }
 

@@ -50,16 +50,19 @@ func indexedFact(place int64, f *graphiti.Distilled, sources []int64) indexedMes
 
 // toIndex selects the messages and facts of a group, in the order of their places.
 const toIndex = `SELECT id, role, speaker, content, said, distilled, '', NULL, 0 FROM messages WHERE id > ?1 AND id <= ?2
-	UNION ALL SELECT f.id, f.role, '', f.text || char(0) || f.kind || char(0) || f.about || char(0) || coalesce((SELECT group_concat(key, char(10)) FROM fact_keys WHERE fact = f.id), ''),
-		f.valid_from, 1, (SELECT group_concat(message & 4294967295) FROM fact_sources WHERE fact = f.id), f.ended_by, coalesce(f.valid_until, 0)
-	FROM facts f WHERE f.id > ?1 AND f.id <= ?2 ORDER BY id`
+	UNION ALL ` + factsToIndex + ` WHERE f.id > ?1 AND f.id <= ?2 ORDER BY id`
+
+// factsToIndex selects facts with the columns of toIndex.
+const factsToIndex = `SELECT f.id, f.role, '', f.text || char(1) || f.kind || char(1) || f.about || char(1) || coalesce((SELECT group_concat(key, char(10)) FROM fact_keys WHERE fact = f.id), ''),
+		f.valid_from, 1, (SELECT group_concat(CAST(message & 4294967295 AS TEXT), ',') FROM fact_sources WHERE fact = f.id), f.ended_by, coalesce(f.valid_until, 0)
+	FROM facts f`
 
 // claimAs returns a row of toIndex that is a fact as input of the index.
 func claimAs(m *indexedMessage, content, sources string, by, until int64) indexedMessage {
 	f := graphiti.Distilled{Role: graphiti.RoleUser, Since: startOf(m.Note.Day)}
-	f.Text, content, _ = strings.Cut(content, "\x00")
-	f.Kind, content, _ = strings.Cut(content, "\x00")
-	f.About, content, _ = strings.Cut(content, "\x00")
+	f.Text, content, _ = strings.Cut(content, "\x01")
+	f.Kind, content, _ = strings.Cut(content, "\x01")
+	f.About, content, _ = strings.Cut(content, "\x01")
 	f.Keys = lines(content)
 	if m.Note.Flags&isModels != 0 {
 		f.Role = graphiti.RoleAssistant
@@ -322,7 +325,7 @@ func (e *Store) loadFacts(ctx context.Context, group int64, hits []*hit) (rest [
 	}
 	err = e.db.Each(context.WithoutCancel(ctx), `SELECT f.id & 4294967295, f.name, f.role, f.text, f.valid_from, coalesce(f.valid_until, 0),
 		coalesce((SELECT group_concat(m.name, char(10)) FROM fact_sources s JOIN messages m ON m.id = s.message WHERE s.fact = f.id), '')
-		FROM json_each(?) j CROSS JOIN facts f ON f.id = j.value`, []any{string(append(ids, ']'))}, func(scan func(...any) error) error {
+		FROM json_each(?) j CROSS JOIN facts f ON f.id = CAST(j.value AS BIGINT)`, []any{string(append(ids, ']'))}, func(scan func(...any) error) error {
 		r, t := &row{}, &told{}
 		var place, since, until int64
 		var sources string

@@ -68,7 +68,7 @@ func (k *keeper) keep(b *graphiti.Batch, facts []graphiti.Distilled) (kept int, 
 	for i := range facts {
 		facts[i].Owner, facts[i].Made = b.Owner, k.now
 	}
-	groups, err := column[string](k.tx, "SELECT DISTINCT g.name FROM undistilled u JOIN messages m ON m.id = u.id JOIN groups g ON g.id = m.grp WHERE u.session = ?", b.Session)
+	groups, err := column[string](k.tx, "SELECT DISTINCT g.name FROM undistilled u JOIN messages m ON m.id = u.id JOIN groups g ON g.id = m.grp WHERE u.session = ? ORDER BY g.name", b.Session)
 	if err != nil {
 		return 0, err
 	}
@@ -112,7 +112,12 @@ type factGroup struct {
 
 func (k *keeper) openGroup(name string) (*factGroup, error) {
 	g := &factGroup{keeper: k, name: name, first: true, ended: make(map[int64]ending)}
-	err := k.tx.QueryRow("SELECT g.id, max(g.id << 32, coalesce("+lastOf+", 0), coalesce("+lastFact+", 0)) FROM groups g WHERE g.name = ?", name).Scan(&g.group, &g.last)
+	if err := k.lock(k.tx, name); err != nil {
+		return g, err
+	}
+	var fact int64
+	err := k.tx.QueryRow("SELECT g.id, coalesce("+lastOf+", 0), coalesce("+lastFact+", 0) FROM groups g WHERE g.name = ?", name).Scan(&g.group, &g.last, &fact)
+	g.last = max(g.group<<placeBits, g.last, fact)
 	return g, err
 }
 
@@ -195,7 +200,9 @@ func (g *factGroup) read(name string) error {
 // commit makes the index follow the commit.
 func (g *factGroup) commit() {
 	g.tx.Committed(func() {
-		g.index.Distilled(g.name, g.group, g.added, g.ended, g.marks)
+		if g.heads == nil {
+			g.index.Distilled(g.name, g.group, g.added, g.ended, g.marks)
+		}
 		g.embed()
 	})
 }
@@ -259,12 +266,16 @@ func deleteFacts(tx *sqlite.Tx, facts []int64) error {
 			"UPDATE messages SET distilled = 0 WHERE id IN (SELECT message FROM fact_sources WHERE fact = ?)",
 			"UPDATE facts SET (ended_by, valid_until) = (SELECT ended_by, valid_until FROM facts WHERE id = ?1) WHERE ended_by = ?1",
 			"DELETE FROM vectors WHERE id = ?",
-			forgetPulled,
-			"DELETE FROM facts WHERE id = ?",
 		} {
 			if _, err := tx.Exec(q, id); err != nil {
 				return err
 			}
+		}
+		if _, err := tx.Exec(forgetPulled, id, time.Now().UnixMilli()); err != nil {
+			return err
+		}
+		if _, err := tx.Exec("DELETE FROM facts WHERE id = ?", id); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -394,8 +405,8 @@ func (e *Store) Spent(ctx context.Context, day time.Time) (s graphiti.Spent, err
 
 // count adds to the counts of a day.
 func count(tx *sqlite.Tx, now time.Time, s graphiti.Spent) error {
-	_, err := tx.Exec(`INSERT INTO distil_days VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET calls = calls + excluded.calls,
-		failed = failed + excluded.failed, tokens = tokens + excluded.tokens, facts = facts + excluded.facts, refused = refused + excluded.refused`,
+	_, err := tx.Exec(`INSERT INTO distil_days AS d VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (day) DO UPDATE SET calls = d.calls + excluded.calls,
+		failed = d.failed + excluded.failed, tokens = d.tokens + excluded.tokens, facts = d.facts + excluded.facts, refused = d.refused + excluded.refused`,
 		dayOf(now), s.Calls, s.Failed, s.Tokens, s.Facts, s.Refused)
 	return err
 }

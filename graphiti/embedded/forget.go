@@ -33,6 +33,9 @@ func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*gr
 
 // Delete implements ledger.MessageStore.
 func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
+	if err := e.lock(tx, group); err != nil {
+		return nil, err
+	}
 	var g int64
 	if err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g); errors.Is(err, sql.ErrNoRows) {
 		return nil, nil

@@ -111,6 +111,14 @@ func (g *indexes) Built(name string) (built, empty bool) {
 	return built, built && e.group.groupNumber() == 0
 }
 
+// has reports whether a group has an index, complete or in progress.
+func (g *indexes) has(name string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, ok := g.lru.Peek(name)
+	return ok
+}
+
 // Warm calls first in the background, and then builds the indexes of these groups, in
 // order, as far as warmPart allows.
 func (g *indexes) Warm(names []string, first func(context.Context)) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,12 +12,17 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
 )
 
 // TestMain fixes the local time zone: the recorded texts state days of UTC.
 func TestMain(m *testing.M) {
 	time.Local = time.UTC
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		postgrestest.Stop()
+		os.Exit(code)
+	}))
 }
 
 // file is a fake store of messages.

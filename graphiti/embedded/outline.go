@@ -92,6 +92,9 @@ const newer = "SELECT id & 4294967295, name, role, source, said FROM messages WH
 // outline returns the messages of a group, and the conversations that they name. Callers
 // must not change the results.
 func (e *Store) outline(ctx context.Context, group string) (messages []outlined, talks []string, err error) {
+	if err := e.look(ctx, group); err != nil {
+		return nil, nil, err
+	}
 	g := e.outlines.of(group)
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -44,7 +44,7 @@ func rowsOf(t testing.TB, e *Store, group string, f graphiti.Filter) (all []grap
 
 // TestOutline covers headings of new and deleted messages.
 func TestOutline(t *testing.T) {
-	e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
+	e, err := openAny(t)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,8 +83,9 @@ func (g *factGroup) pull(f *graphiti.Distilled) error {
 
 // forgetPulled records in the ledger that a fact of Graphiti was forgotten: Graphiti may list it
 // again.
-const forgetPulled = `INSERT OR REPLACE INTO turns (turn, grp, state, digest, at)
-	SELECT f.name, g.name, 'forgotten', '', unixepoch() * 1000 FROM facts f JOIN groups g ON g.id = f.grp WHERE f.id = ? AND f.name LIKE '` + graphiti.PulledPrefix + `%'`
+const forgetPulled = `INSERT INTO turns (turn, grp, state, digest, at)
+	SELECT f.name, g.name, 'forgotten', '', ?2 FROM facts f JOIN groups g ON g.id = f.grp WHERE f.id = ?1 AND f.name LIKE '` + graphiti.PulledPrefix + `%'
+	ON CONFLICT (turn, grp) DO UPDATE SET state = excluded.state, digest = '', at = excluded.at`
 
 func (g *factGroup) pullNew(f *graphiti.Distilled) (err error) {
 	var forgotten bool

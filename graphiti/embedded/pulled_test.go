@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -37,7 +36,7 @@ func TestPull(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
+			e, err := openAny(t)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +85,7 @@ func TestPull(t *testing.T) {
 // TestPull_EndByPerson checks that Graphiti does not make a fact valid that its person ended.
 func TestPull_EndByPerson(t *testing.T) {
 	t.Parallel()
-	e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
+	e, err := openAny(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +125,7 @@ func TestPull_Forgotten(t *testing.T) {
 	for _, forgotten := range []string{"graphiti.1", "m1"} {
 		t.Run(forgotten, func(t *testing.T) {
 			t.Parallel()
-			e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
+			e, err := openAny(t)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -50,7 +50,7 @@ func (e *Store) load(ctx context.Context, group int64, hits []*hit) error {
 	// Watching ctx during so short a read would cost more than the read.
 	var place, said int64
 	err = e.db.Each(context.WithoutCancel(ctx), `SELECT m.id & 4294967295, m.name, m.role, m.speaker, m.content, m.said
-		FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value`, []any{string(append(ids, ']'))}, func(scan func(...any) error) error {
+		FROM json_each(?) j CROSS JOIN messages m ON m.id = CAST(j.value AS BIGINT)`, []any{string(append(ids, ']'))}, func(scan func(...any) error) error {
 		r := &row{}
 		if err := scan(&place, &r.name, &r.role, &r.speaker, &r.content, &said); err != nil {
 			return err

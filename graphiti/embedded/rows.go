@@ -37,7 +37,7 @@ func (e *Store) rows(ctx context.Context, group string, filter *graphiti.Filter,
 		return err
 	}
 	if filter.Last > 0 {
-		ids, err := e.ids(ctx, `SELECT * FROM (SELECT id FROM messages WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?) ORDER BY id`,
+		ids, err := e.ids(ctx, `SELECT * FROM (SELECT id FROM messages WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?) AS last ORDER BY id`,
 			g<<placeBits, g<<placeBits|maxPlace, filter.Last)
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ func (e *Store) named(ctx context.Context, group int64, f *graphiti.Filter) ([]i
 	byName, _ := json.Marshal(append([]string{}, f.Names...)) // strings only
 	byKey, _ := json.Marshal(keys)                            // numbers only
 	return e.ids(ctx, `SELECT m.id FROM json_each(?2) j CROSS JOIN messages m ON m.grp = ?1 AND m.name = j.value
-		UNION SELECT m.id FROM json_each(?3) j CROSS JOIN messages m ON m.id = j.value AND m.grp = ?1`, group, string(byName), string(byKey))
+		UNION SELECT m.id FROM json_each(?3) j CROSS JOIN messages m ON m.id = CAST(j.value AS BIGINT) AND m.grp = ?1`, group, string(byName), string(byKey))
 }
 
 func (e *Store) ids(ctx context.Context, query string, args ...any) (ids []int64, err error) {
@@ -170,7 +170,7 @@ func (e *Store) page(ctx context.Context, group string, ids []int64) (list []gra
 	numbers, _ := json.Marshal(ids) // numbers only
 	list = make([]graphiti.Row, 0, len(ids))
 	err = e.db.Each(ctx, `SELECT m.id, m.name, m.speaker, m.role, m.content, m.source, m.said
-		FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value ORDER BY j.key`, []any{string(numbers)}, func(scan func(...any) error) error {
+		FROM json_each(?) j CROSS JOIN messages m ON m.id = CAST(j.value AS BIGINT) ORDER BY j.key`, []any{string(numbers)}, func(scan func(...any) error) error {
 		var id, said int64
 		r := graphiti.Row{Group: group}
 		err := scan(&id, &r.Name, &r.Speaker, &r.Role, &r.Text, &r.Source, &said)

@@ -27,6 +27,9 @@ const (
 // Search implements graphiti.Searcher. A fact is one line: the speaker, the day, and the
 // text. The part of the query after graphiti.Earlier counts less.
 func (e *Store) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
+	if err := e.look(ctx, groups...); err != nil {
+		return nil, err
+	}
 	var facts []graphiti.Fact
 	for _, name := range groups {
 		g, err := e.index.Get(ctx, name)
@@ -192,7 +195,8 @@ func (t *term) like(g *groupIndex) term {
 
 // Ready reports whether the index of a group is built, and whether it has no messages.
 func (e *Store) Ready(group string) (ready, empty bool) {
-	return e.index.Built(group)
+	ready, empty = e.index.Built(group)
+	return ready, empty && e.heads == nil // another replica may just have stored the first message
 }
 
 // maxWarm bounds the groups that Warm indexes.
@@ -211,6 +215,9 @@ func (e *Store) Warm(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list groups: %w", err)
 	}
+	if err := e.look(ctx, names...); err != nil {
+		return err
+	}
 	e.index.Warm(names, func(ctx context.Context) {
 		for _, name := range names {
 			if _, _, err := e.outline(ctx, name); err != nil { // the next listing reads it again
@@ -221,6 +228,29 @@ func (e *Store) Warm(ctx context.Context) error {
 	return nil
 }
 
+// rowToIndex is a row of toIndex.
+type rowToIndex struct {
+	id, said, until                 int64
+	role, speaker, content, sources string
+	distilled                       bool
+	by                              sql.NullInt64
+}
+
+func (r *rowToIndex) columns() []any {
+	return []any{&r.id, &r.role, &r.speaker, &r.content, &r.said, &r.distilled, &r.sources, &r.by, &r.until}
+}
+
+// message returns the row as input of the index.
+func (r *rowToIndex) message() indexedMessage {
+	m := indexedAs(r.id&maxPlace, graphiti.RoleType(r.role), r.speaker, r.content, time.UnixMilli(r.said))
+	if r.sources != "" {
+		m = claimAs(&m, r.content, r.sources, r.by.Int64&maxPlace, r.until)
+	} else if r.distilled {
+		m.Note.Flags |= isDistilled
+	}
+	return m
+}
+
 // indexed reads the messages for an index.
 func (e *Store) indexed(ctx context.Context, group string, behind int64, each func(indexedMessage)) (int64, error) {
 	g, ok, err := e.group(ctx, group)
@@ -228,21 +258,12 @@ func (e *Store) indexed(ctx context.Context, group string, behind int64, each fu
 		return 0, err
 	}
 	first := g << placeBits
-	var place, said, until int64
-	var role, speaker, content, sources string
-	var distilled bool
-	var by sql.NullInt64
+	var r rowToIndex
 	err = e.db.Each(ctx, toIndex, []any{first | behind, first | maxPlace}, func(scan func(...any) error) error {
-		if err := scan(&place, &role, &speaker, &content, &said, &distilled, &sources, &by, &until); err != nil {
+		if err := scan(r.columns()...); err != nil {
 			return err
 		}
-		m := indexedAs(place&maxPlace, graphiti.RoleType(role), speaker, content, time.UnixMilli(said))
-		if sources != "" {
-			m = claimAs(&m, content, sources, by.Int64&maxPlace, until)
-		} else if distilled {
-			m.Note.Flags |= isDistilled
-		}
-		each(m)
+		each(r.message())
 		return nil
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -21,10 +22,11 @@ import (
 //go:embed schema.sql
 var schema string
 
-// Store is a memory in a file of its own, which finds messages by their words. It needs no
-// other process and no model.
+// Store is a memory in a file of its own, or in a database that replicas share. It finds messages
+// by their words, and needs no model.
 type Store struct {
-	db       *sqlite.DB
+	db       database.DB
+	heads    *heads // of a database that replicas share; nil for a file
 	index    *indexes
 	recent   *recentRows
 	outlines *outlines
@@ -37,7 +39,7 @@ type Store struct {
 	scratch  string   // path of a file that Close deletes; "" for none
 }
 
-// indexBytes bounds the indexes of all groups in RAM.
+// indexBytes is the default limit on the indexes of all groups in RAM.
 const indexBytes = 64 << 20
 
 // Open opens the store at path, and creates it if it does not exist.
@@ -72,9 +74,13 @@ func open(path string, s sqlite.Sync) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
+	return newStore(db), nil
+}
+
+func newStore(db database.DB) *Store {
 	e := &Store{db: db, recent: newRecentRows(), outlines: newOutlines(), numbers: Fitted, score: shipped, asks: asksGate, states: statesGate}
 	e.index = newIndexes(e.indexed, indexBytes)
-	return e, nil
+	return e
 }
 
 // Memory returns the store in all its roles.
@@ -94,6 +100,10 @@ func (e *Store) Understand(m Encoder, log *slog.Logger) (err error) {
 	e.mean, err = startVectors(e.db, encoderOf(m), log)
 	return err
 }
+
+// Limit sets the most bytes of the indexes of all groups in RAM. It is called once, before all
+// other methods.
+func (e *Store) Limit(indexBytes int) { e.index.limit = indexBytes }
 
 // Tune replaces the fitted numbers. It is called once, before all other methods.
 func (e *Store) Tune(w Weights, asks, states Gate) {
@@ -117,8 +127,16 @@ type inFile struct{ *Store }
 
 // Write implements graphiti.Writer. It skips a message if the group already has its name.
 func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Row) error {
-	return e.db.Write(ctx, func(tx *sqlite.Tx) error { return inFile{e}.Put(tx, group, messages) })
+	return e.db.Write(ctx, func(tx *sqlite.Tx) error {
+		if err := e.lock(tx, group); err != nil {
+			return err
+		}
+		return inFile{e}.Put(tx, group, messages)
+	})
 }
+
+// Lock implements ledger.MessageStore.
+func (e inFile) Lock(tx *sqlite.Tx, groups []string) error { return e.lock(tx, groups...) }
 
 // Put implements ledger.MessageStore.
 func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error {
@@ -129,23 +147,27 @@ func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error 
 	var added []indexedMessage
 	var ids []int64
 	var rows []*row
+	stored, err := e.insertAll(tx, to, messages)
+	if err != nil {
+		return err
+	}
 	for i := range messages {
-		m := &messages[i]
-		id, err := to.insert(tx, m, m.Said.UnixMilli(), time.Now().UnixMilli())
+		m, id := &messages[i], stored[i]
 		if id != 0 {
 			added = append(added, indexedAs(id&maxPlace, m.Role, m.Speaker, m.Text, m.Said))
 			ids = append(ids, id)
 			rows = append(rows, &row{name: m.Name, role: m.Role, speaker: m.Speaker, content: m.Text, said: time.UnixMilli(m.Said.UnixMilli())})
 		}
-		if err == nil && id != 0 && e.distils != nil {
-			err = undistilled(tx, id, m)
-		}
-		if err != nil {
-			return err
+		if id != 0 && e.distils != nil {
+			if err := undistilled(tx, id, m); err != nil {
+				return err
+			}
 		}
 	}
 	tx.Committed(func() {
-		e.index.Committed(group, to.group, added)
+		if e.heads == nil {
+			e.index.Committed(group, to.group, added)
+		}
 		e.recent.committed(ids, rows)
 		if e.mean != nil {
 			e.mean.more(ids...)
@@ -201,13 +223,33 @@ func endOf(tx *sqlite.Tx, group string) (*end, error) {
 	return e, err
 }
 
-// insert writes a message, and returns its id; 0 if the group already has its name.
-func (e *end) insert(tx *sqlite.Tx, m *graphiti.Row, said, kept int64) (id int64, err error) {
-	id = e.last + 1
-	now := sessionIn(m.Source)
-	if now != e.talk || now == "" && (said-e.said > sameConversationFor.Milliseconds() || e.said-said > sameConversationFor.Milliseconds()) {
+// insertAll writes messages, and returns their ids; 0 if the group already has the name.
+func (e *Store) insertAll(tx *sqlite.Tx, to *end, messages []graphiti.Row) (ids []int64, err error) {
+	if e.heads != nil {
+		return to.insertShared(tx, messages)
+	}
+	ids = make([]int64, len(messages))
+	for i := range messages {
+		m := &messages[i]
+		if ids[i], err = to.insert(tx, m, m.Said.UnixMilli(), time.Now().UnixMilli()); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// next returns the id of a next message, and its conversation.
+func (e *end) next(m *graphiti.Row, said int64) (id int64, talk string) {
+	id, talk = e.last+1, sessionIn(m.Source)
+	if talk != e.talk || talk == "" && (said-e.said > sameConversationFor.Milliseconds() || e.said-said > sameConversationFor.Milliseconds()) {
 		id += betweenConversations
 	}
+	return id, talk
+}
+
+// insert writes a message, and returns its id; 0 if the group already has its name.
+func (e *end) insert(tx *sqlite.Tx, m *graphiti.Row, said, kept int64) (id int64, err error) {
+	id, now := e.next(m, said)
 	r, err := tx.Exec("INSERT INTO messages (id, grp, name, role, speaker, content, source, said, kept) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (grp, name) DO NOTHING",
 		id, e.group, m.Name, string(m.Role), m.Speaker, m.Text, m.Source, said, kept)
 	if err != nil {
@@ -254,7 +296,7 @@ func (e *Store) Holds(ctx context.Context) (holds bool, err error) {
 // Health implements graphiti.Connection.
 func (e *Store) Health(ctx context.Context) error {
 	var n int
-	if err := e.db.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM messages LIMIT 1)", nil, &n); err != nil {
+	if err := e.db.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM messages LIMIT 1) AS one", nil, &n); err != nil {
 		return fmt.Errorf("read memory: %w", err)
 	}
 	return nil

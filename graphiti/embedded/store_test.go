@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +15,7 @@ import (
 
 func openEmbedded(t testing.TB) *Store {
 	t.Helper()
-	e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
+	e, err := openAny(t)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func (e *Store) QueueDistilled(ctx context.Context, group string, names []string
 		for _, name := range names {
 			var id int64
 			var role, source, content string
-			err := tx.QueryRow("SELECT m.id, m.role, m.source, m.content FROM messages m JOIN groups g ON g.id = m.grp WHERE g.name = ? AND m.name = ? AND NOT m.distilled",
+			err := tx.QueryRow("SELECT m.id, m.role, m.source, m.content FROM messages m JOIN groups g ON g.id = m.grp WHERE g.name = ? AND m.name = ? AND m.distilled = 0",
 				group, name).Scan(&id, &role, &source, &content)
 			if err == nil {
 				err = queue(tx, id, graphiti.RoleType(role), source, content)
@@ -135,9 +135,9 @@ func (e *Store) batch(ctx context.Context, session string) (*graphiti.Batch, err
 	b := &graphiti.Batch{Session: session, Provider: provider}
 	var group int64
 	err := e.db.QueryRow(ctx, `SELECT m.grp, g.name, max(u.tries), coalesce((SELECT key FROM owners WHERE grp = g.name AND scope = 'workspace' LIMIT 1), ''),
-		(SELECT iif(count(DISTINCT owner) > 1, 'session ' || ?2, coalesce(max(owner), '')) FROM sessions WHERE session = ?2)
+		(SELECT CASE WHEN count(DISTINCT owner) > 1 THEN 'session ' || ?2 ELSE coalesce(max(owner), '') END FROM sessions WHERE session = ?2)
 		FROM undistilled u JOIN messages m ON m.id = u.id JOIN groups g ON g.id = m.grp WHERE u.session = ?1
-		GROUP BY m.grp ORDER BY count(*) DESC, m.grp LIMIT 1`, []any{session, of}, &group, &b.Group, &b.Tries, &b.Project, &b.Owner)
+		GROUP BY m.grp, g.name ORDER BY count(*) DESC, m.grp LIMIT 1`, []any{session, of}, &group, &b.Group, &b.Tries, &b.Project, &b.Owner)
 	if err != nil {
 		return nil, err
 	}

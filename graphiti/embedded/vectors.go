@@ -11,6 +11,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -41,14 +42,18 @@ type encoder struct {
 // and words alone count. It is safe for concurrent use.
 type vectors struct {
 	encoder
-	db   *sqlite.DB
-	log  *slog.Logger
-	wake chan struct{}
-	stop context.CancelFunc
-	done chan struct{}
+	db     database.DB
+	shared bool // other replicas store vectors too
+	log    *slog.Logger
+	wake   chan struct{}
+	stop   context.CancelFunc
+	done   chan struct{}
 
 	asking chan struct{} // holds a value while a question is embedded
 	recent *recentVectors
+
+	behind  bool  // rows after checked may lack a vector; only run uses both
+	checked int64 // id
 
 	mu     sync.Mutex // guards the fields below
 	todo   []int64    // ids of messages without a vector, each added with or after its message
@@ -66,18 +71,23 @@ type groupVectors struct {
 }
 
 // startVectors starts to embed messages and facts without a vector, in the background.
-func startVectors(db *sqlite.DB, by encoder, log *slog.Logger) (*vectors, error) {
+func startVectors(db database.DB, by encoder, log *slog.Logger) (*vectors, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &vectors{
-		encoder: by, db: db, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
+		encoder: by, db: db, shared: db.Shared(), log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
 		asking: make(chan struct{}, 1), recent: newRecentVectors(), groups: make(map[int64]*groupVectors),
+	}
+	if v.shared {
+		v.behind = true
+		go v.run(ctx) // ends with close
+		return v, nil
 	}
 	err := db.Write(ctx, func(tx *sqlite.Tx) (err error) {
 		// Vectors of another model cannot be compared.
 		if _, err := tx.Exec("DELETE FROM vectors WHERE model <> ?", by.model); err != nil {
 			return err
 		}
-		v.todo, err = column[int64](tx, "SELECT id FROM (SELECT id FROM messages UNION ALL SELECT id FROM facts) WHERE id NOT IN (SELECT id FROM vectors)")
+		v.todo, err = column[int64](tx, "SELECT id FROM (SELECT id FROM messages UNION ALL SELECT id FROM facts) AS a WHERE id NOT IN (SELECT id FROM vectors)")
 		return err
 	})
 	if err != nil {
@@ -117,6 +127,10 @@ func (v *vectors) run(ctx context.Context) {
 	wait := time.Second
 	for {
 		n, err := v.some(ctx)
+		if n == 0 && err == nil && v.behind && !v.paused.Load() {
+			err = v.catchUp(ctx)
+			n = len(v.wake) // more rows, or the end
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -139,6 +153,32 @@ func (v *vectors) run(ctx context.Context) {
 		case <-v.wake:
 		}
 	}
+}
+
+// missingAtOnce bounds the rows of catchUp.
+const missingAtOnce = 1000
+
+// catchUp adds the next rows without a vector of this model: another process has ended before it
+// computed them, or there was no model. It reads all rows once, a few at a time, because a shared
+// database may have millions.
+func (v *vectors) catchUp(ctx context.Context) error {
+	const missing = `SELECT id FROM (SELECT id FROM messages WHERE id > ?1 UNION ALL SELECT id FROM facts WHERE id > ?1) AS a
+		WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.id = a.id AND v.model = ?2) ORDER BY id LIMIT ?3`
+	var ids []int64
+	err := v.db.Each(ctx, missing, []any{v.checked, v.model, missingAtOnce}, func(scan func(...any) error) error {
+		var id int64
+		err := scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("find messages without a vector: %w", err)
+	}
+	if v.behind = len(ids) == missingAtOnce; v.behind {
+		v.checked = ids[len(ids)-1]
+	}
+	v.more(ids...)
+	return nil
 }
 
 // unreadMessage is a message or a fact without a vector.
@@ -200,9 +240,9 @@ func (v *vectors) read(ctx context.Context, ids []int64) (batch []unreadMessage,
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	const query = `SELECT m.id, m.name, m.role, m.speaker, m.content, 0, '' FROM json_each(?1) j CROSS JOIN messages m ON m.id = j.value
+	const query = `SELECT m.id, m.name, m.role, m.speaker, m.content, 0, '' FROM json_each(?1) j CROSS JOIN messages m ON m.id = CAST(j.value AS BIGINT)
 		UNION ALL SELECT f.id, f.name, '', '', f.text, 1, coalesce((SELECT '; ' || group_concat(key, ', ') FROM fact_keys WHERE fact = f.id), '')
-		FROM json_each(?1) j CROSS JOIN facts f ON f.id = j.value`
+		FROM json_each(?1) j CROSS JOIN facts f ON f.id = CAST(j.value AS BIGINT)`
 	err = v.db.Each(ctx, query, []any{string(list)}, func(scan func(...any) error) error {
 		var m unreadMessage
 		var role, speaker, keys string
@@ -224,12 +264,18 @@ func (v *vectors) read(ctx context.Context, ids []int64) (batch []unreadMessage,
 // waits for a commit to share, because the vectors can be computed again.
 func (v *vectors) store(ctx context.Context, batch []unreadMessage) error {
 	return v.db.WriteLate(ctx, func(tx *sqlite.Tx) error {
+		if v.shared {
+			// Other replicas then read the vectors of these groups again.
+			if _, err := tx.Exec(raiseRev, numbersOf(batch)); err != nil {
+				return err
+			}
+		}
 		for i := range batch {
 			m := &batch[i]
 			// A message or fact may have been deleted in the meantime, and its id may now
 			// belong to a newer row.
 			const named = "(SELECT name FROM messages WHERE id = ?1 UNION ALL SELECT name FROM facts WHERE id = ?1)"
-			if _, err := tx.Exec("INSERT OR REPLACE INTO vectors (id, model, vec) SELECT ?, ?, ? WHERE ?4 IN "+named,
+			if _, err := tx.Exec("INSERT INTO vectors (id, model, vec) SELECT ?1, ?2, ?3 WHERE ?4 IN "+named+" ON CONFLICT (id) DO UPDATE SET model = excluded.model, vec = excluded.vec",
 				m.id, v.model, bytesOf(m.vec), m.name); err != nil {
 				return err
 			}
@@ -266,8 +312,8 @@ func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
 	}
 	first := group << placeBits
 	g = &groupVectors{used: time.Now()}
-	const query = "SELECT id & 4294967295, vec FROM vectors WHERE id BETWEEN ? AND ? AND length(vec) > 0 ORDER BY id DESC LIMIT ?"
-	err := v.db.Each(ctx, query, []any{first, first | maxPlace, maxCompared}, func(scan func(...any) error) error {
+	const query = "SELECT id & 4294967295, vec FROM vectors WHERE id BETWEEN ? AND ? AND length(vec) > 0 AND model = ? ORDER BY id DESC LIMIT ?"
+	err := v.db.Each(ctx, query, []any{first, first | maxPlace, v.model, maxCompared}, func(scan func(...any) error) error {
 		var place int64
 		var b []byte
 		err := scan(&place, &b)
@@ -292,6 +338,13 @@ func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
 		v.dropLocked(oldest)
 	}
 	return g, nil
+}
+
+// outdated drops a group's vectors from RAM, because there may be more of them.
+func (v *vectors) outdated(group int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.dropLocked(group)
 }
 
 // forget drops a group's vectors from RAM.

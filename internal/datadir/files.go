@@ -118,7 +118,7 @@ func (f *Files) Faults() []*sqlite.Fault {
 	all, open := slices.Clone(f.broken), f.open
 	f.mu.Unlock()
 	for _, db := range open {
-		if t := db.Fault(); t != nil {
+		if t := db.Fault(); t != nil && !slices.Contains(all, t) {
 			all = append(all, t)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -19,6 +20,7 @@ func (m *MemoryStatus) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.F
 		m.Checked = &p.At
 	}
 	switch {
+	case sqlite.IsFault(p.Health): // one of files
 	case p.Health != nil:
 		m.Fail(FaultUnreachable, p.Since, p.Health.Error(), cmp.Or(graphiti.Remedy(p.Health), "run graphiti-proxy test-connection")+"; requests are forwarded, and turns wait in the queue")
 	case p.Search != nil:
@@ -42,7 +44,11 @@ func (m *MemoryStatus) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.F
 			q.Unkept.Format(time.RFC3339), q.UnkeptError, q.InMemory, q.NotKept), q.UnkeptRemedy)
 	}
 	for _, t := range files {
-		if q.Unkept == nil || t.What() != q.UnkeptError {
+		switch {
+		case t.Kind == database.Away:
+			m.Fail(FaultShared, t.Since, fmt.Sprintf("Postgres has been unusable since %s: %s", t.Since.Format(time.RFC3339), t.Err),
+				t.Remedy+"; requests are forwarded without new memories, and turns wait in data_dir")
+		case q.Unkept == nil || t.What() != q.UnkeptError:
 			m.Fail(FaultDisk, t.Since, t.What(), t.Remedy)
 		}
 	}

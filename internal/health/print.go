@@ -169,6 +169,9 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 	if q.Unkept != nil || q.NotKept > 0 {
 		fmt.Fprintf(w, "          %d were lost because data_dir is unusable; %d wait in RAM\n", q.NotKept, q.InMemory)
 	}
+	if q.Here > 0 {
+		fmt.Fprintf(w, "          %d wait in data_dir of this replica for Postgres\n", q.Here)
+	}
 	if q.Oldest != nil {
 		fmt.Fprintf(w, "          the oldest has waited for %s\n", time.Since(*q.Oldest).Round(time.Second))
 	}

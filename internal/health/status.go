@@ -157,6 +157,7 @@ const (
 	FaultConsent     FaultCode = "consent"
 	FaultState       FaultCode = "state"
 	FaultDisk        FaultCode = "disk"
+	FaultShared      FaultCode = "shared_state"
 )
 
 // words describes the faults without details, because the texts are public.
@@ -168,6 +169,7 @@ var words = map[FaultCode]string{
 	FaultDelivery:    "delivery fails",
 	FaultSetting:     "memory.backend is off",
 	FaultConsent:     "memory.consent does not allow sending conversations to the memory",
+	FaultShared:      "Postgres is unusable",
 	FaultState:       "a file of data_dir is unusable: recall and storage are off",
 	FaultDisk:        "data_dir is not writable: turns are not on disk",
 }

@@ -128,6 +128,8 @@ var (
 		{"withdrawn", "", "Forgotten messages, conversations and groups that may still be in Graphiti." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Withdrawn) }},
 		{"oldest_turn_age", "s", "Age of the oldest waiting turn." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Oldest) }},
 		{"delivery_failing", "s", "Time since delivery began to fail; 0 while it works." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Failing) }},
+		{"turns_waiting_here", "", "Turns in data_dir of this replica because Postgres is unusable.", func(s *capture.QueueStatus) float64 { return float64(s.Here) }},
+		{"shared_state_down", "s", "Time since Postgres became unusable; 0 while it works, or without Postgres.", func(s *capture.QueueStatus) float64 { return since(s.SharedDown) }},
 		{"turns_in_memory", "", "Turns in RAM until data_dir is writable; they are lost when the process ends.", func(s *capture.QueueStatus) float64 { return float64(s.InMemory) }},
 		{"data_dir_failing", "s", "Time since data_dir became unusable, so that turns are not on disk; 0 while it works.", func(s *capture.QueueStatus) float64 { return since(s.Unkept) }},
 		{"delivers", "", "1: this process delivers turns; of several replicas one does.", func(s *capture.QueueStatus) float64 {

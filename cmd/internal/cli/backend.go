@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
@@ -22,6 +23,8 @@ type MemoryOptions struct {
 	Remote remote.Options
 
 	Dir       string             // directory of the store
+	Shared    database.DB        // database that replicas share, in place of a file in Dir; or nil
+	Indexes   int                // most bytes of the search indexes, or 0 for the default
 	Embedding embedded.Embedding // unused without a URL
 	Meaning   bool               // search by meaning, without Embedding by the model in the program
 	Log       *slog.Logger
@@ -51,9 +54,14 @@ func OpenMemory(o MemoryOptions) (b Backend, err error) {
 		}
 		b.Graph = s.Memory()
 	}
-	store, err := embedded.Open(filepath.Join(o.Dir, "memory.db"))
-	if err != nil {
+	var store *embedded.Store
+	if o.Shared != nil {
+		store = embedded.OpenShared(o.Shared)
+	} else if store, err = embedded.Open(filepath.Join(o.Dir, "memory.db")); err != nil {
 		return b, err
+	}
+	if o.Indexes > 0 {
+		store.Limit(o.Indexes)
 	}
 	b.Memory, b.Ledger, b.Warm, b.Facts, b.Pause = store.Memory(), store.Ledger, store.Warm, store, func(bool) {}
 	if o.Embedding.URL != "" {

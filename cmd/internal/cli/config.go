@@ -118,13 +118,21 @@ func CheckFiles(cfg *config.Config) (people int, err error) {
 	return len(list), errors.Join(err, failed)
 }
 
+// StorePlace returns the place of the embedded memory.
+func StorePlace(cfg *config.Config) string {
+	if cfg.State.Backend == "postgres" {
+		return "Postgres"
+	}
+	return cfg.DataDir
+}
+
 // MemoryLine returns the kind and the place of the memory in a few words.
 func MemoryLine(cfg *config.Config) string {
 	switch {
 	case cfg.Memory.Backend == "off":
 		return "off (memory.backend)"
 	case cfg.Memory.Backend == "embedded":
-		return "embedded, in " + cfg.DataDir
+		return "embedded, in " + StorePlace(cfg)
 	case !cfg.Consented():
 		return "OFF: Graphiti at " + cfg.Memory.Endpoint + " needs your consent; to send conversations there, set memory.consent to that address"
 	}

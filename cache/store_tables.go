@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
@@ -56,17 +58,18 @@ func schema() string {
 	return b.String()
 }
 
-// file is the store of one process, on disk.
-type file struct {
-	db         *sqlite.DB
+// tables is the store in a database: a file of this process, or a Postgres that replicas share.
+type tables struct {
+	db         database.DB
+	shared     *postgres.DB // db, or nil for a file
 	ttl        time.Duration
-	newest     int64 // upper bound of all generations of scopes; only writes use it
+	newest     int64 // upper bound of all generations of scopes in a file; only writes use it
 	unwritten  unwritten
 	stop, done chan struct{}
 	cancel     context.CancelFunc
 }
 
-func openFile(path string, ttl time.Duration) (*file, error) {
+func openFile(path string, ttl time.Duration) (*tables, error) {
 	// Requests do not wait for the disk. A commit survives the end of the process; a
 	// crash of the machine may lose the last commits, and with them the newest blocks of
 	// those conversations.
@@ -75,26 +78,32 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel, unwritten: unwritten{n: make(map[string]int)}}
-	err = db.QueryRow(ctx, "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM "+floorKind.name, nil, &f.newest)
+	var newest int64
+	err = db.QueryRow(context.Background(), "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM "+floorKind.name, nil, &newest)
 	if err != nil {
-		cancel()
 		return nil, errors.Join(fmt.Errorf("open state: %w", err), db.Close())
 	}
-	// Ends in close.
-	go f.sweepLoop(ctx)
+	f := newTables(db, ttl)
+	f.newest = newest
 	return f, nil
 }
 
-func (f *file) close() error {
+func newTables(db database.DB, ttl time.Duration) *tables {
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &tables{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel, unwritten: unwritten{n: make(map[string]int)}}
+	// Ends in close.
+	go f.sweepLoop(ctx)
+	return f
+}
+
+func (f *tables) close() error {
 	f.cancel()
 	close(f.stop)
 	<-f.done
 	return f.db.Close()
 }
 
-func (f *file) sweepLoop(ctx context.Context) {
+func (f *tables) sweepLoop(ctx context.Context) {
 	defer close(f.done)
 	t := time.NewTimer(firstSweep)
 	defer t.Stop()
@@ -112,7 +121,7 @@ func (f *file) sweepLoop(ctx context.Context) {
 
 // sweep removes up to sweepKeys expired records of each kind, and reports whether there may
 // be more.
-func (f *file) sweep(ctx context.Context, now time.Time) (more bool) {
+func (f *tables) sweep(ctx context.Context, now time.Time) (more bool) {
 	for _, k := range kinds {
 		before := now.Add(-k.lives(f.ttl)).UnixMicro()
 		var old []record
@@ -124,7 +133,7 @@ func (f *file) sweep(ctx context.Context, now time.Time) (more bool) {
 			if err != nil {
 				break
 			}
-			err = f.db.Write(ctx, func(tx *sqlite.Tx) error {
+			err = f.db.Write(ctx, func(tx *database.Tx) error {
 				for i := range some {
 					if _, err := tx.Exec("DELETE FROM "+k.name+" WHERE list = ? AND key = ? AND born < ?", some[i].list, some[i].key, before); err != nil {
 						return err
@@ -138,7 +147,7 @@ func (f *file) sweep(ctx context.Context, now time.Time) (more bool) {
 	return more
 }
 
-func (f *file) get(ctx context.Context, k *kind, keys [][]byte, found func(int, []byte) error) error {
+func (f *tables) get(ctx context.Context, k *kind, keys [][]byte, found func(int, []byte) error) error {
 	if f.unwritten.has(k, keys) {
 		f.flush(ctx)
 	}
@@ -149,12 +158,16 @@ func (f *file) get(ctx context.Context, k *kind, keys [][]byte, found func(int, 
 	for i, key := range keys {
 		args[i], at[string(key)] = key, i
 	}
-	return f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE list = '' AND key IN (?"+strings.Repeat(",?", len(args)-1)+")", args,
+	among := "IN (?" + strings.Repeat(",?", len(args)-1) + ")"
+	if f.shared != nil {
+		among, args = "= ANY (?)", []any{keys}
+	}
+	return f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE list = '' AND key "+among, args,
 		func(_ string, key, value []byte) error { return found(at[string(key)], value) })
 }
 
 // each calls do for each row of a query for list, key and value.
-func (f *file) each(ctx context.Context, query string, args []any, do func(list string, key, value []byte) error) error {
+func (f *tables) each(ctx context.Context, query string, args []any, do func(list string, key, value []byte) error) error {
 	var list string
 	var key, value sql.RawBytes
 	return f.db.Each(ctx, query, args, func(scan func(...any) error) error {
@@ -165,7 +178,7 @@ func (f *file) each(ctx context.Context, query string, args []any, do func(list 
 	})
 }
 
-func (f *file) list(ctx context.Context, k *kind, lists []string, do func(string, []byte, []byte) error) error {
+func (f *tables) list(ctx context.Context, k *kind, lists []string, do func(string, []byte, []byte) error) error {
 	if len(lists) == 0 {
 		return nil
 	}
@@ -176,7 +189,7 @@ func (f *file) list(ctx context.Context, k *kind, lists []string, do func(string
 	return f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE list IN (?"+strings.Repeat(",?", len(args)-1)+") ORDER BY list, born, key", args, do)
 }
 
-func (f *file) scoped(ctx context.Context, k *kind, scopes []string, do func(key, value []byte) error) error {
+func (f *tables) scoped(ctx context.Context, k *kind, scopes []string, do func(key, value []byte) error) error {
 	f.flush(ctx)
 	var args []any
 	for _, scope := range scopes {
@@ -186,9 +199,12 @@ func (f *file) scoped(ctx context.Context, k *kind, scopes []string, do func(key
 		func(_ string, key, value []byte) error { return do(key, value) })
 }
 
-func (f *file) keep(ctx context.Context, r *record) ([]byte, error) {
+func (f *tables) keep(ctx context.Context, r *record) ([]byte, error) {
+	if f.shared != nil {
+		return f.keepShared(ctx, r)
+	}
 	var kept []byte
-	err := f.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+	err := f.db.Write(ctx, func(tx *database.Tx) (err error) {
 		if err := ctx.Err(); err != nil {
 			return err // the caller has given up: its request has no block
 		}
@@ -201,14 +217,18 @@ func (f *file) keep(ctx context.Context, r *record) ([]byte, error) {
 	return kept, nil
 }
 
-func (f *file) write(ctx context.Context, records ...*record) error {
-	return f.db.Write(ctx, func(tx *sqlite.Tx) error { return f.putAll(tx, records) })
+func (f *tables) write(ctx context.Context, records ...*record) error {
+	err := f.db.Write(ctx, func(tx *database.Tx) error { return f.putAll(tx, records) })
+	if err == nil && f.shared != nil && slices.ContainsFunc(records, func(r *record) bool { return r.kind == forgetKind }) {
+		err = f.shared.Tell(ctx)
+	}
+	return err
 }
 
-func (f *file) writeAsync(records ...*record) (queued bool) {
+func (f *tables) writeAsync(records ...*record) (queued bool) {
 	f.unwritten.add(records, 1)
 	done := func() { f.unwritten.add(records, -1) }
-	if queued = f.db.WriteAsync(func(tx *sqlite.Tx) error { return f.putAll(tx, records) }, done); !queued {
+	if queued = f.db.WriteAsync(func(tx *database.Tx) error { return f.putAll(tx, records) }, done); !queued {
 		done()
 	}
 	return queued
@@ -216,8 +236,18 @@ func (f *file) writeAsync(records ...*record) (queued bool) {
 
 // flush returns when all earlier writes are committed. They are lost if the disk fails, which
 // must not prevent reads.
-func (f *file) flush(ctx context.Context) {
-	_ = f.db.Write(ctx, func(*sqlite.Tx) error { return nil })
+func (f *tables) flush(ctx context.Context) {
+	if f.shared != nil { // other writes do not wait for those of writeAsync
+		done := make(chan struct{})
+		if f.db.WriteAsync(func(*database.Tx) error { return nil }, func() { close(done) }) {
+			select {
+			case <-done:
+			case <-ctx.Done():
+			}
+		}
+		return
+	}
+	_ = f.db.Write(ctx, func(*database.Tx) error { return nil })
 }
 
 // unwritten counts the records of writeAsync without a commit yet, by kind and key.
@@ -243,7 +273,7 @@ func (u *unwritten) has(k *kind, keys [][]byte) bool {
 	return len(u.n) > 0 && slices.ContainsFunc(keys, func(key []byte) bool { return u.n[k.name+string(key)] > 0 })
 }
 
-func (f *file) putAll(tx *sqlite.Tx, records []*record) error {
+func (f *tables) putAll(tx *database.Tx, records []*record) error {
 	for _, r := range records {
 		if _, err := f.put(tx, r); err != nil {
 			return err
@@ -253,14 +283,14 @@ func (f *file) putAll(tx *sqlite.Tx, records []*record) error {
 }
 
 // put stores or removes a record, and returns the resulting value of its key.
-func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
+func (f *tables) put(tx *database.Tx, r *record) (value []byte, err error) {
 	table, key := r.kind.name, any(r.key)
 	if r.value == nil {
-		var was any // NULL matches every value
+		remove, args := "DELETE FROM "+table+" WHERE list = ? AND key = ?", []any{r.list, key}
 		if r.was != nil {
-			was = r.was
+			remove, args = remove+" AND value = ?", append(args, r.was)
 		}
-		_, err := tx.Exec("DELETE FROM "+table+" WHERE list = ?1 AND key = ?2 AND (?3 IS NULL OR value = ?3)", r.list, key, was)
+		_, err := tx.Exec(remove, args...)
 		return nil, err
 	}
 	value, scopes := r.value, listed(r.scopes...)
@@ -270,11 +300,11 @@ func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 		value, scopes = r.refused, ""
 	}
 	over := `UPDATE SET value = excluded.value, born = excluded.born,
-		scopes = iif(instr(t.scopes, excluded.scopes) > 0, t.scopes, t.scopes || excluded.scopes)`
+		scopes = CASE WHEN instr(t.scopes, excluded.scopes) > 0 THEN t.scopes ELSE t.scopes || excluded.scopes END`
 	if r.first {
 		over = "NOTHING"
 	}
-	done, err := tx.Exec("INSERT INTO "+table+" AS t (list, key, value, scopes, born) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO "+over,
+	done, err := tx.Exec("INSERT INTO "+table+" AS t (list, key, value, scopes, born) VALUES (?, ?, ?, ?, ?) ON CONFLICT (list, key) DO "+over,
 		r.list, key, value, scopes, time.Now().UnixMicro())
 	if err != nil {
 		return nil, err
@@ -298,23 +328,29 @@ func beyondMost(k *kind) string {
 }
 
 // older reports whether one of a record's scopes has a newer generation.
-func (f *file) older(tx *sqlite.Tx, r *record) (found bool, err error) {
-	if r.generation >= f.newest {
+func (f *tables) older(tx *database.Tx, r *record) (found bool, err error) {
+	if f.shared == nil && r.generation >= f.newest {
 		return false, nil
 	}
 	for _, scope := range r.scopes {
-		err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM "+floorKind.name+" WHERE list = '' AND key = CAST(? AS BLOB) AND CAST(value AS INTEGER) > ?)",
-			scope, r.generation).Scan(&found)
-		if err != nil || found {
-			return found, err
+		var floor []byte
+		err := tx.QueryRow("SELECT value FROM "+floorKind.name+" WHERE list = '' AND key = ?", []byte(scope)).Scan(&floor)
+		if errors.Is(err, sql.ErrNoRows) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if n, err := strconv.ParseInt(string(floor), 10, 64); err != nil || n > r.generation {
+			return true, err
 		}
 	}
 	return false, nil
 }
 
-func (f *file) forget(ctx context.Context, k *kind, scope string) (int, error) {
+func (f *tables) forget(ctx context.Context, k *kind, scope string) (int, error) {
 	n := 0
-	err := f.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+	err := f.db.Write(ctx, func(tx *database.Tx) (err error) {
 		tx.Fold()
 		if k.rest != nil {
 			n, err = leaveRest(tx, k, scope)
@@ -336,7 +372,7 @@ func (f *file) forget(ctx context.Context, k *kind, scope string) (int, error) {
 
 // leaveRest reduces the records of a scope to their rest, and returns the number of counted
 // ones.
-func leaveRest(tx *sqlite.Tx, k *kind, scope string) (n int, err error) {
+func leaveRest(tx *database.Tx, k *kind, scope string) (n int, err error) {
 	for after := []byte{}; ; {
 		keys, values, err := page(tx, k, scope, after)
 		if err != nil {
@@ -366,7 +402,7 @@ func pageOfScope(k *kind) string {
 
 // page returns up to forgetRows records of a scope, in the order of their keys, from the
 // key after the given one.
-func page(tx *sqlite.Tx, k *kind, scope string, after []byte) (keys, values [][]byte, err error) {
+func page(tx *database.Tx, k *kind, scope string, after []byte) (keys, values [][]byte, err error) {
 	rows, err := tx.Query(pageOfScope(k), after, listed(scope), forgetRows)
 	if err != nil {
 		return nil, nil, err
@@ -382,9 +418,9 @@ func page(tx *sqlite.Tx, k *kind, scope string, after []byte) (keys, values [][]
 	return keys, values, rows.Err()
 }
 
-func (f *file) raise(ctx context.Context, o *record, seen int64, scopes []string) (int64, error) {
+func (f *tables) raise(ctx context.Context, o *record, seen int64, scopes []string) (int64, error) {
 	var number int64
-	err := f.db.Write(ctx, func(tx *sqlite.Tx) error {
+	err := f.db.Alone(ctx, func(tx *database.Tx) error {
 		number = 1
 		var text []byte
 		err := tx.QueryRow("SELECT value FROM "+generationKind.name+" WHERE list = '' AND key = ?", []byte(generationKey)).Scan(&text)
@@ -414,8 +450,13 @@ func (f *file) raise(ctx context.Context, o *record, seen int64, scopes []string
 	if err != nil {
 		return 0, err
 	}
-	return number, nil
+	return number, f.announce(ctx)
 }
 
-// announce does nothing: no other process uses the file.
-func (f *file) announce(context.Context) error { return nil }
+// announce has nothing to do for a file: no other process uses it.
+func (f *tables) announce(ctx context.Context) error {
+	if f.shared == nil {
+		return nil
+	}
+	return f.shared.Announce(ctx)
+}

@@ -1,0 +1,385 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// replicas starts n proxies that share a database.
+func replicas(t *testing.T, n int, model *proxytest.Provider, database string, more ...string) []*process {
+	t.Helper()
+	list := make([]*process, n)
+	for i := range list {
+		p := &process{t: t, args: []string{"serve"}}
+		for _, set := range append([]string{
+			"listen=127.0.0.1:0", "admin.listen=127.0.0.1:0", "data_dir=" + t.TempDir(), "upstream.openai=" + model.URL(),
+			"identity.owner=user:josh", "identity.group_ids=raw", "log.level=error",
+			"state.backend=postgres", "state.postgres_url=" + database,
+		}, more...) {
+			p.args = append(p.args, "--set", set)
+		}
+		p.start()
+		t.Cleanup(p.kill)
+		list[i] = p
+	}
+	return list
+}
+
+// histories records the messages that the model received, by conversation, turn and
+// attempt.
+type histories struct {
+	mu    sync.Mutex
+	sent  map[[2]int][][]string
+	moved []string // turns that did not begin with the messages of the turn before
+}
+
+// note records a request, and returns its last message without the memory block.
+func (h *histories) note(c proxytest.Input) (said string) {
+	said = c.Messages[len(c.Messages)-1].Text
+	if _, after, ok := strings.Cut(said, "</graphiti_memory>\n\n"); ok {
+		said = after
+	}
+	var n, i int
+	if _, err := fmt.Sscanf(said, "conversation %d says %d", &n, &i); err != nil {
+		return said
+	}
+	var texts []string
+	for _, m := range c.Messages {
+		texts = append(texts, m.Text)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sent[[2]int{n, i}] = append(h.sent[[2]int{n, i}], texts)
+	before, ok := h.sent[[2]int{n, i - 1}]
+	if ok && !slices.ContainsFunc(before, func(b []string) bool { return len(b) < len(texts) && slices.Equal(b, texts[:len(b)]) }) {
+		what := said
+		for k, b := 0, before[len(before)-1]; k < min(len(b), len(texts)); k++ {
+			if b[k] != texts[k] {
+				what = fmt.Sprintf("%s: message %d, %d attempts before, was %.30q, is %.30q", said, k, len(before), b[k], texts[k])
+				break
+			}
+		}
+		h.moved = append(h.moved, what)
+	}
+	return said
+}
+
+// TestReplicasActAsOne checks that three replicas store each turn once and never change the
+// beginning of a conversation. Turns go to random replicas while replicas are killed, and while
+// Postgres is killed or hangs.
+func TestReplicasActAsOne(t *testing.T) {
+	t.Parallel()
+	conversations, length := 16, 10
+	if os.Getenv("LONG") != "" {
+		conversations, length = 50, 20
+	}
+	model, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	seen := histories{sent: make(map[[2]int][][]string)}
+	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
+		return proxytest.Reply{Text: "answer to " + seen.note(c)}
+	})
+	server := postgrestest.Start(t)
+	database := server.Database(t)
+	all := replicas(t, 3, model, database)
+
+	var answered, repeated atomic.Int64
+	said := make([][]map[string]string, conversations)
+	var pause sync.RWMutex
+	say := func(n int, text string) {
+		session := ""
+		if n%2 == 0 {
+			session = fmt.Sprint("s", n)
+		}
+		said[n] = append(said[n], map[string]string{"role": "user", "content": text})
+		for {
+			pause.RLock()
+			answer, err := all[rand.IntN(len(all))].ask(session, said[n])
+			pause.RUnlock()
+			if err == nil {
+				said[n] = append(said[n], map[string]string{"role": "assistant", "content": answer})
+				return
+			}
+			repeated.Add(1)
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	// Blocks answer these questions.
+	told := [][2]string{
+		{"The staging database listens on port 6543.", "Which port does the staging database listen on?"},
+		{"Rosa Delgado maintains the billing service.", "Who maintains the billing service?"},
+		{"Our deploys to production happen on Thursdays at noon.", "When do our deploys to production happen?"},
+	}
+	for _, one := range told {
+		if _, err := all[0].ask("", []map[string]string{{"role": "user", "content": one[0]}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	talk := func(n, from, to int) {
+		for i := from; i < to; i++ {
+			if i%6 == 3 {
+				say(n, told[i/6%len(told)][1])
+			}
+			say(n, fmt.Sprintf("conversation %d says %d", n, i))
+			answered.Add(1)
+		}
+	}
+	var clients sync.WaitGroup
+	next := make(chan int, conversations)
+	for n := range conversations {
+		next <- n
+	}
+	close(next)
+	for range 8 {
+		clients.Go(func() {
+			for n := range next {
+				talk(n, 0, length-1)
+			}
+		})
+	}
+	at := func(share int) { // percent of the turns
+		for answered.Load() < int64(share*conversations*length/100) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	again := func(p *process) {
+		p.kill()
+		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
+		p.start()
+		time.Sleep(500 * time.Millisecond) // time to read the state of the other replicas
+	}
+	// While Postgres is down, a replica can repeat only the blocks that it has read before. People
+	// pause for longer than this between two turns.
+	before := func(fault func()) {
+		pause.Lock()
+		defer pause.Unlock()
+		time.Sleep(1500 * time.Millisecond)
+		fault()
+	}
+	at(10)
+	again(all[0])
+	at(25)
+	before(func() { server.Kill(t) })
+	time.Sleep(500 * time.Millisecond)
+	server.Begin(t)
+	time.Sleep(time.Second)
+	at(40)
+	again(all[1])
+	at(55)
+	before(func() { server.Freeze(t) })
+	time.Sleep(2 * time.Second)
+	server.Thaw(t)
+	at(70)
+	again(all[2])
+	at(85)
+	before(func() { server.Kill(t) })
+	time.Sleep(200 * time.Millisecond)
+	server.Begin(t)
+	clients.Wait()
+	// Like people who come back, each conversation sends one more turn. Its history
+	// contains the answers given at the moment of a kill.
+	for n := range conversations {
+		talk(n, length-1, length)
+	}
+	defer func() {
+		for _, p := range all {
+			if s, err := p.queue(); t.Failed() {
+				t.Logf("%+v %v", s, err)
+			}
+		}
+	}()
+	waitUntil(t, "the waiting turns", func() bool {
+		waiting := 0
+		for _, p := range all {
+			s, err := p.queue()
+			if err != nil {
+				return false
+			}
+			waiting += s.Pending + s.Here + s.InMemory
+		}
+		return waiting == 0
+	})
+	const stored = "FROM graphiti_proxy.messages WHERE role = 'user' AND content LIKE 'conversation % says %'"
+	held := postgrestest.Count(t, database, "SELECT count(DISTINCT content) "+stored)
+	groups := postgrestest.Count(t, database, "SELECT count(DISTINCT grp) "+stored)
+	uneven := postgrestest.Count(t, database, fmt.Sprintf("SELECT count(*) FROM (SELECT content %s GROUP BY content HAVING count(*) <> %d OR count(DISTINCT grp) <> %d) x", stored, groups, groups))
+	blocks := 0
+	for _, attempts := range seen.sent {
+		if slices.ContainsFunc(attempts[0], func(text string) bool { return strings.Contains(text, "<graphiti_memory>") }) {
+			blocks++
+		}
+	}
+	t.Logf("%d turns to %d groups over 3 replicas, %d requests repeated, %d turns with a block", answered.Load(), groups, repeated.Load(), blocks)
+	if held != conversations*length || uneven > 0 {
+		t.Errorf("%d messages are stored, %d of them not once in each of %d groups; want %d, 0", held, uneven, groups, conversations*length)
+	}
+	if len(seen.moved) > 0 {
+		t.Errorf("%d conversations began differently than before:\n%q", len(seen.moved), seen.moved[:min(10, len(seen.moved))])
+	}
+	if blocks < conversations {
+		t.Errorf("only %d turns had a block: nothing is shown by this", blocks)
+	}
+}
+
+// TestForgettingReachesAllReplicas checks that no replica shows a fact that another replica
+// was asked to forget, in old or in new conversations.
+func TestForgettingReachesAllReplicas(t *testing.T) {
+	t.Parallel()
+	model, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	var mu sync.Mutex
+	var last string
+	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
+		mu.Lock()
+		defer mu.Unlock()
+		last = ""
+		for _, m := range c.Messages {
+			last += m.Text + "\n"
+		}
+		return proxytest.Reply{Text: "ok"}
+	})
+	all := replicas(t, 2, model, postgrestest.Start(t).Database(t), "recall.timeout=3s")
+	user := func(text string) map[string]string { return map[string]string{"role": "user", "content": text} }
+	ask := func(p *process, session string, messages ...map[string]string) string {
+		t.Helper()
+		if _, err := p.ask(session, messages); err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		return last
+	}
+	ask(all[0], "a", user("The heliport is called Foxglove."))
+	first := user("What is the heliport called?")
+	talks := make([]string, len(all))
+	for i, p := range all {
+		n := 0
+		waitUntil(t, fmt.Sprint("replica ", i, " to recall it"), func() bool { // the turn is stored after the answer
+			n++
+			talks[i] = fmt.Sprint("b", i, "-", n)
+			got := ask(p, talks[i], first)
+			return strings.Contains(got, "- ") && strings.Contains(got, "Foxglove")
+		})
+	}
+	_, admin := all[1].address()
+	for _, group := range []string{"agent_ava__user_josh", "user_josh"} {
+		if _, err := command(t, t.TempDir(), "memory", "forget", "--group", group, "--yes", "--set", "admin.listen="+strings.TrimPrefix(admin, "http://")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, p := range all {
+		old := ask(p, talks[i^1], first, map[string]string{"role": "assistant", "content": "ok"}, user("And since when?"))
+		if strings.Contains(old, "Foxglove") {
+			t.Errorf("replica %d still shows it in an old conversation: %s", i, old)
+		}
+		if got := ask(p, fmt.Sprint("c", i), first); strings.Contains(got, "Foxglove") {
+			t.Errorf("replica %d still shows it in a new conversation: %s", i, got)
+		}
+	}
+
+	// A forgotten conversation also disappears from replicas that recall it elsewhere.
+	ask(all[0], "one", user("The depot is called Larkspur."))
+	ask(all[1], "two", user("The ferry is called Oleander."))
+	places := user("What are the depot and the ferry called?")
+	n := 0
+	waitUntil(t, "both to be recalled", func() bool {
+		n++
+		got := ask(all[1], fmt.Sprint("d", n), places)
+		return strings.Contains(got, "Larkspur") && strings.Contains(got, "Oleander")
+	})
+	if _, err := command(t, t.TempDir(), "memory", "forget", "--session", "one", "--yes", "--set", "admin.listen="+strings.TrimPrefix(admin, "http://")); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range all {
+		if got := ask(p, fmt.Sprint("e", i), places); strings.Contains(got, "Larkspur") || !strings.Contains(got, "Oleander") {
+			t.Errorf("replica %d recalls %s", i, got)
+		}
+		if got := ask(p, "one", user("Where were we?")); strings.Contains(got, "Larkspur") {
+			t.Errorf("replica %d tells the session %s", i, got)
+		}
+		if got := ask(p, fmt.Sprint("d", n), places, map[string]string{"role": "assistant", "content": "ok"}, user("Since when?")); strings.Contains(got, "Larkspur") {
+			t.Errorf("replica %d still shows it in a running conversation: %s", i, got)
+		}
+	}
+}
+
+// TestReplicasCopyToGraphiti checks that one of two replicas copies the turns of both to Graphiti,
+// and that the other one takes over when it is killed.
+func TestReplicasCopyToGraphiti(t *testing.T) {
+	t.Parallel()
+	model, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
+		said := c.Messages[len(c.Messages)-1].Text
+		if _, after, ok := strings.Cut(said, "</graphiti_memory>\n\n"); ok {
+			said = after
+		}
+		return proxytest.Reply{Text: "answer to " + said}
+	})
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	all := replicas(t, 2, model, postgrestest.Start(t).Database(t), "memory.backend=graphiti", "memory.endpoint="+g.URL(), "memory.consent=true")
+	turns := make(map[int]int)
+	say := func(n int, p *process) {
+		t.Helper()
+		if _, err := p.ask(fmt.Sprint("s", n), []map[string]string{{"role": "user", "content": fmt.Sprintf("conversation %d says 0", n)}}); err != nil {
+			t.Fatal(err)
+		}
+		turns[n] = 1
+	}
+	arrive := func(when string) {
+		t.Helper()
+		// After a kill, nothing is sent for ten seconds: a call of the dead replica may arrive.
+		for end := time.Now().Add(40 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+			episodes := fmt.Sprint(g.Episodes("user_josh"), g.Episodes("agent_ava__user_josh"))
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(turns)), func(n int) bool {
+				return strings.Count(episodes, fmt.Sprintf("answer to conversation %d says 0", n)) < 2
+			}) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("waited in vain for %s", when)
+			}
+		}
+	}
+	for n := range 10 {
+		say(n, all[n%2])
+	}
+	arrive("the turns of both replicas")
+	if _, twice, _ := tally(t, g, turns); twice > 0 {
+		t.Errorf("Graphiti has %d messages twice without a fault", twice)
+	}
+	for i, p := range all {
+		p.kill()
+		for n := range 3 {
+			say(10+3*i+n, all[1-i])
+		}
+		waitUntil(t, "the other replica to deliver", func() bool { s, err := all[1-i].queue(); return err == nil && s.Delivers })
+		arrive(fmt.Sprint("the turns after the death of replica ", i))
+		p.start()
+	}
+}

@@ -1,0 +1,240 @@
+package embedded
+
+import (
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+)
+
+// onPostgres makes all tests of this package use Postgres instead of a file.
+const onPostgres = "TEST_ON_POSTGRES"
+
+// TestOnPostgres runs the tests of the store in another process, on Postgres.
+func TestOnPostgres(t *testing.T) {
+	if os.Getenv(onPostgres) != "" {
+		t.Skip("this is the other process")
+	}
+	postgrestest.Database(t) // skips the test if there is none
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), onPostgres+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// openAny opens an empty store.
+func openAny(t testing.TB) (*Store, error) {
+	t.Helper()
+	if os.Getenv(onPostgres) != "" {
+		return openShared(t, postgrestest.Database(t)), nil
+	}
+	return Open(filepath.Join(t.TempDir(), "memory.db"))
+}
+
+// openShared returns the store of a new replica.
+func openShared(t testing.TB, url string) *Store {
+	t.Helper()
+	s, err := postgres.Open(postgres.Options{URL: url, Name: rand.Text(), Steps: []string{PostgresSchema + ledger.PostgresSchema}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := OpenShared(s.DB(false))
+	t.Cleanup(func() {
+		e.Close()
+		s.Close()
+	})
+	return e
+}
+
+// finds returns whether a search of a replica finds a text.
+func finds(t *testing.T, e *Store, group, query, text string) bool {
+	t.Helper()
+	facts, err := e.Search(t.Context(), []string{group}, query, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(facts, func(f graphiti.Fact) bool { return strings.Contains(f.Text, text) })
+}
+
+func share(t testing.TB, e *Store, group, name, text string) {
+	t.Helper()
+	if err := e.Write(t.Context(), group, []graphiti.Row{{Name: name, Role: graphiti.RoleUser, Text: text, Said: said}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReplicasSeeEachOther checks that the next search and the next listing of a replica show
+// new, ended and forgotten rows of another one.
+func TestReplicasSeeEachOther(t *testing.T) {
+	url := postgrestest.Database(t)
+	a, b := openShared(t, url), openShared(t, url)
+	const asked = "Where does the parrot Kiko live?"
+	for _, e := range []*Store{a, b} {
+		if finds(t, e, "g", asked, "Kiko") {
+			t.Fatal("found before it was said")
+		}
+	}
+	share(t, a, "g", "m1", "The parrot Kiko lives in Lisbon.")
+	if !finds(t, b, "g", asked, "Lisbon") || !finds(t, a, "g", asked, "Lisbon") {
+		t.Error("the first message of a group is not found")
+	}
+	share(t, b, "g", "m2", "The hamster Bolt lives in Porto.")
+	if !finds(t, a, "g", "Where does the hamster Bolt live?", "Porto") {
+		t.Error("a further message is not found")
+	}
+	for i, e := range []*Store{a, b} {
+		if rows := rowsOf(t, e, "g", graphiti.Filter{}); len(rows) != 2 {
+			t.Errorf("replica %d lists %d messages, want 2", i, len(rows))
+		}
+	}
+	fact := graphiti.Distilled{Name: "f1", Role: graphiti.RoleUser, Text: "Kiko the parrot lives in Faro.", Keys: []string{"home of the parrot"}, Sources: []string{"m1"}, Since: said}
+	if n, err := a.RestoreDistilled(t.Context(), "g", []graphiti.Distilled{fact}); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	if !finds(t, b, "g", asked, "Faro") {
+		t.Error("a fact is not found")
+	}
+	if err := a.EndDistilled(t.Context(), "g", []string{"m1"}, said.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if finds(t, b, "g", asked, "Faro") {
+		t.Error("a fact that another replica has ended is found")
+	}
+	if _, err := a.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == "m1" }); err != nil {
+		t.Fatal(err)
+	}
+	if finds(t, b, "g", asked, "Kiko") || !finds(t, b, "g", "Where does the hamster Bolt live?", "Porto") {
+		t.Error("another replica does not follow a deletion")
+	}
+	if err := b.Forget(t.Context(), "g"); err != nil {
+		t.Fatal(err)
+	}
+	if finds(t, a, "g", "Where does the hamster Bolt live?", "Porto") || len(rowsOf(t, a, "g", graphiti.Filter{})) > 0 {
+		t.Error("a forgotten group is found")
+	}
+	share(t, a, "g", "m3", "The hamster Bolt lives in Braga.")
+	if !finds(t, b, "g", "Where does the hamster Bolt live?", "Braga") {
+		t.Error("a message after a forget is not found")
+	}
+}
+
+// TestReplicasWriteOneGroup checks that concurrent writes of replicas to one group lose nothing,
+// for the searches of either.
+func TestReplicasWriteOneGroup(t *testing.T) {
+	url := postgrestest.Database(t)
+	all := []*Store{openShared(t, url), openShared(t, url)}
+	const writers, each = 4, 15
+	var running sync.WaitGroup
+	for w := range writers {
+		running.Go(func() {
+			for i := range each {
+				e := all[w%len(all)]
+				share(t, e, "g", fmt.Sprintf("m%d-%d", w, i), fmt.Sprintf("The locker %c%c%d of building %d holds umbrellas.", 'a'+w, 'q'+w, i, i))
+				finds(t, e, "g", "umbrellas", "")
+			}
+		})
+	}
+	running.Wait()
+	for i, e := range all {
+		for w := range writers {
+			for n := range each {
+				word := fmt.Sprintf("%c%c%d", 'a'+w, 'q'+w, n)
+				if !finds(t, e, "g", "What does the locker "+word+" hold?", word) {
+					t.Errorf("replica %d does not find %s", i, word)
+				}
+			}
+		}
+	}
+}
+
+// TestForgetAgainstWriters checks that no text comes back, while replicas write turns that arrived
+// before a forget.
+func TestForgetAgainstWriters(t *testing.T) {
+	forgets := 30
+	if os.Getenv("LONG") != "" {
+		forgets = 10_000
+	}
+	url := postgrestest.Database(t)
+	say := func(t *ledger.Turn, _ graphiti.Scope) []graphiti.Row {
+		return []graphiti.Row{{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), Role: graphiti.RoleUser, Text: t.User, Said: said, Source: `{"session":"` + t.OfSession() + `"}`}}
+	}
+	all := []ledger.Store{openShared(t, url).Ledger(say), openShared(t, url).Ledger(say)}
+	var now, written atomic.Int64
+	stop := make(chan struct{})
+	var writers sync.WaitGroup
+	defer writers.Wait()
+	for w := range 6 {
+		writers.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				turn := ledger.Turn{ID: fmt.Sprintf("%016x%016x", w, i), Generation: now.Load(), Owner: "user:o", Session: "session:s", Targets: []graphiti.Target{{Group: "g", Scope: graphiti.ScopeUser}}}
+				turn.User = fmt.Sprintf("of %d", turn.Generation)
+				added, err := all[w%2].Add(t.Context(), []ledger.Turn{turn}, time.Now())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				written.Add(int64(len(added[0].Groups)))
+			}
+		})
+	}
+	parts := []ledger.Part{{Group: "g"}, {Group: "g", Session: "session:s"}}
+	for n := range int64(forgets) {
+		seen := written.Load()
+		polltest.Until(t, "further turns", func() bool { return written.Load() > seen+3 || t.Failed() })
+		// The number is raised first: requests that arrive later carry it.
+		if err := all[n%2].Forget(parts[n/2%2], n+1); err != nil {
+			t.Fatal(err)
+		}
+		now.Store(n + 1)
+		if back := postgrestest.Count(t, url, fmt.Sprintf("SELECT count(*) FROM graphiti_proxy.messages WHERE substr(content, 4)::bigint < %d", n+1)); back > 0 {
+			t.Errorf("%d texts after forget %d", back, n+1)
+		}
+	}
+	close(stop)
+	writers.Wait()
+	if back := postgrestest.Count(t, url, fmt.Sprintf("SELECT count(*) FROM graphiti_proxy.messages WHERE substr(content, 4)::bigint < %d", forgets)); back > 0 {
+		t.Errorf("%d texts at the end", back)
+	}
+}
+
+// TestRestoredDatabase checks that a replica follows a database that was restored from a backup
+// while the replica ran.
+func TestRestoredDatabase(t *testing.T) {
+	url := postgrestest.Database(t)
+	e := openShared(t, url)
+	share(t, e, "g", "m1", "The hamster Bolt lives in Porto.")
+	share(t, e, "g", "m2", "The parrot Kiko lives in Lisbon.")
+	if !finds(t, e, "g", "Where does the parrot Kiko live?", "Lisbon") {
+		t.Fatal("not found")
+	}
+	postgrestest.Exec(t, url, `SET search_path = graphiti_proxy; ALTER TABLE messages DISABLE TRIGGER messages_epoch;
+		DELETE FROM messages WHERE name = 'm2'; ALTER TABLE messages ENABLE TRIGGER messages_epoch; UPDATE groups SET rev = rev - 1`)
+	share(t, e, "other", "m", "The turtle Vega lives in Faro.")
+	if finds(t, e, "g", "Where does the parrot Kiko live?", "Lisbon") || !finds(t, e, "g", "Where does the hamster Bolt live?", "Porto") {
+		t.Error("the index does not follow the restored database")
+	}
+	share(t, e, "g", "m3", "The parrot Kiko lives in Braga.")
+	if !finds(t, e, "g", "Where does the parrot Kiko live?", "Braga") {
+		t.Error("a message after the restore is not found")
+	}
+}
