@@ -162,6 +162,9 @@ func (c *Config) checkState(fail func(error)) {
 	} else if !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
 		fail(errors.New("state.postgres_url: not an address of Postgres; write e.g. postgres://user:password@127.0.0.1:5432/graphiti_proxy"))
 	}
+	if c.Backup.Every > 0 {
+		fail(errors.New("backup.every: the memory is in Postgres; remove the setting, and back the database up with its own tools, such as pg_dump"))
+	}
 	if c.Identity.Mode == "single" && c.Identity.Owner == "" {
 		fail(errors.New("identity.owner: with state.backend postgres, each replica would create its own owner; write e.g. github_login:octocat, or set identity.mode to multi"))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -29,7 +30,7 @@ func newBackupCommand() *cobra.Command {
 			}
 			return err
 		}
-		cfg, err := cli.LoadConfig(c)
+		cfg, err := withFiles(c)
 		if err == nil {
 			err = misnamed(cfg)
 		}
@@ -59,7 +60,7 @@ func newRestoreCommand() *cobra.Command {
 		return nil
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		cfg, err := cli.LoadConfig(c)
+		cfg, err := withFiles(c)
 		if err != nil {
 			return err
 		}
@@ -75,6 +76,15 @@ func newRestoreCommand() *cobra.Command {
 		return nil
 	}
 	return c
+}
+
+// withFiles returns the configuration of a memory in files.
+func withFiles(c *cobra.Command) (*config.Config, error) {
+	cfg, err := cli.LoadConfig(c)
+	if err == nil && cfg.State.Backend == "postgres" {
+		err = errors.New("the memory is in Postgres: use its own tools, such as pg_dump and pg_restore")
+	}
+	return cfg, err
 }
 
 // tried opens each database of a directory, and returns the errors.
