@@ -24,7 +24,8 @@ import (
 const (
 	maxProjects = 10_000
 	maxWarned   = 1024 // directories with a warning
-	lockWait    = time.Second
+	lockWait    = 10 * time.Second // no request waits for it
+	lockRetry   = 10 * time.Millisecond
 
 	// joins is the remedy. It does not contain the directory's name, which may come from
 	// an archive, because a person would paste it into a shell.
@@ -263,7 +264,7 @@ func (p *Projects) change(f func(known map[string]project) error) (known map[str
 	lock := flock.New(p.file+".lock", flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
-	if _, err := lock.TryLockContext(ctx, lockWait/100); err != nil {
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", p.file, err)
 	}
 	defer func() { _ = lock.Unlock() }()
