@@ -2,9 +2,13 @@ package workspace
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+
+	"github.com/go-git/gcfg/v2"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -24,6 +28,14 @@ type gitConfig struct {
 	files   int
 	entries int
 }
+
+var (
+	errTooLong = errors.New("too many entries")
+
+	// The library needs a line for each header, and rejects the form [section.sub].
+	header    = regexp.MustCompile(`(?m)^[ \t]*\[[\w-]+(?:[ \t]+"(?:[^"\\\n]|\\.)*")?\]`)
+	oldHeader = regexp.MustCompile(`(?m)^([ \t]*\[[\w-]+)\.([\w.-]+)\]`)
+)
 
 type gitRemote struct{ name, url string }
 
@@ -96,26 +108,30 @@ func (c *gitConfig) read(file string) {
 	if c.files++; c.files > maxIncludes {
 		return
 	}
-	p := gitParser{rest: readFile(file)}
-	for p.next() {
+	text := oldHeader.ReplaceAll(readFile(file), []byte(`$1 "$2"]`))
+	text = header.ReplaceAll(text, []byte("$0\n"))
+	// The entries before an error count.
+	_ = gcfg.ReadWithCallback(bytes.NewReader(text), func(section, sub, name, value string, _ bool) error {
 		if c.entries++; c.entries > maxEntries {
-			return
+			return errTooLong
 		}
-		switch p.section + "." + p.name {
+		value = strings.ReplaceAll(value, "\n", "") // a line that continues
+		switch strings.ToLower(section + "." + name) {
 		case "core.worktree":
-			c.tree = p.value
+			c.tree = value
 		case "remote.url":
-			c.remote(p.sub, p.value)
+			c.remote(sub, value)
 		case "url.insteadof":
-			if p.value != "" {
-				c.aliases = append(c.aliases, gitAlias{p.value, p.sub})
+			if value != "" {
+				c.aliases = append(c.aliases, gitAlias{value, sub})
 			}
 		case "include.path":
-			if p.sub == "" && p.value != "" {
-				c.read(included(file, p.value))
+			if sub == "" && value != "" {
+				c.read(included(file, value))
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // remote stores the first address of a remote. As in git, an empty address removes
@@ -147,162 +163,4 @@ func included(by, path string) string {
 		return path
 	}
 	return filepath.Join(filepath.Dir(by), path)
-}
-
-// gitParser reads a file of git's configuration, entry by entry. It skips invalid lines.
-type gitParser struct {
-	rest []byte
-
-	section, name string // in lower case
-	sub, value    string
-}
-
-// next goes to the next entry, and reports whether there is one.
-func (p *gitParser) next() bool {
-	for len(p.rest) > 0 {
-		switch c := p.rest[0]; {
-		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
-			p.rest = p.rest[1:]
-		case c == '[':
-			if !p.header() {
-				p.skipLine()
-			}
-		case isLetter(c):
-			p.name = strings.ToLower(p.word())
-			p.skipSpace()
-			if len(p.rest) > 0 && p.rest[0] == '=' {
-				p.rest = p.rest[1:]
-				if p.value = p.text(); p.section != "" {
-					return true
-				}
-				continue
-			}
-			p.skipLine() // a flag, or a comment
-		default:
-			p.skipLine()
-		}
-	}
-	return false
-}
-
-// header reads [section], [section.sub] or [section "sub"].
-func (p *gitParser) header() bool {
-	p.rest = p.rest[1:]
-	p.section, p.sub, _ = strings.Cut(strings.ToLower(p.word()), ".")
-	p.skipSpace()
-	if len(p.rest) > 0 && p.rest[0] == '"' {
-		var sub []byte
-		p.rest = p.rest[1:]
-		for len(p.rest) > 0 && p.rest[0] != '"' && p.rest[0] != '\n' {
-			if p.rest[0] == '\\' && len(p.rest) > 1 && p.rest[1] != '\n' {
-				p.rest = p.rest[1:]
-			}
-			sub, p.rest = append(sub, p.rest[0]), p.rest[1:]
-		}
-		p.sub = string(sub)
-		if !p.takes('"') {
-			p.section = ""
-			return false
-		}
-	}
-	if !p.takes(']') {
-		p.section = ""
-		return false
-	}
-	return true
-}
-
-func (p *gitParser) takes(c byte) bool {
-	if len(p.rest) == 0 || p.rest[0] != c {
-		return false
-	}
-	p.rest = p.rest[1:]
-	return true
-}
-
-// text reads a value up to the end of its line, or to a comment. Quotes protect
-// spaces and comment signs; a backslash begins an escape, and joins the next line
-// at the end of one.
-func (p *gitParser) text() string {
-	var out []byte
-	quoted, kept := false, 0 // kept is the length without white space at the end
-	for len(p.rest) > 0 {
-		c := p.rest[0]
-		p.rest = p.rest[1:]
-		if c == '\r' && len(p.rest) > 0 && p.rest[0] == '\n' {
-			continue
-		}
-		switch {
-		case c == '\n':
-			return string(out[:kept])
-		case (c == '#' || c == ';') && !quoted:
-			p.skipLine()
-			return string(out[:kept])
-		case (c == ' ' || c == '\t') && !quoted:
-			if len(out) > 0 {
-				out = append(out, c)
-			}
-			continue
-		case c == '"':
-			quoted = !quoted
-		case c == '\\':
-			if out = p.escape(out); len(out) == 0 {
-				continue
-			}
-		default:
-			out = append(out, c)
-		}
-		kept = len(out)
-	}
-	return string(out[:kept])
-}
-
-// escape reads the rest of an escape after the backslash.
-func (p *gitParser) escape(out []byte) []byte {
-	if len(p.rest) > 1 && p.rest[0] == '\r' && p.rest[1] == '\n' {
-		p.rest = p.rest[1:]
-	}
-	if len(p.rest) == 0 {
-		return out
-	}
-	c := p.rest[0]
-	p.rest = p.rest[1:]
-	switch c {
-	case '\n':
-		return out
-	case 'n':
-		c = '\n'
-	case 't':
-		c = '\t'
-	case 'b':
-		c = '\b'
-	}
-	return append(out, c)
-}
-
-// word reads the name of a section or of an entry.
-func (p *gitParser) word() string {
-	n := 0
-	for n < len(p.rest) && (isLetter(p.rest[n]) || p.rest[n] >= '0' && p.rest[n] <= '9' || p.rest[n] == '-' || p.rest[n] == '.') {
-		n++
-	}
-	w := p.rest[:n]
-	p.rest = p.rest[n:]
-	return string(w)
-}
-
-func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
-
-func (p *gitParser) skipSpace() {
-	for len(p.rest) > 0 && (p.rest[0] == ' ' || p.rest[0] == '\t') {
-		p.rest = p.rest[1:]
-	}
-}
-
-func (p *gitParser) skipLine() {
-	if i := bytes.IndexByte(p.rest, '\n'); i >= 0 {
-		p.rest = p.rest[i+1:]
-		return
-	}
-	p.rest = nil
 }
