@@ -2,8 +2,8 @@ package connect
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,22 +51,16 @@ func setJSON(text []byte, path []string, value string) ([]byte, error) {
 		return nil, err
 	}
 	if depth == len(path) {
-		text = splice(text, v.StartOffset, v.EndOffset, quoteJSON(value))
+		v.Value = hujson.String(value)
 	} else if obj, ok := v.Value.(*hujson.Object); ok {
-		text = insertMember(text, &root, v, obj, path[depth:], value)
+		addMember(text, &root, v, obj, path[depth:], value)
 	} else {
 		return nil, fmt.Errorf("%s is not an object", strings.Join(path[:depth], "."))
 	}
-	return text, nil
+	return root.Pack(), nil
 }
 
-func quoteJSON(s string) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string
-	return strings.TrimSuffix(b.String(), "\n")
-}
+func quoteJSON(s string) string { return string(hujson.String(s)) }
 
 // indentAt returns the blanks at the start of the line that contains an offset.
 func indentAt(text []byte, offset int) string {
@@ -74,43 +68,39 @@ func indentAt(text []byte, offset int) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// insertMember adds the last member of an object, in the file's own layout.
-func insertMember(text []byte, root, v *hujson.Value, obj *hujson.Object, path []string, value string) []byte {
+// comments returns what precedes the last blanks.
+func comments(b hujson.Extra) hujson.Extra { return bytes.TrimRight(b, " \t\r\n") }
+
+// addMember adds the last member of an object, in the file's own layout.
+func addMember(text []byte, root, v *hujson.Value, obj *hujson.Object, path []string, value string) {
 	nl, unit := newline(text), "  "
 	if top, ok := root.Value.(*hujson.Object); ok && len(top.Members) > 0 {
 		if i := indentAt(text, top.Members[0].Name.StartOffset); i != "" {
 			unit = i
 		}
 	}
-	brace, outer := v.EndOffset-1, indentAt(text, v.StartOffset)
+	outer, n := indentAt(text, v.StartOffset), len(obj.Members)
 	inner := outer + unit
-	content := len(bytes.TrimRight(text[:brace], " \t\r\n")) // end of the last member or comment
-	member := func(indent string) string {
-		s := quoteJSON(value)
-		for i := len(path) - 1; i >= 0; i-- {
-			in := indent + strings.Repeat(unit, i)
-			if s = quoteJSON(path[i]) + ": " + s; i > 0 {
-				s = "{" + nl + in + s + nl + strings.TrimSuffix(in, unit) + "}"
-			}
+	blanks, end := nl+inner, nl+outer
+	if n > 0 {
+		end = string(obj.AfterExtra[len(comments(obj.AfterExtra)):])
+		if blanks = " "; bytes.Contains(text[v.StartOffset:v.EndOffset], []byte("\n")) {
+			inner = indentAt(text, obj.Members[n-1].Name.StartOffset)
+			blanks = nl + inner
 		}
-		return s
 	}
-	n := len(obj.Members)
-	if n == 0 {
-		return splice(text, content, brace, nl+inner+member(inner)+nl+outer)
+	added := hujson.Value{BeforeExtra: hujson.Extra(" "), Value: hujson.String(value)}
+	for i := len(path) - 1; i > 0; i-- {
+		in := nl + inner + strings.Repeat(unit, i-1)
+		member := hujson.ObjectMember{Name: hujson.Value{BeforeExtra: hujson.Extra(in + unit), Value: hujson.String(path[i])}, Value: added}
+		added.Value = &hujson.Object{Members: []hujson.ObjectMember{member}, AfterExtra: hujson.Extra(in)}
 	}
-	last := &obj.Members[n-1].Value
-	comma, trailing := ",", ""
-	if last.AfterExtra != nil { // the last member has a comma
-		comma, trailing = "", ","
+	if n > 0 && obj.Members[n-1].Value.AfterExtra != nil {
+		added.AfterExtra = hujson.Extra{} // a comma
 	}
-	separator := " "
-	if bytes.Contains(text[v.StartOffset:brace], []byte("\n")) {
-		inner = indentAt(text, obj.Members[n-1].Name.StartOffset)
-		separator = nl + inner
-	}
-	text = splice(text, content, content, separator+member(inner)+trailing)
-	return splice(text, last.EndOffset, last.EndOffset, comma)
+	before := append(comments(obj.AfterExtra), blanks...)
+	obj.AfterExtra = hujson.Extra(end)
+	obj.Members = append(obj.Members, hujson.ObjectMember{Name: hujson.Value{BeforeExtra: before, Value: hujson.String(path[0])}, Value: added})
 }
 
 func removeJSON(text []byte, path []string) ([]byte, error) {
@@ -122,23 +112,21 @@ func removeJSON(text []byte, path []string) ([]byte, error) {
 	if err != nil || depth < len(path) {
 		return nil, fmt.Errorf("%s is gone", strings.Join(path, "."))
 	}
-	from, to := parent.Members[i].Name.StartOffset, v.EndOffset
-	if i < len(parent.Members)-1 || v.AfterExtra != nil {
-		to += len(v.AfterExtra) + 1 // with the comma after it
+	before, comma := parent.Members[i].Name.BeforeExtra, v.AfterExtra
+	parent.Members = slices.Delete(parent.Members, i, i+1)
+	after, n := &parent.AfterExtra, len(parent.Members)
+	switch {
+	case i < n:
+		if after = &parent.Members[i].Name.BeforeExtra; !bytes.Contains(*after, []byte("\n")) { // one line
+			*after = before
+			return root.Pack(), nil
+		}
+	case n > 0:
+		last := &parent.Members[n-1].Value
+		last.AfterExtra, before = comma, slices.Concat(last.AfterExtra, before) // as before: a comma, or none
+	case len(comments(before)) == 0:
+		*after = bytes.TrimLeft(*after, " \t\r\n")
 	}
-	if i < len(parent.Members)-1 && !bytes.Contains(text[to:parent.Members[i+1].Name.StartOffset], []byte("\n")) {
-		to += len(text[to:]) - len(bytes.TrimLeft(text[to:], " \t")) // one line
-	} else {
-		from = len(bytes.TrimRight(text[:from], " \t\r\n"))
-	}
-	if len(parent.Members) == 1 && text[from-1] == '{' {
-		to += len(text[to:]) - len(bytes.TrimLeft(text[to:], " \t\r\n"))
-	}
-	text = splice(text, from, to, "")
-	if i > 0 && i == len(parent.Members)-1 && v.AfterExtra == nil {
-		before := &parent.Members[i-1].Value // its comma is the last one now
-		comma := before.EndOffset + len(before.AfterExtra)
-		text = splice(text, comma, comma+1, "")
-	}
-	return text, nil
+	*after = slices.Concat(comments(before), *after)
+	return root.Pack(), nil
 }
