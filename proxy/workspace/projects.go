@@ -23,7 +23,7 @@ import (
 
 const (
 	maxProjects = 10_000
-	maxWarned   = 1024 // directories with a warning
+	maxWarned   = 1024             // directories with a warning
 	lockWait    = 10 * time.Second // no request waits for it
 	lockRetry   = 10 * time.Millisecond
 
