@@ -137,7 +137,7 @@ func (d *doubts) add(h *ledger.Held, twin Twin) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	ref := &heldRef{Doubt: Doubt{h.Reason, h.Before, h.With, twin}, key: h.Key, session: h.Turn.Session, turn: h.Turn.ID, client: h.Turn.Client, at: h.At, until: h.At.Add(holdFor)}
-	if h.Reason == graphiti.HeldTwin && len(twin.Whole) == 0 { // of the last process: its turn may go on
+	if h.Reason == graphiti.HeldTwin && len(twin.Whole) == 0 { // of the last process: its turn may continue
 		ref.until = time.Now().Add(pairFor)
 	} else if h.Reason == graphiti.HeldTwin && !d.isAboutOpen(&twin) {
 		ref.until = h.At.Add(twinFor)

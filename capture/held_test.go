@@ -76,8 +76,8 @@ func TestTurnInDoubt(t *testing.T) {
 	}
 }
 
-// TestHeldTwins checks which of two held turns with one message is recorded: the one that goes
-// on, else the one that asks for no data, has no other text, or came last.
+// TestHeldTwins checks which of two held turns with one message is recorded: the one that
+// continues, else the one that asks for no data, has no other text, or came last.
 func TestHeldTwins(t *testing.T) {
 	person := dialect.Root("", "ann")
 	twin := func(of dialect.Fingerprint, text string, prompt uint64) Twin {

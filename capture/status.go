@@ -11,36 +11,36 @@ import (
 // QueueStatus counts turns, once per group. Pending and Dead are the current content of the
 // spool. The other counts start with the creation of the file unless stated otherwise.
 type QueueStatus struct {
-	Pending   int        `json:"pending"`   // delivery is not verified yet, or held for a moment
-	UnderWay  int        `json:"under_way"` // part of Pending: sent, not verified
-	Delivered int        `json:"delivered"`
-	Verified  int        `json:"verified"` // delivered, and shown by the memory
-	Dropped   int        `json:"dropped"`
-	Dead      int        `json:"dead"`
-	Withdrawn int        `json:"withdrawn"`              // forgotten messages, sessions and groups that may still be in the memory
-	Lost      int        `json:"lost"`                   // lost by the memory and sent again, since the start
-	Held      int        `json:"held"`                   // turns held until their sessions show whether they are some
-	Redacted  int        `json:"redacted"`               // redacted credentials, since the start
-	Shortened int        `json:"shortened"`              // texts shortened in the middle, since the start
-	LeftOut   int        `json:"left_out"`               // turns of histories that exceeded the bounds, since the start
-	GivenUp   int        `json:"answers_dropped"`        // answers that were not parsed (response.Readers.Dropped), since the start
-	NotKept   int        `json:"not_kept"`               // turns lost because data_dir was unusable, since the start
-	InMemory  int        `json:"in_memory"`              // turns waiting in RAM for data_dir; they end with the process
-	Here      int        `json:"waiting_here,omitempty"` // turns that wait in data_dir for Postgres
+	Pending   int `json:"pending"`   // delivery is not verified yet, or held for a moment
+	UnderWay  int `json:"under_way"` // part of Pending: sent, not verified
+	Delivered int `json:"delivered"`
+	Verified  int `json:"verified"` // delivered, and shown by the memory
+	Dropped   int `json:"dropped"`
+	Dead      int `json:"dead"`
+	Withdrawn int `json:"withdrawn"`              // forgotten messages, sessions and groups that may still be in the memory
+	Lost      int `json:"lost"`                   // lost by the memory and sent again, since the start
+	Held      int `json:"held"`                   // turns held until their sessions show whether they are some
+	Redacted  int `json:"redacted"`               // redacted credentials, since the start
+	Shortened int `json:"shortened"`              // texts shortened in the middle, since the start
+	LeftOut   int `json:"left_out"`               // turns of histories that exceeded the bounds, since the start
+	GivenUp   int `json:"answers_dropped"`        // answers that were not parsed (response.Readers.Dropped), since the start
+	NotKept   int `json:"not_kept"`               // turns lost because data_dir was unusable, since the start
+	InMemory  int `json:"in_memory"`              // turns waiting in RAM for data_dir; they end with the process
+	Here      int `json:"waiting_here,omitempty"` // turns that wait in data_dir for Postgres
 
 	SharedDown *time.Time `json:"shared_state_down_since,omitempty"` // start of an outage of Postgres
-	Oldest    *time.Time `json:"oldest,omitempty"`
-	PerMinute float64    `json:"turns_a_minute,omitempty"` // delivered in the last minutes
-	Ends      *time.Time `json:"expected_end,omitempty"`   // of the backlog, at this pace
-	Failing   *time.Time `json:"failing_since,omitempty"`
-	Quiet     *time.Time `json:"quiet_since,omitempty"` // last progress while turns are under way
-	Stalled   *time.Time `json:"stalled_since,omitempty"`
-	NextTest  *time.Time `json:"next_test,omitempty"`       // of a memory that stores nothing
-	Imports   int        `json:"history_imports,omitempty"` // groups whose messages in Graphiti are being read
-	Breaker   string     `json:"breaker"`                   // closed, half-open or open
-	Unlisted  *time.Time `json:"unlisted_since,omitempty"`  // since when listings cannot verify turns
-	LastError string     `json:"last_error,omitempty"`
-	Remedy    string     `json:"remedy,omitempty"` // remedy for LastError
+	Oldest     *time.Time `json:"oldest,omitempty"`
+	PerMinute  float64    `json:"turns_a_minute,omitempty"` // delivered in the last minutes
+	Ends       *time.Time `json:"expected_end,omitempty"`   // of the backlog, at this pace
+	Failing    *time.Time `json:"failing_since,omitempty"`
+	Quiet      *time.Time `json:"quiet_since,omitempty"` // last progress while turns are under way
+	Stalled    *time.Time `json:"stalled_since,omitempty"`
+	NextTest   *time.Time `json:"next_test,omitempty"`       // of a memory that stores nothing
+	Imports    int        `json:"history_imports,omitempty"` // groups whose messages in Graphiti are being read
+	Breaker    string     `json:"breaker"`                   // closed, half-open or open
+	Unlisted   *time.Time `json:"unlisted_since,omitempty"`  // since when listings cannot verify turns
+	LastError  string     `json:"last_error,omitempty"`
+	Remedy     string     `json:"remedy,omitempty"` // remedy for LastError
 
 	Distilled graphiti.Spent `json:"-"` // of the model that distils facts, since the start
 

@@ -18,7 +18,7 @@ type Searcher interface {
 	graphiti.Searcher
 
 	// Ready reports whether a group is searchable without first reading all of it, and
-	// whether it is known to be empty.
+	// whether it is certainly empty.
 	Ready(group string) (ready, empty bool)
 }
 

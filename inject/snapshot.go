@@ -39,7 +39,7 @@ type snapshot struct {
 		Open    []string `json:"open,omitempty"`
 	} `json:"listed,omitzero"`
 	Children []child      `json:"children,omitempty"` // subagents, the latest last
-	Work     work.Session `json:"work,omitzero"`      // what the agent did
+	Work     work.Session `json:"work,omitzero"`      // actions of the agent
 }
 
 const (

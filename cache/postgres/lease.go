@@ -29,7 +29,7 @@ func (s *Server) Take(ctx context.Context) (led context.Context, release func(),
 	}
 }
 
-// hold takes or renews the lease, unless another process has it, and reports its success.
+// hold takes or renews the lease, unless another process holds it, and reports its success.
 func (s *Server) hold(ctx context.Context, life time.Duration) bool {
 	var token int64
 	err := s.do(ctx, func(ctx context.Context) error {

@@ -24,7 +24,7 @@ func Copy(ctx context.Context, from, to []string) error {
 		}
 		defer conns[i].Close()
 	}
-	// While the read transactions begin, nobody can write. So all of them read the same moment.
+	// No transaction writes while the read transactions begin, so they all read the same moment.
 	locks, reads := conns[:len(from)], conns[len(from):]
 	for _, each := range []struct {
 		conns []*sql.Conn

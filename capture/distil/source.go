@@ -30,7 +30,7 @@ type source struct {
 	words  map[string]bool
 	text   string // with decimal digits
 	around time.Time
-	dated  bool // a message has a date with a month, so that the fact has it as well
+	dated  bool // a message has a date with a month, so a fact of it needs one
 }
 
 func newSource(text string, at time.Time) *source {

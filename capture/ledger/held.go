@@ -10,7 +10,7 @@ import (
 )
 
 // Held is a turn that may be a client's request about another turn, such as for a title. No
-// group has it until it is added.
+// group contains it until it is added.
 type Held struct {
 	Key    string   // of the turn and its groups
 	Turn   Turn     // redacted

@@ -39,7 +39,7 @@ type Record interface {
 	Whole(ctx context.Context, turns []Turn) ([]bool, error)
 
 	// Forget deletes the messages and turns of a part that are older than a generation, and
-	// rejects such turns from now on. Withdrawn returns those that Graphiti may have.
+	// rejects such turns from now on. Withdrawn returns the ones that Graphiti may have.
 	Forget(part Part, generation int64) error
 
 	// Raise stores the generations of forgotten scopes, forgets older turns of them, and returns

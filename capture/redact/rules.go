@@ -115,7 +115,7 @@ const joint = 16
 
 // byRule finds the secrets that match one rule in some parts of the text.
 func (s *scan) byRule(list []found, r *rule, where []span) []found {
-	past := 0 // the end of what was searched
+	past := 0 // the end of the searched text
 	for _, w := range where {
 		if w.to <= past {
 			continue

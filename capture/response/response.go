@@ -345,7 +345,7 @@ func (t *Tee) report(clean bool) {
 	t.done(a, clean)
 }
 
-// finish parses what must be read whole. ok is false if the answer was dropped.
+// finish parses bodies that must be read whole. ok is false if the answer was dropped.
 func (t *Tee) finish() (a dialect.Answer, ok bool) {
 	defer t.contain()
 	switch {

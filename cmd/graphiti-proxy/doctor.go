@@ -62,7 +62,7 @@ func diagnose(c *cobra.Command, args []string) error {
 	ill := d.Error != ""
 	for _, s := range states {
 		f, client := finding{State: s}, connect.Find(s.Client)
-		trial, _ := os.ReadFile(m.TrialFile(client)) // none is connected without a trial
+		trial, _ := os.ReadFile(m.TrialFile(client)) // each connected client has a trial
 		for _, r := range slices.Backward(passed.Requests) {
 			if r.API != "" && client.Sends(r.Client) && (r.ID != string(trial) || r.Reason == string(inject.ReasonPlace)) {
 				if f.Last, f.Memory = r.Time, r.Memory; r.Reason != "" {

@@ -49,7 +49,7 @@ func (f *facts) start(r *remembering) {
 	}))
 }
 
-// settings returns the settings of a configuration. Without consent, nothing is sent.
+// settings returns the settings of a configuration. Without consent, the distiller sends no text.
 func (f *facts) settings(cfg *config.Config) distil.Pace {
 	return distil.Pace{After: cfg.Distil.After, DailyTokens: cfg.Distil.DailyTokens, Paused: cfg.Distil.Pause || !cfg.DistilConsented() || cfg.Distil.URL != f.url}
 }

@@ -27,7 +27,7 @@ func fateAnswer(text string) string {
 }
 
 // TestFates checks that each fate of a message is in the request log, the log, the status, the
-// metrics and, while the conversation goes on, the header, and that memory show lists held
+// metrics and, while the conversation continues, the header, and that memory show lists held
 // messages and settles them.
 func TestFates(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,7 @@ func TestReload(t *testing.T) {
 	}{
 		{map[string]string{"recall.enabled": "false"}, "off;", nil},
 		{map[string]string{"memory.skip_models": "stand-*"}, "off;", nil},
-		{map[string]string{"ingest.max_turns": "7", "recall.max_facts": "1", "limits.header_bytes": "32KiB"}, "recalled; facts=1", []string{"limits.header_bytes"}},
+		{map[string]string{"recall.max_facts": "1", "limits.header_bytes": "32KiB"}, "recalled; facts=1", []string{"limits.header_bytes"}},
 		{nil, "recalled; facts=", nil},
 	} {
 		cfg, err := load(tc.settings)

@@ -82,7 +82,7 @@ func (h *histories) note(c proxytest.Input) (said string) {
 func TestReplicasActAsOne(t *testing.T) {
 	t.Parallel()
 	conversations, length := 16, 10
-	if os.Getenv("LONG") != "" {
+	if os.Getenv("LONG_TESTS") != "" {
 		conversations, length = 50, 20
 	}
 	model, err := proxytest.Start()
@@ -353,7 +353,7 @@ func TestReplicasCopyToGraphiti(t *testing.T) {
 	}
 	arrive := func(when string) {
 		t.Helper()
-		// After a kill, nothing is sent for ten seconds: a call of the dead replica may arrive.
+		// For ten seconds after a kill, no replica sends: a call of the dead one may arrive.
 		for end := time.Now().Add(40 * time.Second); ; time.Sleep(200 * time.Millisecond) {
 			episodes := fmt.Sprint(g.Episodes("user_josh"), g.Episodes("agent_ava__user_josh"))
 			if !slices.ContainsFunc(slices.Collect(maps.Keys(turns)), func(n int) bool {

@@ -155,7 +155,7 @@ func TestStopSaysWhatWaits(t *testing.T) {
 	w.say("My cat is called Miso.")
 	waitUntil(t, "the turn", func() bool { return w.app.memory.queue().Pending == 1 })
 	w.stop()
-	if want := "turns=1 queue=data_dir"; !strings.Contains(w.log.String(), want) {
+	if want := "stay in the queue, and are delivered after the next start\" turns=1"; !strings.Contains(w.log.String(), want) {
 		t.Errorf("the log lacks %s: %s", want, w.log)
 	}
 	with := start(t, t.TempDir(), nil)

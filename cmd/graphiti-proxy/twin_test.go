@@ -105,7 +105,7 @@ func TestTwins_OfOtherSessions(t *testing.T) {
 	} {
 		for ids, want := range map[[2]string]bool{{"one", "two"}: true, {"", "two"}: true, {"one", ""}: false, {"", ""}: false} {
 			if ids == [2]string{} && name != "header" {
-				continue // nothing is named
+				continue // no id in the body
 			}
 			for _, first := range []string{"turn", "other"} {
 				t.Run(strings.Join([]string{name, ids[0], ids[1], first}, " "), func(t *testing.T) {

@@ -166,7 +166,7 @@ func TestReplicasWriteOneGroup(t *testing.T) {
 // before a forget.
 func TestForgetAgainstWriters(t *testing.T) {
 	forgets := 30
-	if os.Getenv("LONG") != "" {
+	if os.Getenv("LONG_TESTS") != "" {
 		forgets = 10_000
 	}
 	url := postgrestest.Database(t)

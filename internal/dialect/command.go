@@ -55,7 +55,7 @@ func elementIn(text []byte, tag string) []byte {
 }
 
 // builtIns are the commands for which clients send a prompt of their own. Forks and releases change
-// its words, not what it is about.
+// its words, not its subject.
 var builtIns = []struct {
 	command string
 	prompt  *regexp.Regexp

@@ -83,7 +83,7 @@ func (c *Conversation) instructions() (texts []Span) {
 }
 
 // Resumes reports whether the client has replaced the history with a summary, and no person has
-// spoken since: an open turn goes on.
+// spoken since: an open turn continues.
 func (c *Conversation) Resumes() bool {
 	return (c.Kind == KindTurn || c.Kind == KindMachine) && c.Replaced() > c.Last
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 )
 
-// TestUnknownTools: the shapes of tools, as clients and frameworks have them. What can be passed a
+// TestUnknownTools: the shapes of tools, as clients and frameworks have them. A tool that takes a
 // program is unknown, in whatever words.
 func TestUnknownTools(t *testing.T) {
 	const said = `"role":"user","content":"hi"`

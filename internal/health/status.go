@@ -101,7 +101,7 @@ type MemoryStatus struct {
 	Where   string      `json:"where,omitempty"`
 	State   MemoryState `json:"state"`
 	Why     string      `json:"why,omitempty"`    // problem
-	Remedy  string      `json:"remedy,omitempty"` // what the operator can do
+	Remedy  string      `json:"remedy,omitempty"` // action for the operator
 	Recall  bool        `json:"recall"`
 
 	// Faults are the problems as codes of a closed list, Since is the start of the

@@ -21,7 +21,7 @@ type PastTurn struct {
 	Session   string   `json:"session"`             // the conversation's id in live requests
 	Workspace string   `json:"workspace,omitempty"` // key of the project
 	User      string   `json:"user"`
-	Assistant string   `json:"assistant"`      // empty if the person went on before an answer
+	Assistant string   `json:"assistant"`      // empty if the person's next message came before an answer
 	Said      string   `json:"said,omitempty"` // RFC 3339
 	Answered  string   `json:"answered,omitempty"`
 	ID        string   `json:"id,omitempty"`   // the client's id of the turn

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// asOther makes a command run as the user nobody if this process runs as root: Postgres
-// refuses to.
+// asOther gives a command another user if this process runs as root, which Postgres refuses
+// to do.
 func asOther(cmd *exec.Cmd) {
 	if os.Geteuid() != 0 {
 		return
