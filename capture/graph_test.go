@@ -23,6 +23,8 @@ type graph struct {
 	takes   time.Duration
 	raises  func(content string) bool
 	refuses func(content string) bool
+	unclear func(content string) bool      // nothing is stored, and the call has no clear answer
+	blind   bool                           // it lists nothing
 	fails   func(call, group string) error // error of the next call
 	behind  time.Duration                  // lag of its clock
 	met     bool                           // has answered a call
@@ -77,6 +79,9 @@ func (g *graph) Write(_ context.Context, group string, messages []graphiti.Row) 
 		if g.refuses != nil && g.refuses(m.Text) {
 			return &graphiti.StatusError{Code: 422}
 		}
+		if g.unclear != nil && g.unclear(m.Text) {
+			return &graphiti.StatusError{Code: 500}
+		}
 	}
 	at := time.Now()
 	if n := len(g.queue); n > 0 {
@@ -101,7 +106,7 @@ func (g *graph) Episodes(_ context.Context, group string, n int) (list []graphit
 		return nil, err
 	}
 	for _, a := range g.kept {
-		if a.group == group && !a.m.Said.After(time.Now().Add(-g.behind)) {
+		if a.group == group && !g.blind && !a.m.Said.After(time.Now().Add(-g.behind)) {
 			list = append(list, graphiti.Row{Name: a.m.Name, Group: group, Said: a.m.Said})
 		}
 	}

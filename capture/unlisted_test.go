@@ -1,14 +1,17 @@
 package capture
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
@@ -73,35 +76,151 @@ func TestStallDiagnosis(t *testing.T) {
 }
 
 // TestServerThatListsNothing checks a server that lists no messages. Whether a search shows facts or
-// not, each turn is sent once and counts as delivered, and delivery does not stall.
+// not, and despite faults of calls, each turn that counts as delivered is there, each is sent once
+// unless a call that stored it failed, and delivery does not stall.
 func TestServerThatListsNothing(t *testing.T) {
+	faults := map[string]graphititest.Fault{
+		"none":              nil,
+		"refused":           graphititest.Refuse(),
+		"hangs":             graphititest.Hang(),
+		"error":             graphititest.Answer(500, ""),
+		"unavailable":       graphititest.Answer(503, "0"),
+		"garbage":           graphititest.Garbage(),
+		"failed but stored": graphititest.FailedButStored(),
+		"slow":              graphititest.Slow(1500 * time.Millisecond),
+	}
 	for blind, want := range map[graphititest.Blindness]graphiti.Diagnosis{graphititest.BlindListing: graphiti.Unlisted, graphititest.BlindAll: graphiti.Unshown} {
-		t.Run(string(want), func(t *testing.T) {
-			t.Parallel()
-			s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today})
-			s.Blind(blind)
-			p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
-			var ids []string
-			for i := range 6 {
-				ids = append(ids, fmt.Sprint(i))
-				add(t, p, spoken(ids[i], "a", "b"))
-			}
-			waitFor(t, "all turns", func() bool { st := p.Status(); return st.Delivered == 12 && st.Pending == 0 })
-			if st := p.Status(); st.Unlisted == nil || st.Stalled != nil || st.Diagnosis != want {
-				t.Errorf("got %+v, want Unlisted set, no stall, Diagnosis %s", st, want)
-			}
-			settled(t, s)
-			for _, g := range []string{"a", "b"} {
-				count := make(map[string]int)
-				for _, e := range s.Episodes(g) {
-					count[e.Name]++
-				}
-				for _, id := range ids[1:] {
-					if n := count[graphiti.EpisodeName(id, graphiti.RoleUser)]; n != 1 {
-						t.Errorf("group %s has turn %s %d times", g, id, n)
+		for _, call := range []graphititest.Call{graphititest.Tool("add_memory"), graphititest.Tool("search_memory_facts"), graphititest.Tool("get_episodes")} {
+			for name, fault := range faults {
+				t.Run(fmt.Sprintf("%s, %s, %s", want, call, name), func(t *testing.T) {
+					t.Parallel()
+					s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today})
+					s.Blind(blind)
+					for range 3 {
+						s.Next(call, fault)
 					}
-				}
+					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *deliver.Timing) { o.Timeout = time.Second })
+					var ids []string
+					for i := range 6 {
+						ids = append(ids, fmt.Sprint(i))
+						add(t, p, spoken(ids[i], "a", "b"))
+					}
+					waitFor(t, "all turns", func() bool { st := p.Status(); return st.Delivered == 12 && st.Pending == 0 })
+					if st := p.Status(); st.Unlisted == nil || st.Verified != 0 || st.Stalled != nil || st.Diagnosis != want {
+						t.Errorf("got %+v, want Unlisted set, Verified 0, no stall, Diagnosis %s", st, want)
+					}
+					settled(t, s)
+					if name != "failed but stored" {
+						once(t, s, "a", ids...)
+						once(t, s, "b", ids...)
+						return
+					}
+					for _, g := range []string{"a", "b"} {
+						if n := len(s.Episodes(g)); n < 12 || n > 18 {
+							t.Errorf("group %s has %d episodes, want 12 to 18", g, n)
+						}
+					}
+				})
 			}
+		}
+	}
+}
+
+// TestUnclearAnswersEnd checks that a turn whose calls never have a clear answer is not sent forever to a
+// server that lists nothing: it is dead after some of them, once the server has accepted
+// another turn. If none has a clear answer, all wait.
+func TestUnclearAnswersEnd(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		t.Run(fmt.Sprint("all ", all), func(t *testing.T) {
+			calls, sick := 0, true
+			g := &graph{apart: true, blind: true}
+			g.unclear = func(content string) bool {
+				if sick && (all || strings.Contains(content, "user odd")) {
+					calls++
+					return true
+				}
+				return false
+			}
+			inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+				add(t, p, spoken("odd", "a"))
+				add(t, p, spoken("1", "a"))
+				time.Sleep(24 * time.Hour)
+				add(t, p, spoken("2", "a"))
+				time.Sleep(24 * time.Hour)
+				g.set(func() { sick = false })
+				st := p.Status()
+				if calls > 2*24+30 {
+					t.Errorf("%d calls for the unclear turns", calls)
+				}
+				if !all && (st.Dead != 1 || st.Delivered != 2 || g.times("a", "1") == 0 || g.times("a", "2") != 1) {
+					t.Errorf("got %+v, want Dead 1, Delivered 2", st)
+				}
+				if all && (st.Dead != 0 || st.Delivered != 0 || st.Pending != 3) {
+					t.Errorf("got %+v, want Dead 0, Delivered 0, Pending 3", st)
+				}
+				if all {
+					until(t, "all turns", func() bool { return p.Status().Delivered == 3 })
+				}
+			})
 		})
 	}
+}
+
+// TestWhatComesBetweenTwoLooks checks that the listings of a server do not count as broken
+// if a turn is stored between a listing and the search after it.
+func TestWhatComesBetweenTwoLooks(t *testing.T) {
+	searched := make(chan struct{})
+	begins := sync.OnceFunc(func() { close(searched) })
+	s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today, DelayOf: func(string) time.Duration {
+		select { // stores the turn only after a listing was empty and the search has begun
+		case <-searched:
+		case <-t.Context().Done():
+		}
+		return 0
+	}})
+	s.Always(graphititest.Tool("search_memory_facts"), func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+		begins()
+		settled(t, s)
+		serve(w, r)
+	})
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
+	add(t, p, spoken("1", "a"))
+	waitFor(t, "the turn", func() bool { return p.Status().Verified == 1 })
+	if st := p.Status(); st.Unlisted != nil || s.Counts().Calls[graphititest.Tool("search_memory_facts")] == 0 {
+		t.Errorf("got %+v, want Unlisted not set, and a search for facts", st)
+	}
+}
+
+// onNeo4j is a memory that says that its database is Neo4j.
+type onNeo4j struct{ *graph }
+
+func (onNeo4j) Database(context.Context) string { return "neo4j" }
+
+// TestNothingOnNeo4j checks that a server on Neo4j that shows nothing counts as stalled, rather than as
+// one that lists nothing: its turns wait.
+func TestNothingOnNeo4j(t *testing.T) {
+	g := &graph{apart: true, raises: func(string) bool { return true }}
+	inBubble(t, onNeo4j{g}, func(t *testing.T, p *Pipeline, _ *logged) {
+		add(t, p, spoken("1", "a"))
+		time.Sleep(24 * time.Hour)
+		if st := p.Status(); st.Stalled == nil || st.Unlisted != nil || st.Pending != 1 || st.Delivered != 0 {
+			t.Errorf("got %+v, want a stall, Unlisted not set, Pending 1, Delivered 0", st)
+		}
+	})
+}
+
+// TestListingsThatWorkAgain checks that a server counts as one that lists turns again once it does.
+func TestListingsThatWorkAgain(t *testing.T) {
+	g := &graph{apart: true, blind: true}
+	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+		add(t, p, spoken("1", "a"))
+		until(t, "the first turn", func() bool { return p.Status().Delivered == 1 })
+		g.set(func() { g.blind = false })
+		time.Sleep(2 * time.Hour)
+		add(t, p, spoken("2", "a"))
+		until(t, "the second turn", func() bool { return p.Status().Delivered == 2 })
+		if st := p.Status(); st.Verified != 1 || st.Unlisted != nil {
+			t.Errorf("got %+v, want Verified 1, Unlisted not set", st)
+		}
+	})
 }

@@ -68,9 +68,10 @@ type run struct {
 // sight is a memory's ability to show stored turns. Some MCP servers on FalkorDB list nothing: a
 // copy then counts as delivered, but not as verified, once it is accepted.
 type sight struct {
-	blind bool      // listings do not work
-	shown bool      // a search shows facts without episodes
-	since time.Time // discovery of blind
+	blind  bool      // listings do not work
+	shown  bool      // a search shows facts without episodes
+	since  time.Time // discovery of blind
+	listed time.Time // the last listing of a blind memory
 }
 
 // New returns a Loop that does nothing before Run. listed reports whether the memory has listed

@@ -34,6 +34,10 @@ func (l *Loop) send(ctx context.Context, s *sender, isTest bool) {
 			l.give(ctx, s, &f.Copy, f)
 		}
 	default:
+		if now := time.Now(); l.sight.blind && now.Sub(l.sight.listed) > s.timing.LastTest { // it may list turns now
+			l.sight.listed = now
+			_, _ = l.list(ctx, c.Group, firstLook)
+		}
 		l.give(ctx, s, c, nil)
 	}
 }
@@ -55,8 +59,10 @@ func (l *Loop) nextCopy(ctx context.Context, s *sender) (*ledger.Copy, error) {
 
 // closed returns the groups that a worker's next copy must not be from.
 func (l *Loop) closed(s *sender) (groups []string) {
-	for g := range s.unread {
-		groups = append(groups, g)
+	for _, g := range s.groups() {
+		if s.unread[g] {
+			groups = append(groups, g)
+		}
 	}
 	for g, e := range l.erasing {
 		if e.whole() && !slices.Contains(groups, g) {
@@ -129,6 +135,8 @@ func (l *Loop) gave(s *sender, c *ledger.Copy, again *flight, messages []graphit
 		l.note(func() error { return l.o.Ledger.MarkDelivered(c, false) })
 		l.tell(c, began, false, nil)
 		l.o.OnStored(c.Group)
+	case doubt:
+		l.unclear(s, c, began, err)
 	case !graphiti.Retryable(err) && l.refusedBefore(c):
 		l.dead(c, began, clip(l.o.Redact(graphiti.Sanitize(err))), errDead)
 	default:
@@ -139,6 +147,23 @@ func (l *Loop) gave(s *sender, c *ledger.Copy, again *flight, messages []graphit
 		reason := clip(err.Error())
 		l.note(func() error { return l.o.Ledger.Requeue(c, reason) })
 	}
+}
+
+// unclear records an unclear answer of a memory that does not show turns. It counts as a loss: after
+// three of them, the copy waits until the memory has accepted another one, then it is tried once more.
+func (l *Loop) unclear(s *sender, c *ledger.Copy, began time.Time, err error) {
+	c.Losses++
+	switch now := time.Now(); {
+	case c.Losses < maxLosses:
+		s.failed(err, now)
+	case l.refusedBefore(c):
+		l.dead(c, began, reasonUnclear, errLost)
+		return
+	default:
+		l.refused[c.Seq] = l.accepted
+		s.holdUntil = now.Add(min(s.timing.DoubtAfter<<min(c.Losses, 10), s.timing.LastTest))
+	}
+	l.note(func() error { return l.o.Ledger.Requeue(c, "") })
 }
 
 // refusedBefore reports whether the memory has accepted another copy since it refused this one.
@@ -249,8 +274,11 @@ func (l *Loop) conclude(s *sender, views map[string]*view, fs findings) {
 	}
 }
 
-// reasonPoison is the reason of a dead letter that the memory lost.
-const reasonPoison = "the memory lost it three times, the last time alone: its worker probably fails at this turn"
+// The reasons of dead letters: the memory lost the turn, or gave unclear answers and does not show it.
+const (
+	reasonPoison  = "the memory lost it three times, the last time alone: its worker probably fails at this turn"
+	reasonUnclear = "its calls ended without a clear answer, and the memory does not show whether it stored the turn; graphiti-proxy queue retry sends it again"
+)
 
 // list returns the last n episodes of a group.
 func (l *Loop) list(ctx context.Context, group string, n int) (*view, error) {
@@ -273,16 +301,19 @@ func (l *Loop) list(ctx context.Context, group string, n int) (*view, error) {
 			v.oldest = list[i].Said
 		}
 	}
-	l.listed = l.listed || len(list) > 0
+	if len(list) > 0 {
+		l.listed, l.sight = true, sight{}
+	}
 	return v, nil
 }
 
 // maxQuery is the most characters of a message in a query.
 const maxQuery = 200
 
-// silence finds out why a worker is silent. If a search shows facts of a group without episodes,
-// listings do not work. If neither has ever shown anything, listings do not work either, provided
-// that each group has a worker of its own: such workers survive failures.
+// silence finds out why a worker is silent. If a search shows facts of a group, and a listing after
+// it shows no episode, listings do not work. If neither has ever shown anything, listings do not
+// work either, provided that each group has a worker of its own, which survives failures, and that
+// the database is not one whose episodes all servers list.
 func (l *Loop) silence(ctx context.Context, s *sender) {
 	if !s.silent.IsZero() && s.pause <= s.patience() {
 		l.o.Log.Warn("memory accepts messages without storing them", "since", s.sign, "to_do", l.diagnosis().Remedy())
@@ -296,14 +327,33 @@ func (l *Loop) silence(ctx context.Context, s *sender) {
 		facts, err = l.o.Memory.Search(ctx, []string{f.Group}, graphiti.Shorten(f.messages[0].Text, "…", maxQuery), 1)
 		return err
 	})
-	if l.search != nil || l.listed || len(facts) == 0 && (!l.o.Apart || s.silent.IsZero()) {
+	if l.search != nil || l.listed || len(facts) == 0 && (!l.o.Apart || s.silent.IsZero() || l.onNeo4j(ctx)) {
 		return
 	}
-	l.sight = sight{blind: true, shown: len(facts) > 0, since: time.Now()}
+	if v, err := l.list(ctx, f.Group, firstLook); err != nil || v.full || l.listed {
+		s.lookAt = time.Now() // it was stored between the last listing and the search
+		return
+	}
+	now := time.Now()
+	l.sight = sight{blind: true, shown: len(facts) > 0, since: now, listed: now}
 	d := l.blindness()
 	l.o.Log.Warn("listings do not show stored turns", "why", d.Says(), "to_do", d.Remedy())
 	for _, s := range l.senders {
-		l.conclude(s, nil, findings{beyond: s.flights})
-		s.flights, s.silent = nil, time.Time{}
+		var accepted []*flight
+		for _, f := range s.flights {
+			if f.doubt {
+				l.unclear(s, &f.Copy, f.at, nil)
+			} else {
+				accepted = append(accepted, f)
+			}
+		}
+		l.conclude(s, nil, findings{beyond: accepted})
+		s.flights, s.silent, s.waits = nil, time.Time{}, true
 	}
+}
+
+// onNeo4j reports whether the memory says that its database is Neo4j.
+func (l *Loop) onNeo4j(ctx context.Context) (yes bool) {
+	m, ok := l.o.Memory.(interface{ Database(context.Context) string })
+	return ok && l.call(ctx, func(ctx context.Context) error { yes = m.Database(ctx) == "neo4j"; return nil }) == nil && yes
 }

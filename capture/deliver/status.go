@@ -3,6 +3,7 @@ package deliver
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -60,6 +61,11 @@ func (l *Loop) publish() {
 			if p.NextTest.IsZero() || s.testAt.Before(p.NextTest) {
 				p.NextTest = s.testAt
 			}
+		}
+	}
+	for at := range l.failures {
+		if s := l.senders[l.key(at.group)]; at.act == look && (s == nil || !slices.Contains(s.groups(), at.group)) {
+			l.worked(at) // nothing is left to list
 		}
 	}
 	if f := l.failures.all(); !f.since.IsZero() {

@@ -176,7 +176,8 @@ func turnsInLedger(t *testing.T, dir string) (said []string) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	rows, err := db.Query("SELECT DISTINCT json_extract(body, '$.User') FROM turns WHERE state IN ('pending', 'sent')")
+	rows, err := db.Query(`SELECT DISTINCT content FROM turns JOIN groups ON groups.name = turns.grp
+		JOIN messages m ON m.grp = groups.id AND m.name = 'graphiti-proxy.turn.' || turn || '.user' WHERE state IN ('pending', 'sent')`)
 	if err != nil {
 		t.Fatal(err)
 	}
