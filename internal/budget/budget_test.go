@@ -2,8 +2,7 @@ package budget
 
 import (
 	"math"
-	"os"
-	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"testing"
 )
@@ -68,34 +67,14 @@ func TestBudgetIsKeptByMany(t *testing.T) {
 	}
 }
 
-func TestLimitOfACgroup(t *testing.T) {
-	for name, tc := range map[string]struct {
-		files map[string]string
-		want  int64
-	}{
-		"version 2":             {map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "536870912\n"}, 512 << 20},
-		"its parent's":          {map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/memory.max": "1024\n"}, 1024},
-		"in a container":        {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "2048\n"}, 2048},
-		"version 1":             {map[string]string{"proc/self/cgroup": "4:memory:/x\n0::/\n", "sys/fs/cgroup/memory/x/memory.limit_in_bytes": "4096\n"}, 4096},
-		"version 1, path cut":   {map[string]string{"proc/self/cgroup": "4:memory:/docker/x\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "4096\n"}, 4096},
-		"version 1 without one": {map[string]string{"proc/self/cgroup": "4:memory:/x\n", "sys/fs/cgroup/memory/x/memory.limit_in_bytes": "9223372036854771712\n"}, math.MaxInt64},
-		"none":                  {nil, math.MaxInt64},
-	} {
-		root := t.TempDir()
-		for file, text := range tc.files {
-			file = filepath.Join(root, file)
-			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := cgroupLimit(root); got != tc.want {
-			t.Errorf("%s: %d, want %d", name, got, tc.want)
-		}
-	}
+// TestDefault checks the order of the limits.
+func TestDefault(t *testing.T) {
 	if n := Default(); n < 1<<20 {
 		t.Error("default:", n)
+	}
+	was := debug.SetMemoryLimit(64 << 20)
+	defer debug.SetMemoryLimit(was)
+	if n := Default(); n != 64<<20/part {
+		t.Error("with a memory limit of 64 MiB:", n)
 	}
 }
