@@ -248,30 +248,6 @@ func TestPendingConversationOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// TestLRUStaysWithinItsBounds checks that the LRU stays below its limit in bytes and keeps
-// the entries used last.
-func TestLRUStaysWithinItsBounds(t *testing.T) {
-	c := newByteLRU[int, int](100)
-	for i := range 1000 {
-		c.Add(i, i, 10)
-		c.Add(i, i, 20) // replaces the entry
-		c.Get(0)
-	}
-	if c.lru.Len() != 5 || c.bytes > 100 {
-		t.Errorf("%d entries, %d bytes; want 5 entries, up to 100 bytes", c.lru.Len(), c.bytes)
-	}
-	if v, ok := c.Get(999); !ok || v != 999 {
-		t.Errorf("the newest entry, 999: %d, %v; want 999", v, ok)
-	}
-	if _, ok := c.Get(0); !ok {
-		t.Error("entry 0 is gone, though it was always in use")
-	}
-	c.Add(1, 1, 1000)
-	if c.lru.Len() != 0 || c.bytes != 0 {
-		t.Errorf("an entry over the limit leaves %d entries, %d bytes; want none", c.lru.Len(), c.bytes)
-	}
-}
-
 func TestRecallAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := NewRecall[string](RecallOptions{Fresh: time.Second, Stale: time.Hour, MaxBytes: 1 << 20})

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 type Decisions struct {
 	store  store
 	shared bool // replicas write to the store, so a key may get a decision at any time
-	recent *byteLRU[[16]byte, recentDecision]
+	recent *memo.LRU[[16]byte, recentDecision]
 }
 
 // recentDecision is a decision as stored at a number of forgets. A later forget may have

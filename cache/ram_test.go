@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 func numbered(i int) (key [16]byte) {
@@ -18,7 +20,8 @@ func numbered(i int) (key [16]byte) {
 func TestDecisionsInRAMAreBounded(t *testing.T) {
 	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
 	defer s.Close()
-	s.Decisions.recent.limit = 64 << 10
+	const most = 64 << 10
+	s.Decisions.recent = memo.NewLRU[[16]byte, recentDecision](most)
 	text := strings.Repeat("x", 1<<10)
 	const n = 100
 	for i := range n {
@@ -26,8 +29,8 @@ func TestDecisionsInRAMAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if held := s.Decisions.recent.lru.Len(); held == 0 || held*len(text) > s.Decisions.recent.limit {
-		t.Errorf("%d decisions of %d bytes in RAM, want 1 or more within %d bytes", held, len(text), s.Decisions.recent.limit)
+	if held, _ := s.Decisions.recent.Held(); held == 0 || held*len(text) > most {
+		t.Errorf("%d decisions of %d bytes in RAM, want 1 or more within %d bytes", held, len(text), most)
 	}
 	for _, i := range []int{0, n - 1} {
 		list, err := s.Decisions.Lookup(t.Context(), s.Generations.Now(), [][16]byte{numbered(i)})
@@ -43,7 +46,8 @@ func TestSessionsInRAMAreBounded(t *testing.T) {
 	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
 	defer s.Close()
 	ctx, all := t.Context(), s.Sessions
-	all.recent.limit, all.pending.limit = 4<<10, 4<<10
+	const most = 4 << 10
+	all.recent, all.pending = memo.NewLRU[[16]byte, string](most), memo.NewLRU[[16]byte, pending](most)
 	const n = 100
 	all.SetPending(ctx, numbered(n), "waits")
 	for i := range n {
@@ -51,8 +55,8 @@ func TestSessionsInRAMAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if held := all.recent.lru.Len(); held == 0 || held*linkOverhead > all.recent.limit {
-		t.Errorf("%d sessions in RAM, want 1 or more within %d bytes", held, all.recent.limit)
+	if held, _ := all.recent.Held(); held == 0 || held*linkOverhead > most {
+		t.Errorf("%d sessions in RAM, want 1 or more within %d bytes", held, most)
 	}
 	for _, i := range []int{0, n - 1} {
 		if got, ok, err := all.Find(ctx, [][16]byte{numbered(i)}); got != fmt.Sprint("session", i) || !ok || err != nil {
@@ -65,8 +69,8 @@ func TestSessionsInRAMAreBounded(t *testing.T) {
 	for i := range n {
 		all.SetPending(ctx, numbered(n+i), "waits")
 	}
-	if held := all.pending.lru.Len(); held == 0 || held*linkOverhead > all.pending.limit {
-		t.Errorf("%d conversations without an answer in RAM, want 1 or more within %d bytes", held, all.pending.limit)
+	if held, _ := all.pending.Held(); held == 0 || held*linkOverhead > most {
+		t.Errorf("%d conversations without an answer in RAM, want 1 or more within %d bytes", held, most)
 	}
 }
 
@@ -97,7 +101,7 @@ func TestSearchResultsInRAMAreBounded(t *testing.T) {
 func TestCachesFit(t *testing.T) {
 	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
 	defer s.Close()
-	if got := s.Decisions.recent.limit + s.Sessions.recent.limit + s.Sessions.pending.limit + 250*tenantsInRAM; got > 32<<20 {
+	if got := decisionsInRAM + sessionsInRAM + pendingInRAM + 250*tenantsInRAM; got > 32<<20 {
 		t.Errorf("the caches of state.db may hold %d bytes, want at most 32 MiB", got)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 const (
@@ -36,12 +38,12 @@ type Sessions struct {
 
 	// A fingerprint is in one of them. With a file, only pending knows conversations without an
 	// answer.
-	recent  *byteLRU[[16]byte, string] // "" if the store does not know the fingerprint
-	pending *byteLRU[[16]byte, pending]
+	recent  *memo.LRU[[16]byte, string] // "" if the store does not know the fingerprint
+	pending *memo.LRU[[16]byte, pending]
 }
 
 func newSessions(s store, shared bool) *Sessions {
-	return &Sessions{store: s, shared: shared, recent: newByteLRU[[16]byte, string](sessionsInRAM), pending: newByteLRU[[16]byte, pending](pendingInRAM)}
+	return &Sessions{store: s, shared: shared, recent: memo.NewLRU[[16]byte, string](sessionsInRAM), pending: memo.NewLRU[[16]byte, pending](pendingInRAM)}
 }
 
 // pending is the session of a conversation without an answer.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 // State is the durable state: the file of one proxy, or tables that replicas share.
@@ -46,7 +47,7 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 // newState returns the views of a store. shared reports whether other processes write to it.
 func newState(s store, c counter, shared bool) *State {
 	return &State{
-		Decisions: &Decisions{s, shared, newByteLRU[[16]byte, recentDecision](decisionsInRAM)},
+		Decisions: &Decisions{s, shared, memo.NewLRU[[16]byte, recentDecision](decisionsInRAM)},
 		Sessions:  newSessions(s, shared), Snapshots: &Snapshots{s, shared}, Ended: &Ended{s}, Kept: &Kept{s}, Tenants: newTenants(s),
 		Generations: newGenerations(s, c, shared), Proofs: &Proofs{s, c}, Figures: newFigures(s),
 	}

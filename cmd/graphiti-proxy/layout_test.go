@@ -23,7 +23,7 @@ const module = "github.com/graphiti-proxy/graphiti-proxy/"
 // internal/dialect that is missing here implements an API, and may import dialect.
 var mayImport = map[string][]string{
 	"bench":                       {"graphiti", "graphiti/embedded", "graphiti/graphititest", "inject", "internal/sentence"},
-	"cache":                       {"cache/database", "cache/postgres", "cache/sqlite", "graphiti", "inject"},
+	"cache":                       {"cache/database", "cache/postgres", "cache/sqlite", "graphiti", "inject", "internal/memo"},
 	"cache/database":              {},
 	"cache/postgres":              {"cache/database"},
 	"cache/postgres/postgrestest": {},
@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"deploy/release":              {},
 	"graphiti":                    {},
 	"graphiti/card":               {"capture/ledger", "graphiti", "graphiti/words"},
-	"graphiti/embedded":           {"cache/database", "cache/sqlite", "capture/ledger", "graphiti", "graphiti/words", "internal/budget", "internal/sentence"},
+	"graphiti/embedded":           {"cache/database", "cache/sqlite", "capture/ledger", "graphiti", "graphiti/words", "internal/budget", "internal/memo", "internal/sentence"},
 	"graphiti/graphititest":       {},
 	"graphiti/mcp":                {"graphiti", "graphiti/remote", "graphiti/words"},
 	"graphiti/remote":             {"graphiti"},

@@ -53,7 +53,7 @@ func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bo
 	tx.Committed(func() {
 		e.recent.drop()
 		e.index.Deleted(group)
-		e.outlines.deleted(group)
+		e.outlines.Remove(group)
 	})
 	if e.mean != nil {
 		e.mean.forget(g)

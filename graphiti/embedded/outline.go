@@ -3,34 +3,26 @@ package embedded
 import (
 	"context"
 	"database/sql"
-	"math"
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 // maxOutlined bounds the messages of all outlines in RAM, at some 60 bytes each.
 const maxOutlined = 1 << 20
 
 // outlines holds the outlines of the most recently listed groups. It reads an outline once,
-// and later only newer messages. It is safe for concurrent use.
-type outlines struct {
-	mu   sync.Mutex // guards the fields below
-	lru  *simplelru.LRU[string, *outline]
-	size int // messages
-}
+// and later only newer messages.
+type outlines struct{ *memo.LRU[string, *outline] }
 
 // outline has the messages of a group without their texts.
 type outline struct {
-	mu       sync.Mutex // guards the fields up to numbers; held while the file is read
+	mu       sync.Mutex // guards the fields below; held while the file is read
 	messages []outlined // is only appended to
 	talks    []string   // likewise; the first one is no conversation
 	numbers  map[string]uint32
-
-	size int // its part of outlines.size; guarded by outlines.mu
 }
 
 // outlined is a message in an outline.
@@ -45,47 +37,28 @@ type outlined struct {
 
 var roles = [...]graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant, graphiti.RoleSystem}
 
-func newOutlines() *outlines {
-	o := &outlines{}
-	o.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ string, g *outline) { o.size -= g.size }) // fails for no size only
-	return o
-}
-
 // of returns the outline of a group, which may still be empty.
-func (o *outlines) of(group string) *outline {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	g, ok := o.lru.Get(group)
-	if !ok {
+func (o outlines) of(group string) (g *outline) {
+	o.Update(group, func(was *outline, has bool) (*outline, int) {
+		if g = was; has {
+			return was, -1
+		}
 		g = &outline{talks: []string{""}, numbers: map[string]uint32{"": 0}}
-		o.lru.Add(group, g)
-	}
+		return g, 1
+	})
 	return g
 }
 
-// weigh updates the size of an outline, and drops the oldest outlines if there are too many
-// messages.
-func (o *outlines) weigh(group string, g *outline, size int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if now, ok := o.lru.Peek(group); !ok || now != g {
-		return
-	}
-	o.size += size - g.size
-	g.size = size
-	for o.size > maxOutlined && o.lru.Len() > 0 {
-		o.lru.RemoveOldest()
-	}
+// weigh updates the size of an outline, unless it was dropped.
+func (o outlines) weigh(group string, g *outline) {
+	o.Update(group, func(now *outline, _ bool) (*outline, int) {
+		if now != g {
+			return now, -1
+		}
+		return g, 1 + len(g.messages)
+	})
 }
 
-// deleted drops the outline of a group after some of its messages were deleted.
-func (o *outlines) deleted(group string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.lru.Remove(group)
-}
-
-// rest drops all outlines.
 // newer selects the messages of a group after a place, without their texts.
 const newer = "SELECT id & 4294967295, name, role, source, said FROM messages WHERE id > ? AND id <= ? ORDER BY id"
 
@@ -117,7 +90,7 @@ func (e *Store) outline(ctx context.Context, group string) (messages []outlined,
 		g.add(&r, place)
 		return nil
 	})
-	e.outlines.weigh(group, g, len(g.messages))
+	e.outlines.weigh(group, g)
 	return g.messages, g.talks, err
 }
 

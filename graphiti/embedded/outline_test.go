@@ -112,7 +112,7 @@ func BenchmarkRows(b *testing.B) {
 	}
 	b.Run("first pass", func(b *testing.B) {
 		for b.Loop() {
-			e.outlines.deleted("g")
+			e.outlines.Remove("g")
 			rowsOf(b, e, "g", graphiti.Filter{})
 		}
 	})

@@ -3,14 +3,12 @@ package embedded
 import (
 	"context"
 	"fmt"
-	"math"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 // row is a stored message. It is immutable.
@@ -57,7 +55,7 @@ func (e *Store) load(ctx context.Context, group int64, hits []*hit) error {
 		}
 		r.said = time.UnixMilli(said)
 		of[place].row = r
-		e.recent.add(group<<placeBits|place, r, drops)
+		e.recent.Add(rowKey{drops, group<<placeBits | place}, r, r.bytes())
 		return nil
 	})
 	if err != nil {
@@ -69,73 +67,42 @@ func (e *Store) load(ctx context.Context, group int64, hits []*hit) error {
 // recentBytes bounds the messages of recentRows.
 const recentBytes = 4 << 20
 
-// recentRows holds the messages that were stored or read most recently, by their ids. It is
-// safe for concurrent use.
+// recentRows holds the messages that were stored or read most recently. It is safe for
+// concurrent use.
 type recentRows struct {
-	mu    sync.Mutex // protects the fields below
-	lru   *simplelru.LRU[int64, *row]
-	bytes int
-	drops int
+	*memo.LRU[rowKey, *row]
+	drops atomic.Int64
 }
 
-func newRecentRows() *recentRows {
-	r := &recentRows{}
-	r.clear()
-	return r
-}
+// rowKey has the number of drops before the search that read a message: after a deletion,
+// another one may have its id.
+type rowKey struct{ drops, id int64 }
 
-func (r *recentRows) clear() {
-	r.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ int64, m *row) { r.bytes -= m.bytes() }) // fails only for a size of 0
-	r.bytes = 0
-}
+func newRecentRows() *recentRows { return &recentRows{LRU: memo.NewLRU[rowKey, *row](recentBytes)} }
 
 func (r *row) bytes() int { return 200 + len(r.name) + len(r.speaker) + len(r.content) }
 
 // find sets the rows of hits of a group, and returns the number of drops so far.
-func (r *recentRows) find(group int64, hits []*hit) (drops int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *recentRows) find(group int64, hits []*hit) (drops int64) {
+	drops = r.drops.Load()
 	for _, h := range hits {
 		if h.row == nil {
-			h.row, _ = r.lru.Get(group<<placeBits | h.place)
+			h.row, _ = r.Get(rowKey{drops, group<<placeBits | h.place})
 		}
 	}
-	return r.drops
-}
-
-// add adds a message, unless messages were deleted since its search had that number of
-// drops: another one may have its id now.
-func (r *recentRows) add(id int64, m *row, drops int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if drops == r.drops {
-		r.addLocked(id, m)
-	}
+	return drops
 }
 
 // committed adds new messages.
 func (r *recentRows) committed(ids []int64, rows []*row) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := range rows {
-		r.addLocked(ids[i], rows[i])
-	}
-}
-
-func (r *recentRows) addLocked(id int64, m *row) {
-	if r.lru.Contains(id) {
-		return
-	}
-	r.lru.Add(id, m)
-	for r.bytes += m.bytes(); r.bytes > recentBytes; {
-		r.lru.RemoveOldest()
+	drops := r.drops.Load()
+	for i, m := range rows {
+		r.Add(rowKey{drops, ids[i]}, m, m.bytes())
 	}
 }
 
 // drop removes all messages, after some were deleted.
 func (r *recentRows) drop() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.drops++
-	r.clear()
+	r.drops.Add(1)
+	r.Clear()
 }

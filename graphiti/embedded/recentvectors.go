@@ -4,7 +4,8 @@ import (
 	"context"
 	"hash/maphash"
 	"strings"
-	"sync"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 // mostRecentVectors bounds recentVectors: 128 KiB for the model of this program.
@@ -15,15 +16,11 @@ const mostRecentVectors = 256
 // safe for concurrent use.
 type recentVectors struct {
 	seed maphash.Seed
-
-	mu    sync.Mutex // guards the fields below
-	of    map[uint64][]int8
-	order []uint64 // a ring, the oldest at next
-	next  int
+	*memo.LRU[uint64, []int8]
 }
 
 func newRecentVectors() *recentVectors {
-	return &recentVectors{seed: maphash.MakeSeed(), of: make(map[uint64][]int8)}
+	return &recentVectors{maphash.MakeSeed(), memo.NewLRU[uint64, []int8](mostRecentVectors)}
 }
 
 // digest returns a number for the words of a text, which ignores the spaces between them.
@@ -46,13 +43,11 @@ func (r *recentVectors) embed(ctx context.Context, texts []string, by *encoder) 
 	}
 	var missing []string
 	var of []int
-	r.mu.Lock()
-	for i, text := range texts {
-		if out[i] = r.of[digests[i]]; out[i] == nil {
-			missing, of = append(missing, text), append(of, i)
+	r.Each(digests, func(i int, vec []int8, ok bool) {
+		if out[i] = vec; !ok {
+			missing, of = append(missing, texts[i]), append(of, i)
 		}
-	}
-	r.mu.Unlock()
+	})
 	if len(missing) == 0 {
 		return out, nil
 	}
@@ -60,31 +55,9 @@ func (r *recentVectors) embed(ctx context.Context, texts []string, by *encoder) 
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for i, vec := range vecs {
 		out[of[i]] = vec
-		r.keepLocked(digests[of[i]], vec)
+		r.Add(digests[of[i]], vec, 1)
 	}
 	return out, nil
-}
-
-func (r *recentVectors) keepLocked(digest uint64, vec []int8) {
-	switch {
-	case r.of[digest] != nil: // a repeated text
-	case len(r.order) < mostRecentVectors:
-		r.order = append(r.order, digest)
-	default:
-		delete(r.of, r.order[r.next])
-		r.order[r.next], r.next = digest, (r.next+1)%mostRecentVectors
-	}
-	r.of[digest] = vec
-}
-
-// drop forgets all vectors.
-func (r *recentVectors) drop() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	clear(r.of)
-	r.order, r.next = nil, 0
 }

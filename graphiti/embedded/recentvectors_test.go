@@ -62,11 +62,11 @@ func TestRecentVectors(t *testing.T) {
 		if got := embed(step.texts...); !slices.Equal(got, step.want) {
 			t.Errorf("%s: the encoder gets %q, want %q", step.name, got, step.want)
 		}
-		if len(r.of) > mostRecentVectors || len(r.order) != len(r.of) {
-			t.Errorf("%s: %d vectors in an order of %d, want at most %d", step.name, len(r.of), len(r.order), mostRecentVectors)
+		if n, _ := r.Held(); n > mostRecentVectors {
+			t.Errorf("%s: %d vectors, want at most %d", step.name, n, mostRecentVectors)
 		}
 	}
-	r.drop()
+	r.Clear()
 	if got := embed("the car"); len(got) != 1 {
 		t.Errorf("after the drop, the encoder gets %q, want the text", got)
 	}

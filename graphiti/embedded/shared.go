@@ -211,7 +211,7 @@ func (e *Store) follow(name string, f *news, began time.Time) {
 		}
 	default:
 		e.recent.drop()
-		e.outlines.deleted(name)
+		e.outlines.Remove(name)
 		e.index.Deleted(name)
 		if e.mean != nil {
 			e.mean.forget(before.id)

@@ -17,6 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 //go:embed schema.sql
@@ -29,7 +30,7 @@ type Store struct {
 	heads    *heads // of a database that replicas share; nil for a file
 	index    *indexes
 	recent   *recentRows
-	outlines *outlines
+	outlines outlines
 	numbers  Numbers
 	score    Weights
 	asks     Gate     // of messages that ask for something
@@ -78,7 +79,7 @@ func open(path string, s sqlite.Sync) (*Store, error) {
 }
 
 func newStore(db database.DB) *Store {
-	e := &Store{db: db, recent: newRecentRows(), outlines: newOutlines(), numbers: Fitted, score: shipped, asks: asksGate, states: statesGate}
+	e := &Store{db: db, recent: newRecentRows(), outlines: outlines{memo.NewLRU[string, *outline](maxOutlined)}, numbers: Fitted, score: shipped, asks: asksGate, states: statesGate}
 	e.index = newIndexes(e.indexed, indexBytes)
 	return e
 }

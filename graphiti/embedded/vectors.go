@@ -349,7 +349,7 @@ func (v *vectors) outdated(group int64) {
 
 // forget drops a group's vectors from RAM.
 func (v *vectors) forget(group int64) {
-	v.recent.drop()
+	v.recent.Clear()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.dropLocked(group)

@@ -9,9 +9,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"sync"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.opentelemetry.io/otel/metric"
 )
 
@@ -25,14 +23,9 @@ const (
 	kinds
 )
 
-// Size is the default limit of the cache, in bytes.
-const Size = allShares << 20
-
-// shares are the guaranteed sizes per kind, in MiB. Other kinds may use the unused part
-// of a share.
-var shares = [kinds]int{Sessions: 4, Turns: 4}
-
-const allShares = 4 + 4
+// Size is the default limit of the cache, in bytes. Each kind has an equal part of it, so
+// that a busy kind never evicts from another one.
+const Size = 8 << 20
 
 // overhead is the approximate size of an entry without its value, in bytes.
 const overhead = 200
@@ -48,36 +41,17 @@ type Key struct {
 	Name  uint64
 }
 
-type entry struct {
-	value any
-	bytes int
-}
-
-// Memo is an LRU cache with shares. When it is full, it evicts the oldest entry of the
-// kind that exceeds its share most, so that a busy kind never evicts from a kind within
-// its share. It is safe for concurrent use.
+// Memo is an LRU cache for each kind. It is safe for concurrent use.
 type Memo struct {
-	seed maphash.Seed
-	max  int // bytes
-
-	mu      sync.Mutex // protects the fields below
-	entries [kinds]*simplelru.LRU[Key, entry]
-	bytes   [kinds]int
-	total   int
+	seed  maphash.Seed
+	kinds [kinds]*LRU[Key, any]
 }
 
 // New returns a Memo limited to a number of bytes. 0 disables it.
 func New(bytes int) *Memo {
-	m := &Memo{seed: maphash.MakeSeed(), max: bytes}
-	for k := range m.entries {
-		entries, err := simplelru.NewLRU(1+bytes/overhead, func(_ Key, e entry) {
-			m.bytes[k] -= e.bytes
-			m.total -= e.bytes
-		})
-		if err != nil {
-			panic("BUG: " + err.Error())
-		}
-		m.entries[k] = entries
+	m := &Memo{seed: maphash.MakeSeed()}
+	for k := range m.kinds {
+		m.kinds[k] = NewLRU[Key, any](bytes / int(kinds))
 	}
 	return m
 }
@@ -100,53 +74,29 @@ func (m *Memo) Name(session string) uint64 { return maphash.String(m.seed, sessi
 
 // Get returns a cached value, which callers must not change, or nil.
 func (m *Memo) Get(k Key) any {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	e, _ := m.entries[k.Kind].Get(k)
-	return e.value
+	v, _ := m.kinds[k.Kind].Get(k)
+	return v
 }
 
 // Update replaces a cached value by the result of change, which receives the current
-// value or nil and returns the new one with its size. Update does not cache values that
-// are too large for their kind.
+// value or nil and returns the new one with its size; nil removes it. Update does not cache
+// values that are larger than a quarter of their kind's part.
 func (m *Memo) Update(k Key, change func(was any) (is any, bytes int)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	was, _ := m.entries[k.Kind].Get(k)
-	is, bytes := change(was.value)
-	m.put(k, is, bytes)
-}
-
-// put stores a value; nil removes it. The caller holds mu.
-func (m *Memo) put(k Key, value any, bytes int) {
-	all := m.entries[k.Kind]
-	all.Remove(k)
-	if bytes += overhead; value == nil || bytes > m.share(k.Kind)/4 {
-		return
-	}
-	all.Add(k, entry{value, bytes})
-	m.bytes[k.Kind] += bytes
-	for m.total += bytes; m.total > m.max; {
-		m.entries[m.largest()].RemoveOldest()
-	}
-}
-
-// share returns a kind's share, in bytes.
-func (m *Memo) share(k Space) int { return m.max * shares[k] / allShares }
-
-// largest returns the kind that exceeds its share most.
-func (m *Memo) largest() (of Space) {
-	for k := range kinds {
-		if m.bytes[k]-m.share(k) > m.bytes[of]-m.share(of) {
-			of = k
+	all := m.kinds[k.Kind]
+	all.Update(k, func(was any, _ bool) (any, int) {
+		is, bytes := change(was)
+		if bytes += overhead; is == nil || bytes > all.limit/4 {
+			return nil, 0
 		}
-	}
-	return of
+		return is, bytes
+	})
 }
 
 // Bytes returns the size of all entries.
-func (m *Memo) Bytes() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.total
+func (m *Memo) Bytes() (all int) {
+	for _, of := range m.kinds {
+		_, size := of.Held()
+		all += size
+	}
+	return all
 }

@@ -3,8 +3,7 @@ package memo
 import "testing"
 
 // TestSharesAreKept checks that an owner with many entries displaces no entries of another
-// kind within that kind's share, that a kind may use the idle share of another one, and
-// that the memo refuses an entry larger than a quarter of its kind's share.
+// kind, and that the memo refuses an entry larger than a quarter of its kind's part.
 func TestSharesAreKept(t *testing.T) {
 	m := New(1 << 20)
 	put := func(k Space, owner byte, name, bytes int) {
@@ -23,18 +22,15 @@ func TestSharesAreKept(t *testing.T) {
 	}
 	for n := range 10_000 {
 		put(Turns, 'h', n, 5000)
-		if m.Bytes() > m.max {
-			t.Fatalf("%d bytes are taken of %d", m.Bytes(), m.max)
+		if m.Bytes() > 1<<20 {
+			t.Fatalf("%d bytes are taken of %d", m.Bytes(), 1<<20)
 		}
 	}
 	if n := held(Sessions, 'a'); n != 100 {
 		t.Errorf("of 100 sessions %d are known after others filled the rest", n)
 	}
-	if m.bytes[Turns] <= m.share(Turns) {
-		t.Error("what nobody takes is not used")
-	}
 	before := m.Bytes()
-	put(Sessions, 'h', 0, m.share(Sessions)/4)
+	put(Sessions, 'h', 0, 1<<19/4)
 	if v := m.Get(Key{Sessions, Owner{'h'}, 0}); v != nil || m.Bytes() != before {
 		t.Errorf("%v is remembered, which leaves little room", v)
 	}
@@ -52,7 +48,31 @@ func TestNothingTakesNoRoom(t *testing.T) {
 			t.Errorf("got %v, want %v", got, value)
 		}
 	}
-	if n := m.entries[Sessions].Len(); n != 0 || m.Bytes() != 0 {
+	if n, _ := m.kinds[Sessions].Held(); n != 0 || m.Bytes() != 0 {
 		t.Errorf("%d entries of %d bytes for no value, want none", n, m.Bytes())
+	}
+}
+
+// TestLRUStaysWithinItsBounds checks that the LRU stays below its limit in bytes and keeps
+// the entries used last.
+func TestLRUStaysWithinItsBounds(t *testing.T) {
+	c := NewLRU[int, int](100)
+	for i := range 1000 {
+		c.Add(i, i, 10)
+		c.Add(i, i, 20) // replaces the entry
+		c.Get(0)
+	}
+	if n, size := c.Held(); n != 5 || size > 100 {
+		t.Errorf("%d entries, %d bytes; want 5 entries, up to 100 bytes", n, size)
+	}
+	if v, ok := c.Get(999); !ok || v != 999 {
+		t.Errorf("the newest entry, 999: %d, %v; want 999", v, ok)
+	}
+	if _, ok := c.Get(0); !ok {
+		t.Error("entry 0 is gone, though it was always in use")
+	}
+	c.Add(1, 1, 1000)
+	if n, size := c.Held(); n != 0 || size != 0 {
+		t.Errorf("an entry over the limit leaves %d entries, %d bytes; want none", n, size)
 	}
 }
