@@ -7,7 +7,6 @@ package redact
 
 import (
 	"iter"
-	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -75,7 +74,6 @@ func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool
 type scan struct {
 	text  string
 	lower string // text with its ASCII letters in lower case: offsets stay the same
-	seen  trigrams
 }
 
 // found is the place and the kind of a secret in a text.
@@ -84,34 +82,21 @@ type found struct {
 	id         string
 }
 
-func newScan(text string) *scan {
-	lower := lowered(text)
-	return &scan{text: text, lower: lower, seen: trigramsOf(lower)}
-}
+func newScan(text string) *scan { return &scan{text: text, lower: lowered(text)} }
 
 func lowered(text string) string {
-	var b strings.Builder
-	b.Grow(len(text))
-	var part [256]byte // written in one call
-	for len(text) > 0 {
-		n := copy(part[:], text)
-		for i, c := range part[:n] {
-			if isUpper(c) {
-				part[i] = c | 0x20
-			}
+	b := []byte(text)
+	for i, c := range b {
+		if isUpper(c) {
+			b[i] = c | 0x20
 		}
-		b.Write(part[:n])
-		text = text[n:]
 	}
-	return b.String()
+	return string(b)
 }
 
 // places yields the offsets of a lower-case word in the text.
 func (s *scan) places(word string) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		if !s.seen.mayHold(word) {
-			return
-		}
 		for at := 0; ; at++ {
 			i := strings.Index(s.lower[at:], word)
 			if i < 0 || !yield(at+i) {
@@ -150,40 +135,4 @@ func (s *scan) without(list []found) (string, int) {
 	}
 	b.WriteString(s.text[at:])
 	return b.String(), n
-}
-
-// trigrams is a filter of the three-byte sequences in a text: it saves the search for most
-// of the keywords. Its length is a power of two.
-type trigrams []uint64
-
-// mostTrigrams is the length of a long text's filter, in words of 64 bits. Most texts are
-// shorter, and get about half a word for each byte.
-const mostTrigrams = 1 << 10
-
-func trigram(s string) uint32 {
-	h := uint32(s[0])<<16 | uint32(s[1])<<8 | uint32(s[2])
-	return h * 2654435761 >> 16 // Knuth's multiplicative hash
-}
-
-func trigramsOf(s string) trigrams {
-	t := make(trigrams, min(mostTrigrams, 1<<bits.Len(uint(len(s)/2))))
-	for i := 0; i+3 <= len(s); i++ {
-		word, bit := t.at(s[i:])
-		t[word] |= bit
-	}
-	return t
-}
-
-func (t trigrams) at(s string) (word uint32, bit uint64) {
-	h := trigram(s)
-	return h >> 6 & uint32(len(t)-1), 1 << (h & 63) //nolint:gosec // mostTrigrams bounds it
-}
-
-func (t trigrams) mayHold(s string) bool {
-	for i := 0; i+3 <= len(s); i++ {
-		if word, bit := t.at(s[i:]); t[word]&bit == 0 {
-			return false
-		}
-	}
-	return true
 }
