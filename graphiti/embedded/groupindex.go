@@ -6,6 +6,8 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/tidwall/btree"
+
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
@@ -38,8 +40,8 @@ type groupIndex struct {
 	mu       sync.RWMutex // guards the fields below
 	number   int64
 	lists    map[string]*list    // by word
-	begins   sorted              // the words
-	ends     sorted              // the words, spelt backwards
+	begins   btree.Set[string]   // the words
+	ends     btree.Set[string]   // the words, spelt backwards
 	notes    []messageNote       // of its messages, by their places
 	forms    []sketch            // for each note, of the message's words
 	asking   []int64             // the places of messages that only ask
@@ -173,8 +175,8 @@ func (g *groupIndex) addWord(w []byte, place int64, asks bool) bool {
 		word := string(w)
 		g.lists[word] = l
 		if word[0] != pieceMark[0] {
-			g.begins.add(word)
-			g.ends.add(backwards(word))
+			g.begins.Insert(word)
+			g.ends.Insert(backwards(word))
 		}
 		g.bytes += wordBytes + 2*len(word)
 	}
@@ -222,7 +224,7 @@ func (g *groupIndex) compact() {
 	}
 	moved, deltas := make([]list, 0, len(g.lists)), make([]byte, 0, size)
 	lists := make(map[string]*list, len(g.lists))
-	begins, ends := make([]string, 0, len(g.lists)), make([]string, 0, len(g.lists))
+	g.begins, g.ends = btree.Set[string]{}, btree.Set[string]{}
 	g.bytes -= g.noted()
 	for w, l := range g.lists {
 		g.bytes -= cap(l.deltas) - len(l.deltas)
@@ -234,12 +236,11 @@ func (g *groupIndex) compact() {
 		word := hold(w)
 		lists[word] = now
 		if word[0] != pieceMark[0] {
-			begins, ends = append(begins, word), append(ends, hold(backwards(w)))
+			g.begins.Insert(word)
+			g.ends.Insert(hold(backwards(w)))
 		}
 	}
-	slices.Sort(begins)
-	slices.Sort(ends)
-	g.lists, g.begins, g.ends = lists, sorted{words: begins}, sorted{words: ends}
+	g.lists = lists
 	g.notes, g.forms, g.asking = slices.Clone(g.notes), slices.Clone(g.forms), slices.Clone(g.asking)
 	g.bytes += g.noted()
 }
@@ -262,11 +263,11 @@ func (g *groupIndex) halve() {
 		}
 		g.bytes += wordBytes + 2*len(s) + cap(l.deltas)
 	}
-	g.begins, g.ends = sorted{}, sorted{}
+	g.begins, g.ends = btree.Set[string]{}, btree.Set[string]{}
 	for s := range g.lists {
 		if s[0] != pieceMark[0] {
-			g.begins.add(s)
-			g.ends.add(backwards(strings.Clone(s)))
+			g.begins.Insert(s)
+			g.ends.Insert(backwards(strings.Clone(s)))
 		}
 	}
 	g.dropClaimsLocked(g.oldest)

@@ -4,64 +4,13 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tidwall/btree"
 )
 
-// sorted is a sorted list of words. New words are sorted in when the list is next read.
-type sorted struct {
-	words  []string
-	recent []string // also sorted; few, because each turn brings some, and words may be many
-	fresh  []string
-}
-
-// maxRecent is the most recent words.
-const maxRecent = 512
-
-func (s *sorted) add(w string) { s.fresh = append(s.fresh, w) }
-
-// settle sorts the fresh words.
-func (s *sorted) settle() {
-	slices.Sort(s.fresh)
-	s.recent, s.fresh = merged(s.recent, s.fresh), nil
-	if len(s.recent) > maxRecent {
-		s.words, s.recent = merged(s.words, s.recent), nil
-	}
-}
-
-// merged adds sorted words to a sorted list, from the end, in place.
-func merged(list, more []string) []string {
-	a, b := len(list), len(more)
-	list = append(list, more...)
-	for at := len(list) - 1; b > 0; at-- {
-		if a > 0 && list[a-1] > more[b-1] {
-			a--
-			list[at] = list[a]
-		} else {
-			b--
-			list[at] = more[b]
-		}
-	}
-	return list
-}
-
-// from calls f for the words with a beginning, in order, until it returns false.
-func (s *sorted) from(beginning string, f func(w string) bool) {
-	old, recent := after(s.words, beginning), after(s.recent, beginning)
-	for {
-		next := &old
-		if len(old) == 0 || len(recent) > 0 && recent[0] < old[0] {
-			next = &recent
-		}
-		if len(*next) == 0 || !strings.HasPrefix((*next)[0], beginning) || !f((*next)[0]) {
-			return
-		}
-		*next = (*next)[1:]
-	}
-}
-
-// after returns the end of a sorted list of words, without the words before w.
-func after(list []string, w string) []string {
-	i, _ := slices.BinarySearch(list, w)
-	return list[i:]
+// sortedFrom calls f for the words of a set with a beginning, in order, until it returns false.
+func sortedFrom(s *btree.Set[string], beginning string, f func(w string) bool) {
+	s.Ascend(beginning, func(w string) bool { return strings.HasPrefix(w, beginning) && f(w) })
 }
 
 const (
@@ -83,10 +32,8 @@ func (g *groupIndex) kin(word string) (kin []string) {
 	if n < fewestKin || strings.ContainsAny(word, "0123456789") {
 		return nil
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.begins.settle()
-	g.ends.settle()
+	g.mu.RLock()
+	defer g.mu.RUnlock()
 	add := func(w string) bool {
 		if w != word && !slices.Contains(kin, w) {
 			kin = append(kin, w)
@@ -96,7 +43,7 @@ func (g *groupIndex) kin(word string) (kin []string) {
 	// Forms of the word, and words that begin with it.
 	letters := []rune(word)
 	same := max(fewestKin-1, int(sharedPart*float64(n)+0.5))
-	g.begins.from(string(letters[:min(n, same)]), func(w string) bool {
+	sortedFrom(&g.begins, string(letters[:min(n, same)]), func(w string) bool {
 		m := utf8.RuneCountInString(w)
 		if float64(sameStart(word, w)) >= sharedPart*float64(max(n, m)) || n >= held && m >= compound && strings.HasPrefix(w, word) {
 			return add(w)
@@ -104,7 +51,7 @@ func (g *groupIndex) kin(word string) (kin []string) {
 		return true
 	})
 	if n >= held {
-		g.ends.from(backwards(word), func(w string) bool {
+		sortedFrom(&g.ends, backwards(word), func(w string) bool {
 			if utf8.RuneCountInString(w) >= compound {
 				return add(backwards(w))
 			}
