@@ -20,17 +20,17 @@ const spare = 4
 // best reads and returns the best most hits, best first. Of each turn it returns only the
 // better message. It returns a message that states nothing, such as a question or "noted",
 // only in first place, and no message that asks the same question.
-func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits []*hit, most int) ([]*hit, error) {
+func (e *Store) best(ctx context.Context, g *groupIndex, q *asked, hits []*hit, most int) ([]*hit, error) {
 	order(hits)
 	if err := e.load(ctx, g.groupNumber(), e.worth(hits, most+spare)); err != nil {
 		return nil, err
 	}
-	hits, err := e.correct(ctx, g, hits)
+	hits, err := e.correct(ctx, g, hits, q)
 	if err != nil {
 		return nil, err
 	}
 	order(hits)
-	asked := questionsIn(question)
+	asked := questionsIn(q.text)
 	same := make(map[*hit]bool) // answers of repeats
 	repeats := func(h *hit) bool {
 		is, known := same[h]
@@ -63,7 +63,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits [
 		if h.strength < e.numbers.Weakest*strongest || !h.note.isNamed() && (told && h.strength < h.leastShare()*strongest || strongest < e.numbers.Doubtful && h.strength < sameStrength*strongest) {
 			continue
 		}
-		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) || !h.rare && (told || h.note.Flags&(isModels|isAsking|isOnlyAsked) != 0) && routine(g, h, strongest) {
+		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) {
 			continue
 		}
 		if h.row == nil {
@@ -138,34 +138,6 @@ func newestFirst(hits []*hit) {
 
 // sameStrength is the least share of a strength that counts as the same strength.
 const sameStrength = 0.75
-
-const (
-	// oftenSaid is the number of nearly equal messages that make one routine: requests,
-	// acknowledgments, answers that vary in a number. The best hit may be a statement that
-	// the person repeats. Facts of one form are not routine either: the word in question is
-	// in few of them.
-	oftenSaid   = 4
-	routineSeen = 1000 // number of the newest messages to compare
-)
-
-// routine reports whether the memory contains many messages that are nearly equal to this
-// one. The newest of many updates of a value is not routine.
-func routine(g *groupIndex, h *hit, strongest float64) bool {
-	n := &h.note
-	if n.Flags&isFact != 0 {
-		return false
-	}
-	is := n.Flags & (isModels | isAsking)
-	same, newest := g.alike(n.formOf(), sameForm, routineSeen, isModels|isAsking, is)
-	return same >= oftenSaid && (newest > h.place || !h.updates(strongest))
-}
-
-// updates reports whether a message is a person's statement of a change, or of a value for the
-// subject of the strongest hit.
-func (h *hit) updates(strongest float64) bool {
-	return h.note.Flags&(isModels|isAsking|isOnlyAsked) == 0 &&
-		(h.strength >= sameStrength*strongest || h.row != nil && words.Changes(h.content))
-}
 
 // order sorts hits by their worth.
 func order(hits []*hit) {

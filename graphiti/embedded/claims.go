@@ -38,7 +38,7 @@ const claimBytes = 192
 func indexedFact(place int64, f *graphiti.Distilled, sources []int64) indexedMessage {
 	n := noteOf(f.Role, "", f.Text, f.Since)
 	n.Length = uint32(len(f.Text)) //nolint:gosec // it is short
-	n.Flags = n.Flags&(isOfTime|isModels) | isFact
+	n.Flags = n.Flags&isModels | isFact
 	if slices.Contains(needed, f.Kind) {
 		n.Flags |= isNeeded
 	}
@@ -186,7 +186,7 @@ func (g *groupIndex) settle(hits []*hit, q *asked) []*hit {
 	for _, h := range hits {
 		at[h.place] = h
 	}
-	past := q.dates.past(now)
+	past := q.dates.month
 	out := make([]*hit, 0, len(hits))
 	add := func(place int64, like *hit) { // a fact that is at least as good an answer
 		h := at[place]
@@ -201,7 +201,7 @@ func (g *groupIndex) settle(hits []*hit, q *asked) []*hit {
 		if !slices.Contains(out, h) {
 			out = append(out, h)
 		}
-		h.score, h.strength, h.rare = max(h.score, like.score), max(h.strength, like.strength), h.rare || like.rare
+		h.score, h.strength = max(h.score, like.score), max(h.strength, like.strength)
 	}
 	for _, h := range hits {
 		if h.note.Flags&isFact == 0 {
@@ -286,16 +286,6 @@ func (g *groupIndex) successor(place int64, now time.Time) int64 {
 		}
 		place = c.ended.by
 	}
-}
-
-// past reports whether a question names a past time.
-func (d *dates) past(now time.Time) bool {
-	for i := range d.spans {
-		if !d.spans[i].to.After(now) {
-			return true
-		}
-	}
-	return d.month
 }
 
 // told has the further columns of a fact.

@@ -16,19 +16,16 @@ const (
 	askedAgain   = 4   // later questions to read for each hit
 	sharedByFew  = 8   // most messages with a word that may identify a correction
 	spokenOf     = 2   // later messages with the words of a hit
-	sameSubjects = 2   // words that a change shares with the old statement
 	mayCorrect   = 12  // possible corrections to read
 	saidInReturn = 300 // bytes of a person's reply to an answer
-	meantWithin  = 200 // messages after a value that may refer to it without its name
 )
 
 // correct puts later corrections before the best hits. A correction need not share a word
 // with the question, nor with the message that it corrects: people read the answer from the
 // memory, and reply with the current state. So a person's next statement after a question
-// that an old message answers may correct that message (see corrects). So may a later
-// message that shares rare words with it, or a message that only reports a change of its
-// value (see takenUp). The old message remains, so that two true statements are both shown.
-func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit, error) {
+// that an old message answers may correct that message. So may a later
+// message that shares rare words with it. The old message remains, so that two true statements are both shown.
+func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit, q *asked) ([]*hit, error) {
 	type correction struct{ newer, old, question *hit }
 	var all []correction
 	add := func(old, question *hit, place int64) {
@@ -57,20 +54,6 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit
 			for _, p := range alsoSpeakOf(g, old, said) {
 				add(old, nil, p)
 			}
-			if p, ok := takenUp(g, old.place); ok {
-				add(old, nil, p)
-			}
-		}
-	}
-	last, err := e.newestOf(ctx, g, hits)
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range last {
-		for _, old := range e.strongest(hits, mayBeOld) {
-			if changesValue(l, old) {
-				add(old, nil, l.place)
-			}
 		}
 	}
 	newer := make([]*hit, len(all))
@@ -82,10 +65,13 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit
 	}
 	for _, c := range all {
 		l, old := c.newer, c.old
-		if l.row == nil || l.note.Flags&(isModels|isAsking|isOnlyAsked|isFact|isDistilled) != 0 || l.note.Length > shownMax || saidAgain(g, l, hits[0].strength) {
+		if l.row == nil || l.note.Flags&(isModels|isAsking|isOnlyAsked|isFact|isDistilled) != 0 || l.note.Length > shownMax {
 			continue
 		}
-		if c.question != nil && !corrects(g, l.content, c.question.content, old.shown()) {
+		if x := old.exchange; x != nil && x.choice != nil && x.choice.place == l.place { // shown with the answer
+			continue
+		}
+		if c.question != nil && !e.replies(g, l, c.question, q) || c.question == nil && otherRow(l, old, q.terms) {
 			continue
 		}
 		if !slices.Contains(hits, l) {
@@ -99,41 +85,28 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit
 	return hits, nil
 }
 
-// corrects reports whether a reply to an answered question may correct the answer: it
-// reports a change, or shares a kind of value or a rare word with the question or the
-// answer. The next statement in a conversation need not be about its last answer.
-func corrects(g *groupIndex, statement, question, answer string) bool {
-	has, _ := kindsOf(statement)
-	asked, _ := kindsOf(question)
-	known, _ := kindsOf(answer)
-	if words.Changes(statement) || has&(asked|known) != 0 {
-		return true
+// replies reports whether a person's next message after an answered question may correct the
+// answer: it is a statement, by its gate. Without a vector, it has a word of change, or shares a
+// rare word with the question.
+func (e *Store) replies(g *groupIndex, l, question *hit, q *asked) bool {
+	if v := q.vectors.at(l.place); v != nil {
+		return e.states.Of(v) >= maybeStates
 	}
-	about := append(words.Of(question, wordsOfOld), words.Of(answer, wordsOfOld)...)
-	return slices.ContainsFunc(words.Of(statement, wordsOfOld), func(w string) bool {
+	about := words.Of(question.content, wordsOfOld)
+	return words.Changes(l.content) || slices.ContainsFunc(words.Of(l.content, wordsOfOld), func(w string) bool {
 		_, messages := g.find(w, 1)
 		return messages <= sharedByFew && !words.IsLight(w) && slices.Contains(about, w)
 	})
 }
 
-// takenUp returns the place of the newest message that reports only a changed value, and so
-// refers to the last earlier value of its kind, if that is the value of the message at old:
-// "no, we moved to Postgres 16 yesterday", in a conversation of its own.
-func takenUp(g *groupIndex, old int64) (place int64, ok bool) {
-	of, _ := g.note(old)
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	at, _ := g.noteAt(old + 1)
-	for i := at; i < len(g.notes) && int64(g.notes[i].place) <= old+meantWithin; i++ {
-		switch n := &g.notes[i]; {
-		case n.kinds&of.kinds&telling == 0:
-		case n.Flags&isElliptic == 0:
-			return place, ok // later messages refer to this value
-		default:
-			place, ok = int64(n.place), true
-		}
-	}
-	return place, ok
+// maybeStates is the gate of a reply that may be a statement: replies are short, and in any
+// language.
+const maybeStates = -0.1
+
+// otherRow reports whether a message has nearly the form of an old one without a word of the
+// question that the old one has, like another row of a table.
+func otherRow(newer, old *hit, terms []term) bool {
+	return newer.note.form.like(&old.note.form) >= sameForm && !hasAll(terms, newer.place, old.place)
 }
 
 // strongest returns the first most hits that are strong enough to be shown.
@@ -148,50 +121,6 @@ func (e *Store) strongest(hits []*hit, most int) (some []*hit) {
 		}
 	}
 	return some
-}
-
-// newestOf reads and returns the hits that state an update and are the newest of several nearly
-// equal statements. Their words are no longer rare, so they are weak, and alsoSpeakOf does
-// not find them.
-func (e *Store) newestOf(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit, error) {
-	var list []*hit
-	for _, h := range hits {
-		if n, newest := saidAlike(g, &h.note); n > 1 && newest == h.place && len(list) < mayCorrect {
-			list = append(list, h)
-		}
-	}
-	if err := e.load(ctx, g.groupNumber(), list); err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(list, func(h *hit) bool { return !h.updates(hits[0].strength) }), nil
-}
-
-// changesValue reports whether the newest of several changes may be about an old message: it
-// has a value of the same kind, and shares several content words.
-func changesValue(newest, old *hit) bool {
-	if old.row == nil || old.note.isNamed() || old.note.Flags&(isModels|isAsking) != 0 || old.note.kinds&newest.note.kinds == 0 {
-		return false
-	}
-	shared, of := 0, words.Of(newest.content, wordsOfOld)
-	for _, w := range words.Of(old.shown(), wordsOfOld) {
-		if !words.IsLight(w) && slices.Contains(of, w) {
-			shared++
-		}
-	}
-	return shared >= sameSubjects
-}
-
-// saidAgain reports whether a person made nearly the same statement more than once, except for
-// the newest of several updates.
-func saidAgain(g *groupIndex, h *hit, strongest float64) bool {
-	n, newest := saidAlike(g, &h.note)
-	return n > 1 && (newest != h.place || !h.updates(strongest))
-}
-
-// saidAlike returns how often a person made nearly the same statement, and the place of the
-// newest.
-func saidAlike(g *groupIndex, n *messageNote) (times int, newest int64) {
-	return g.alike(n.formOf(), sameForm, routineSeen, isModels, 0)
 }
 
 // alsoSpeakOf returns the places of a person's later messages that share rare words with an

@@ -13,8 +13,6 @@ type dates struct {
 	days   [32]bool
 	years  []int
 	month  bool // months has one
-	spans  []span
-	when   bool // the question asks for a time
 }
 
 // monthNames maps the names of months to their numbers. A name with another meaning counts
@@ -34,8 +32,8 @@ var before = map[string]bool{"in": true, "of": true, "since": true, "during": tr
 // maxDated is the number of bytes of a question to search for dates.
 const maxDated = 2048
 
-// datesIn returns the times that a question of the time now names.
-func datesIn(text string, now time.Time) (d dates) {
+// datesIn returns the times that a question names.
+func datesIn(text string) (d dates) {
 	words := strings.FieldsFunc(strings.ToLower(text[:min(len(text), maxDated)]), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 	number := func(i int) int {
 		if i < 0 || i >= len(words) {
@@ -46,10 +44,6 @@ func datesIn(text string, now time.Time) (d dates) {
 			return 0
 		}
 		return n
-	}
-	d.spans = spansIn(words, now.Local())
-	for _, w := range words[:min(len(words), 2)] {
-		d.when = d.when || asksWhen[w]
 	}
 	for i, w := range words {
 		m, ok := monthNames[w]
@@ -75,7 +69,7 @@ func datesIn(text string, now time.Time) (d dates) {
 
 // fit returns the factor for a message of a day; 1 if the question names no time.
 func (d *dates) fit(n *Numbers, day int32) float64 {
-	if !d.month && len(d.years)+len(d.spans) == 0 {
+	if !d.month && len(d.years) == 0 {
 		return 1
 	}
 	said, f := startOf(day), 1.0
@@ -88,11 +82,6 @@ func (d *dates) fit(n *Numbers, day int32) float64 {
 	for _, y := range d.years {
 		if said.Year() == y {
 			f *= 1.5
-		}
-	}
-	for i := range d.spans {
-		if !said.Before(d.spans[i].from) && said.Before(d.spans[i].to) {
-			return f * n.InSpan
 		}
 	}
 	return f

@@ -83,7 +83,7 @@ func (e *Store) exchanges(ctx context.Context, g *groupIndex, hits []*hit, quest
 		if !slices.Contains(hits, h) {
 			hits = append(hits, h)
 		}
-		h.exchange, h.strength, h.score, h.ranked.own, h.rare = x, max(h.strength, x.strength), max(h.score, x.score), x.own, true
+		h.exchange, h.strength, h.score, h.ranked.own = x, max(h.strength, x.strength), max(h.score, x.score), x.own
 	}
 	return hits, nil
 }
@@ -96,7 +96,7 @@ func (g *groupIndex) exchangeOf(numbers *Numbers, hits []*hit, h *hit, questions
 	}
 	answer := hitAt(g, hits, h.place+1)
 	reply, replied := g.note(h.place + 2)
-	if answer.note.Flags&(isModels|isAsking|others) != isModels || !replied || reply.Flags&(isModels|isElliptic|others) != 0 {
+	if answer.note.Flags&(isModels|isAsking|others) != isModels || !replied || reply.Flags&(isModels|others) != 0 {
 		return nil
 	}
 	long := h.note.Length > saidInReturn
@@ -117,7 +117,7 @@ func (g *groupIndex) exchangeOf(numbers *Numbers, hits []*hit, h *hit, questions
 		return nil
 	default:
 		x.problem, x.score, f = h, x.score*accepted/numbers.OnlyAsks, accepted
-		if reply.Flags&(isAsking|isOnlyAsked) == 0 && reply.Length <= maxChoice && reply.kinds&^ofName == 0 {
+		if reply.Flags&(isAsking|isOnlyAsked) == 0 && reply.Length <= maxChoice {
 			x.choice = &hit{place: h.place + 2, note: reply}
 		} else if !names {
 			return nil

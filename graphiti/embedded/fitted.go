@@ -63,25 +63,30 @@ func (q *asked) rated(g *groupIndex, v *groupVectors, hits []*hit) []*hit {
 	for _, h := range all {
 		h.strength = q.score.Strength(&h.features)
 	}
-	return g.settle(once(all, q.terms), q)
+	return g.settle(once(all, q), q)
 }
 
-// copyFrom is the likeness of the words of copies. In it, all numbers are equal.
-const copyFrom = 0.85
+const (
+	// copyFrom is the likeness of the words of copies. In it, all numbers are equal.
+	copyFrom = 0.85
 
-// once returns hits without the older copies of one statement. A copy has all that the older one
-// has of the question: other rows of a table differ in a number only.
-func once(hits []*hit, terms []term) (out []*hit) {
+	// repeatedFrom is the same for texts without numbers: "This is Codex. The queue is called Miso."
+	repeatedFrom = 0.65
+)
+
+// once returns hits without the older copies of a statement, and without other rows of the same
+// table. A copy has all that the older one has of the question, another row less.
+func once(hits []*hit, q *asked) (out []*hit) {
 	const kind = isModels | isFact
 	for _, h := range hits {
-		copied := func(o *hit) bool {
-			if o.place <= h.place || o.note.Flags&(isAsking|isOnlyAsked) != 0 || o.features[fSure] < 0.5 || h.note.Flags&kind != o.note.Flags&kind || !h.note.form.sketch.mayBeLike(o.note.form.sketch, copyFrom) {
+		better := func(o *hit) bool {
+			if o.note.Flags&(isAsking|isOnlyAsked) != 0 || h.note.Flags&kind != o.note.Flags&kind || o.vec != nil && o.features[fSure] < 0.5 {
 				return false
 			}
-			a, b := h.note.formOf(), o.note.formOf()
-			return a.like(&b) >= copyFrom && hasAll(terms, o.place, h.place)
+			all := hasAll(q.terms, o.place, h.place)
+			return o.place > h.place && all && h.note.form.copies(&o.note.form) || all && otherRow(h, o, q.terms)
 		}
-		if h.note.Flags&isFact != 0 || !slices.ContainsFunc(hits, copied) {
+		if h.note.Flags&isFact != 0 || h.note.isNamed() || q.dates.month || !slices.ContainsFunc(hits, better) {
 			out = append(out, h)
 		}
 	}
@@ -104,6 +109,7 @@ func (e *Store) Candidates(ctx context.Context, group, query string) (all []Cand
 	}
 	q := e.askedOf(query)
 	v := e.understood(ctx, g, q)
+	q.vectors = v
 	hits, err := e.byWords(ctx, g, q, mostSearched)
 	if err != nil || v == nil {
 		return nil, nil, err

@@ -133,6 +133,9 @@ func (g *groupIndex) add(number int64, messages []indexedMessage) {
 			eachPiece(w, func(p []byte) { g.addWord(p, m.Place, m.Asks) })
 			return left > 0
 		})
+		if !m.Asks && g.copied(&note) {
+			g.discount(m.Text, m.Place)
+		}
 		note.place, note.speaker = uint32(m.Place), g.speakers[m.Speaker] //nolint:gosec // a place has 32 bits
 		note.sketch, note.words = first.sum, uint8(first.words)           //nolint:gosec // Sketched bounds it
 		g.bytes -= g.noted()
@@ -145,6 +148,24 @@ func (g *groupIndex) add(number int64, messages []indexedMessage) {
 		}
 		g.bytes += g.noted()
 	}
+}
+
+// discount makes the words of the message at a place no more common: it is a copy.
+func (g *groupIndex) discount(text string, place int64) {
+	seen := make(map[string]bool)
+	each := func(w []byte) {
+		if l := g.lists[string(w)]; l != nil && l.last == place && !seen[string(w)] {
+			seen[string(w)] = true
+			l.asked++
+		}
+	}
+	words.Each(text, func(w []byte, k words.Significance) bool {
+		if k != words.Function {
+			each(w)
+			eachPiece(w, each)
+		}
+		return true
+	})
 }
 
 // noted returns the size of the notes, in bytes.
@@ -287,7 +308,7 @@ func (g *groupIndex) weight() int {
 type list struct {
 	last   int64
 	n      int
-	asked  int    // number of messages that only ask; approximate after older ones were dropped
+	asked  int    // number of messages that only ask, and of copies; approximate after older ones were dropped
 	deltas []byte // from each place to the next, read from the end
 }
 

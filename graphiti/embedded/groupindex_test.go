@@ -31,6 +31,7 @@ func TestFind(t *testing.T) {
 				said[w] = append(l, place)
 			}
 		}
+		fmt.Fprintf(&text, "u%dx", i) // no message is a copy
 		g.add(7, []indexedMessage{{Place: place, Text: text.String()}})
 	}
 	check := func(what string, oldest int64) {
@@ -157,6 +158,20 @@ func BenchmarkFind(b *testing.B) {
 	for b.Loop() {
 		for i := range 10 {
 			g.find([]string{"word0", "word1", "word2", "word3", "word4", "word50", "word60", "word700", "word800", "word9000"}[i], 300)
+		}
+	}
+}
+
+// TestCopies checks that copies of a message do not make its words more common, and that its words
+// in other statements do.
+func TestCopies(t *testing.T) {
+	g := newGroup()
+	for i, text := range []string{"The queue is Miso.", "the queue is miso", "The queue is slow.", "The queue is Miso!"} {
+		g.add(7, []indexedMessage{{Place: int64(i + 1), Text: text, Note: messageNote{}}})
+	}
+	for word, want := range map[string]int{"queue": 2, "miso": 1, "slow": 1} {
+		if places, n := g.find(word, 9); n != want || len(places) == 0 {
+			t.Errorf("%s is in %d messages, want %d", word, n, want)
 		}
 	}
 }

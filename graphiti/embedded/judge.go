@@ -102,11 +102,11 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 	return out, nil
 }
 
-// rareIn reports whether a message has a word of the question that fewer than oftenSaid
+// rareIn reports whether a message has a word of the question that at most sharedByFew
 // messages have.
 func rareIn(terms []term, own uint32) bool {
 	for i := range terms {
-		if own&(1<<i) != 0 && !terms[i].earlier && terms[i].messages < oftenSaid {
+		if own&(1<<i) != 0 && !terms[i].earlier && terms[i].messages <= sharedByFew {
 			return true
 		}
 	}

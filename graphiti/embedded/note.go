@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
@@ -14,10 +13,8 @@ import (
 const (
 	isAsking    = 1 << iota // it ends with a question
 	isOnlyAsked             // it only asks, or states nothing: "noted"
-	isOfTime                // it may name a day, or a length of time
 	isModels                // from a model
 	isCurated               // it was promoted or summarised
-	isElliptic              // a person reports only a changed value: see takenUp
 	isFact                  // a model distilled it from messages
 	isDistilled             // a model has distilled facts from it
 	isNeeded                // a fact of a kind that requests need
@@ -48,15 +45,6 @@ func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) mes
 	}
 	if role == graphiti.RoleAssistant && specific(content) {
 		n.Flags |= isSpecific
-	}
-	if tellsTime(content) {
-		n.Flags |= isOfTime
-	}
-	if len(content) <= saidInReturn {
-		n.kinds, _ = kindsOf(content)
-		if toModel && n.Flags&isOnlyAsked == 0 && onlyChanges(content) {
-			n.Flags |= isElliptic
-		}
 	}
 	switch {
 	case role == graphiti.RoleAssistant && speaker == "":
@@ -89,15 +77,4 @@ func indexedAs(place int64, role graphiti.RoleType, speaker, content string, sai
 func mayRepeat(n *messageNote, asked sketch) bool {
 	others, words := n.otherWords(asked)
 	return words > 2 && float64(others) < newPart*float64(words)
-}
-
-// tellsTime reports whether a text may name a day or a length of time: it has a word of
-// time, or a word that begins with a digit.
-func tellsTime(text string) bool {
-	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
-		if w[0] >= '0' && w[0] <= '9' || timeWords[w] {
-			return true
-		}
-	}
-	return false
 }

@@ -14,12 +14,12 @@ func TestNotes(t *testing.T) {
 		speaker, text string
 		flags         uint16
 	}{
-		{graphiti.RoleUser, "Ann", "The port is 6543.", isOfTime},
+		{graphiti.RoleUser, "Ann", "The port is 6543.", 0},
 		{graphiti.RoleUser, "Ann", "The port is closed.", 0},
 		{graphiti.RoleUser, "Ann", "Which port is it?", isAsking | isOnlyAsked},
 		{graphiti.RoleUser, "Ann", "Staging is slow. Which port is it?", isAsking},
 		{graphiti.RoleAssistant, "", "Noted.", isModels | isOnlyAsked},
-		{graphiti.RoleAssistant, "Bob", "Noted: 6543.", isOfTime},
+		{graphiti.RoleAssistant, "Bob", "Noted: 6543.", 0},
 		{graphiti.RoleAssistant, "", "It is closed.", isModels},
 		{graphiti.RoleSystem, "", "Tabs, not spaces.", isCurated},
 		{graphiti.RoleUser, "", "", 0},

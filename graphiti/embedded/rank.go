@@ -113,10 +113,11 @@ type asked struct {
 	names    []string // the words that are part of a speaker's name
 	dates    dates
 
-	own     int     // number of words of the current question: the first ones
-	vec     []int8  // nil without the model
-	terms   []term  // its words
-	level   float64 // likeness from which on likeness counts
+	own     int           // number of words of the current question: the first ones
+	vec     []int8        // nil without the model
+	vectors *groupVectors // of the group, or nil
+	terms   []term        // its words
+	level   float64       // likeness from which on likeness counts
 	numbers *Numbers
 	gate    float64              // whether it asks for something that may be remembered
 	states  func(h *hit) float64 // gate of a message
@@ -162,7 +163,6 @@ func weigh(numbers *Numbers, g *groupIndex, hits []*hit, terms []term, q *asked)
 		}
 		h.score *= q.dates.fit(numbers, h.note.Day)
 	}
-	q.dates.raise(numbers, hits)
 }
 
 // newPart is the share of new words below which a message repeats the question.

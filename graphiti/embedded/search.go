@@ -59,6 +59,7 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	if e.ownModel() {
 		v = e.understood(ctx, g, q)
 	}
+	q.vectors = v
 	hits, err := e.byWords(ctx, g, q, max)
 	if err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 // askedOf describes a query.
 func (e *Store) askedOf(query string) *asked {
 	question, _, _ := strings.Cut(query, graphiti.Earlier)
-	q := &asked{text: question, words: words.Of(query, maxAsked), dates: datesIn(query, time.Now()), score: &e.score, numbers: &e.numbers}
+	q := &asked{text: question, words: words.Of(query, maxAsked), dates: datesIn(query), score: &e.score, numbers: &e.numbers}
 	q.asks = words.Asks(question)
 	q.personal = words.Personal(question)
 	q.form = formOf(question)
@@ -110,6 +111,7 @@ func (e *Store) byWords(ctx context.Context, g *groupIndex, q *asked, max int) (
 	for i := range terms {
 		terms[i].name = slices.Contains(q.names, terms[i].word)
 	}
+	q.terms = terms
 	hits, err := e.known(ctx, g, rank(&e.numbers, terms, maxHits), q)
 	if err != nil {
 		return nil, err
@@ -119,7 +121,7 @@ func (e *Store) byWords(ctx context.Context, g *groupIndex, q *asked, max int) (
 	if hits, err = e.judge(ctx, g, hits, terms, all, q); err != nil {
 		return nil, err
 	}
-	return e.best(ctx, g, q.text, g.settle(hits, q), max)
+	return e.best(ctx, g, q, g.settle(once(hits, q), q), max)
 }
 
 // known returns the messages at these places with their notes. It reads a message if its

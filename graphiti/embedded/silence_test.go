@@ -195,26 +195,6 @@ func TestNoCorrection(t *testing.T) {
 	}
 }
 
-// TestCorrectionElsewhere checks that a message that states only a change corrects the last
-// value of its kind, also in another conversation, and no other value.
-func TestCorrectionElsewhere(t *testing.T) {
-	const moved = "No, we moved to Postgres 16 yesterday."
-	for _, tc := range []struct {
-		name    string
-		between []string
-		want    []string
-	}{
-		{"nothing between", []string{"run the tests", "They pass."}, []string{moved, "We use MySQL 8 as the database."}},
-		{"a value of its kind between", []string{"The frontend runs on Node 20.", "OK."}, []string{"We use MySQL 8 as the database."}},
-	} {
-		e := openEmbedded(t)
-		chats(t, e, []string{"We use MySQL 8 as the database.", "Noted."}, tc.between, []string{moved, "Noted.", "thanks", "Sure."})
-		if got := strong(t, e, "Which database does this project use?"); !slices.Equal(got, tc.want) {
-			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
-		}
-	}
-}
-
 // TestQuestionsAndRequestsAnswerNothing checks that neither an earlier question, with or
 // without a question mark, nor an earlier request answers a question, unless the request
 // has a value.
@@ -356,5 +336,36 @@ func TestQuestionsDoNotOutrankTheirAnswer(t *testing.T) {
 				said = append(said, []string{ask(call), "Understood.", "And which port does it listen on?", "It is called Miso."})
 			}
 		})
+	}
+}
+
+// TestOneLetterNames checks that a letter, a number or both name a thing: its statement is found,
+// and no other row of the same table.
+func TestOneLetterNames(t *testing.T) {
+	for _, tc := range []struct {
+		said, asked string
+		names       []string
+	}{
+		{"Shelf %s holds %d jars.", "How many jars does shelf %s hold?", strings.Split("ABCDEFGH", "")},
+		{"shelf %s holds %d jars", "how many jars does shelf %s hold?", strings.Split("bcdefghk", "")},
+		{"Vitamin %s: I take %d drops.", "How many drops of vitamin %s do I take?", strings.Split("BCDK", "")},
+		{"Team %s meets in hall %d.", "In which hall does team %s meet?", strings.Split("ABCDEF", "")},
+		{"Gate %s opens at minute %d.", "At which minute does gate %s open?", []string{"A1", "A2", "B1", "B2"}},
+		{"Locker %s holds %d coats.", "How many coats does locker %s hold?", strings.Split("12345678", "")},
+		{"Das Regal %s hat %d Fächer.", "Wie viele Fächer hat das Regal %s?", strings.Split("ABCDE", "")},
+		{"L'étagère %s porte %d bocaux.", "Combien de bocaux porte l'étagère %s ?", strings.Split("ABCDE", "")},
+	} {
+		e := openEmbedded(t)
+		var all [][]string
+		for i, name := range tc.names {
+			all = append(all, []string{fmt.Sprintf(tc.said, name, 20+i), "Noted."})
+		}
+		chats(t, e, all...)
+		for i, name := range tc.names {
+			want := []string{fmt.Sprintf(tc.said, name, 20+i)}
+			if got := strong(t, e, fmt.Sprintf(tc.asked, name)); !slices.Equal(got, want) {
+				t.Errorf("%s: got %q, want %q", name, got, want)
+			}
+		}
 	}
 }

@@ -20,7 +20,6 @@ type messageNote struct {
 	Day    int32  // of the message, counted from 1970
 	Flags  uint16 // isAsking and the others
 
-	kinds   kinds // of values in a short text
 	words   uint8 // number of words in the sketch
 	speaker uint16
 	place   uint32
@@ -35,10 +34,11 @@ const formed = 20
 // form is the set of words of a short text, in any order and with any numbers. A long text
 // has the zero form.
 type form struct {
-	sketch sketch
-	n      uint8          // number of hashes; 0 if the text is too long
-	over   bool           // the text is too long
-	hashes [formed]uint16 // of its words, each once, ascending
+	sketch  sketch
+	n       uint8          // number of hashes; 0 if the text is too long
+	over    bool           // the text is too long
+	numbers bool           // it has a number
+	hashes  [formed]uint16 // of its words, each once, ascending
 }
 
 // say adds a word. All numbers count as the same word.
@@ -47,7 +47,7 @@ func (f *form) say(w []byte) {
 		return
 	}
 	if '0' <= w[0] && w[0] <= '9' {
-		w = w[:0]
+		w, f.numbers = w[:0], true
 	}
 	h := xxhash.Sum64(w)
 	at, there := slices.BinarySearch(f.hashes[:f.n], uint16(h)) //nolint:gosec // its lower bits
@@ -94,6 +94,15 @@ func (f *form) like(o *form) float64 {
 	return float64(both) / float64(int(f.n)+int(o.n)-both)
 }
 
+// copies reports whether two texts are copies of one statement, or say it with other numbers.
+func (f *form) copies(o *form) bool {
+	from := copyFrom
+	if !f.numbers && !o.numbers {
+		from = repeatedFrom
+	}
+	return f.sketch.mayBeLike(o.sketch, from) && f.like(o) >= from
+}
+
 // mayBeLike reports, at little cost, whether the forms of two sketches may have this
 // likeness. It allows for words that share a bit: they make sketches less alike than the
 // forms.
@@ -108,25 +117,16 @@ func (n *messageNote) wordCount() int { return int(n.words) }
 // between people.
 func (n *messageNote) isNamed() bool { return n.speaker != 0 }
 
-// alike returns the number of messages, among the newest most, that have at least this
-// likeness to a form, and the flags is under mask, and the place of the newest of them.
-func (g *groupIndex) alike(form form, from float64, most int, mask, is uint16) (n int, newest int64) {
-	if form.n == 0 {
-		return 0, 0
-	}
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	first := max(0, len(g.forms)-most)
-	for i, o := range g.forms[first:] {
-		if !form.sketch.mayBeLike(o, from) {
-			continue
-		}
-		if note := &g.notes[first+i]; note.Flags&mask == is && form.like(&note.form) >= from {
-			n++
-			newest = int64(note.place)
+// copied reports whether one of the newest messages has the same form: copies do not make a word
+// common.
+func (g *groupIndex) copied(n *messageNote) bool {
+	const newest = 1000
+	for i, o := range g.forms[max(0, len(g.forms)-newest):] {
+		if o == n.form.sketch && n.form.n > 0 && g.notes[max(0, len(g.forms)-newest)+i].form == n.form {
+			return true
 		}
 	}
-	return n, newest
+	return false
 }
 
 // sketch is a set of words, with one bit for each.

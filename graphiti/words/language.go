@@ -92,6 +92,9 @@ func languageOf(text string) language {
 	var best language
 	var room [64]byte
 	eachPlain(text, room[:], func(w []byte) {
+		if len(w) == 1 { // it may name a thing, as in "shelf C"
+			return
+		}
 		for of := table[function][string(w)]; of != 0; of &= of - 1 {
 			l := bits.TrailingZeros64(of)
 			if counts[l] < 255 {

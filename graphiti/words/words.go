@@ -87,6 +87,7 @@ type tokenizer struct {
 	shouts bool // the text has no small letters
 	f      func(w []byte, k Significance) bool
 	done   bool
+	begun  bool // a word was passed: a capital letter is a name
 
 	script script // of the run
 	run    []rune // characters of a script without spaces, not yet passed to f
@@ -324,10 +325,12 @@ func (t *tokenizer) tell(s string, whole, isPart bool) {
 	}
 	t.stem = fold(t.stem[:0], t.word)
 	k, isLetter := Content, len(t.stem) == 1 && (t.stem[0] < '0' || t.stem[0] > '9')
-	if !whole && (t.lang.has(t.stem) && (t.shouts || !isAcronym(s)) || isLetter && (isPart || strings.Contains("aeiouyAEIOUY", s))) {
+	switch name := t.begun && !t.shouts && !isPart && 'A' <= s[0] && s[0] <= 'Z'; {
+	case whole:
+	case isLetter && (isPart || s == "I" || !name && strings.Contains("aiAEOUY", s)), t.lang.has(t.stem) && (!isLetter || !name) && (t.shouts || !isAcronym(s)):
 		k = Function
 	}
-	t.stem = stem(t.stem)
+	t.stem, t.begun = stem(t.stem), true
 	t.done = !t.f(t.stem, k)
 }
 
