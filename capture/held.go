@@ -88,13 +88,14 @@ type begunTurn struct {
 }
 
 // quotes reports whether a message holds the words of another one, with another prompt. A message
-// with a session of its own is about no other.
+// with a session of its own is about no other, and neither is one that only begins like it.
 func (t *Twin) quotes(o *Twin) bool {
 	words := o.Text
 	if o.Tools {
 		words = words[:min(len(words), minQuoted)]
 	}
-	isOwn := t.Session != "" && t.Session != o.Session
+	isOwn := t.Session != "" && t.Session != o.Session ||
+		bytes.HasPrefix(t.Text, words) && !bytes.HasPrefix(t.Text, o.Text) && !bytes.HasPrefix(o.Text, t.Text)
 	return t.Of == o.Of && !isOwn && t.Prompt != o.Prompt && len(words) > 0 && bytes.Contains(t.Whole, words)
 }
 

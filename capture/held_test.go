@@ -155,6 +155,8 @@ func TestTwinsOfStoredTurns(t *testing.T) {
 		{"the same words", Twin{Text: []byte("mycatismiso")}, "mycatismiso", true},
 		{"more words", Twin{Text: []byte("mycatismiso")}, "mycatismisomydogisrex", false},
 		{"words of an agent", Twin{Text: []byte("mycatismisopleasewriteitintothereadme"), Tools: true}, "titleformycatismisopleasewriteitinto", true},
+		{"the beginning of an agent's words", Twin{Text: []byte("mycatismisopleasewriteitintothereadme"), Tools: true}, "mycatismisopleasewriteit", true},
+		{"a message that begins like an agent's", Twin{Text: []byte("mycatismisopleasewriteitintothereadme"), Tools: true}, "mycatismisopleasewriteitonapostcard", false},
 		{"the same prompt", Twin{Text: []byte("mycatismiso"), Prompt: 9}, "mycatismiso", false},
 	} {
 		p, e := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"))
