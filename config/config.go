@@ -10,7 +10,7 @@ import (
 // and determines the environment variable, doc is the text of the reference, and reload
 // marks settings that take effect without a restart.
 type Config struct {
-	Listen string   `key:"listen" default:"127.0.0.1:8787" kind:"address" doc:"address for clients"`
+	Listen string   `key:"listen" usual:"yes" default:"127.0.0.1:8787" kind:"address" doc:"address for clients"`
 	Allow  []string `key:"listen.allow" doc:"networks and addresses of clients to serve, such as 172.16.0.0/12, besides this machine's own; empty serves every client. If set, identity.mode single may listen beyond the loopback interface. In a file, write it as listen.allow: […] on one line"`
 	Client struct {
 		Keys []string `key:"client.keys" reload:"yes" secret:"yes" doc:"credentials, or their sha256:<hex>, one of which each request must send as its API key; other requests get 401. If set, identity.mode single may listen beyond the loopback interface"`
@@ -22,23 +22,23 @@ type Config struct {
 		TrustedProxies []string `key:"admin.trusted_proxies" doc:"addresses and networks of trusted reverse proxies in front of the admin side, such as 127.0.0.1 or 10.0.0.0/8. Their X-Forwarded-For sets the address that wrong tokens count against, and their X-Forwarded-Proto: https makes cookies Secure"`
 	}
 	Upstream struct {
-		OpenAI          string        `key:"upstream.openai" reload:"yes" default:"https://api.openai.com" kind:"url" doc:"base URL, without /v1, for every path except Anthropic's and Google's; the request path is appended unchanged"`
-		Anthropic       string        `key:"upstream.anthropic" reload:"yes" default:"https://api.anthropic.com" kind:"url" doc:"base URL for /v1/messages and for requests with an anthropic-version header"`
+		OpenAI          string        `key:"upstream.openai" usual:"yes" reload:"yes" default:"https://api.openai.com" kind:"url" doc:"base URL, without /v1, for every path except Anthropic's and Google's; the request path is appended unchanged"`
+		Anthropic       string        `key:"upstream.anthropic" usual:"yes" reload:"yes" default:"https://api.anthropic.com" kind:"url" doc:"base URL for /v1/messages and for requests with an anthropic-version header"`
 		Gemini          string        `key:"upstream.gemini" reload:"yes" default:"https://generativelanguage.googleapis.com" kind:"url" doc:"base URL for Google's /v1beta/… and /v1/models/…:…, and for requests with an x-goog-api-key header"`
 		ConnectTimeout  time.Duration `key:"upstream.connect_timeout" reload:"yes" default:"10s" min:"1ms" doc:"maximum time to connect, including TLS"`
 		ResponseTimeout time.Duration `key:"upstream.response_timeout" reload:"yes" default:"10m" min:"1ms" doc:"maximum time until the head of an answer arrives"`
 		IdleTimeout     time.Duration `key:"upstream.idle_timeout" reload:"yes" default:"5m" min:"1s" doc:"maximum silence within an answer's body, and of a client that stops reading it"`
 	}
-	Named     map[string]string `key:"upstreams" reload:"yes" kind:"name=url" doc:"more upstreams, by name: {ollama: http://127.0.0.1:11434} is served under /u/ollama/…, with the rest of the path unchanged; in the environment ollama=http://127.0.0.1:11434, separated by commas"`
+	Named     map[string]string `key:"upstreams" usual:"yes" reload:"yes" kind:"name=url" doc:"more upstreams, by name: {ollama: http://127.0.0.1:11434} is served under /u/ollama/…, with the rest of the path unchanged; in the environment ollama=http://127.0.0.1:11434, separated by commas"`
 	WebSocket string            `key:"websocket" reload:"yes" default:"refuse" kind:"one of refuse, intercept, tunnel" doc:"the Responses API over WebSocket: refuse makes clients fall back to POST, which has memory; intercept adds memory to the WebSocket; tunnel relays it without memory. Other WebSockets are always tunneled"`
-	DataDir   string            `key:"data_dir" doc:"directory of the embedded state; default $XDG_DATA_HOME/graphiti-proxy, else ~/.local/share/graphiti-proxy"`
+	DataDir   string            `key:"data_dir" usual:"yes" doc:"directory of the embedded state; default $XDG_DATA_HOME/graphiti-proxy, else ~/.local/share/graphiti-proxy"`
 	Memory    struct {
 		Backend           string        `key:"memory.backend" default:"embedded" kind:"one of embedded, graphiti, graphiti-mcp, off" doc:"backend that stores memories"`
 		IndexBytes        int           `key:"memory.index_bytes" default:"64MiB" kind:"size" min:"1MiB" max:"64GiB" doc:"maximum size of the search indexes in RAM; groups beyond it are read again when they are searched"`
-		Endpoint          string        `key:"memory.endpoint" kind:"url" doc:"Graphiti's address; setting only this selects graphiti; GRAPHITI_URL sets it"`
+		Endpoint          string        `key:"memory.endpoint" usual:"yes" kind:"url" doc:"Graphiti's address; setting only this selects graphiti; GRAPHITI_URL sets it"`
 		APIKey            string        `key:"memory.api_key" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
 		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"after memory forget removed a block from an Anthropic conversation, ask the API to drop the thinking bound to that block instead of rejecting the request; adds thinking.block_binding and a beta header to the request"`
-		Consent           string        `key:"memory.consent" default:"false" kind:"consent" doc:"the address of memory.endpoint, embedding.url or distil.url, if conversations may be sent there; true means the address in the same source: the file, the environment or the flags"`
+		Consent           string        `key:"memory.consent" usual:"yes" default:"false" kind:"consent" doc:"the address of memory.endpoint, embedding.url or distil.url, if conversations may be sent there; true means the address in the same source: the file, the environment or the flags"`
 		Timeout           time.Duration `key:"memory.timeout" reload:"yes" default:"30s" min:"1ms" doc:"maximum time for one call to the memory, other than recall"`
 		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"unused, because all messages are searched locally"`
 
@@ -94,9 +94,9 @@ type Config struct {
 		APIKey string `key:"embedding.api_key" secret:"yes" doc:"bearer token for embedding.url"`
 	}
 	Distil struct {
-		URL         string        `key:"distil.url" kind:"url" doc:"an endpoint with OpenAI's Chat Completions API, such as http://127.0.0.1:11434/v1, to send quiet conversations of the embedded memory to, so that a model distils facts from them; needs distil.model and memory.consent"`
+		URL         string        `key:"distil.url" usual:"yes" kind:"url" doc:"an endpoint with OpenAI's Chat Completions API, such as http://127.0.0.1:11434/v1, to send quiet conversations of the embedded memory to, so that a model distils facts from them; needs distil.model and memory.consent"`
 		Upstream    bool          `key:"distil.upstream" default:"false" doc:"true: instead of distil.url, ask distil.model at the provider of the person's latest request, with that request's API key, which is held in RAM only"`
-		Model       string        `key:"distil.model" doc:"name of the model that distils facts"`
+		Model       string        `key:"distil.model" usual:"yes" doc:"name of the model that distils facts"`
 		APIKey      string        `key:"distil.api_key" secret:"yes" doc:"bearer token for distil.url"`
 		After       time.Duration `key:"distil.after" reload:"yes" default:"10m" min:"1s" doc:"silence before a conversation is sent to the model; a conversation with 4,000 new characters is sent at once"`
 		DailyTokens int           `key:"distil.daily_tokens" reload:"yes" default:"200000" min:"0" doc:"maximum number of tokens for facts per day (UTC)"`

@@ -256,32 +256,34 @@ func TestBaseURLWithAVersion(t *testing.T) {
 	}
 }
 
-// TestTemplate checks that the template has the default values, both unchanged and with
-// every setting uncommented.
+// TestTemplate checks that the templates have the default values, both unchanged and with every
+// setting uncommented.
 func TestTemplate(t *testing.T) {
-	var out bytes.Buffer
-	Template(&out)
-	inForce := regexp.MustCompile(`(?m)^#( *[a-z_.]+:.*)$`).ReplaceAllStringFunc(out.String(), func(s string) string {
-		if !strings.HasPrefix(s, "#  ") {
-			return strings.TrimPrefix(s[1:], " ")
-		}
-		return s[1:]
-	})
-	plain, err := load(t, "", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for what, file := range map[string]string{"as it is": out.String(), "in force": inForce} {
-		c, err := load(t, file, nil, nil)
+	for _, short := range []bool{false, true} {
+		var out bytes.Buffer
+		Template(&out, short)
+		inForce := regexp.MustCompile(`(?m)^#([a-z_.]+:.*)$`).ReplaceAllString(out.String(), "$1")
+		plain, err := load(t, "", nil, nil)
 		if err != nil {
-			t.Fatalf("%s is not read back: %v\n%s", what, err, file)
+			t.Fatal(err)
 		}
-		for i, s := range c.Settings() {
-			if want := plain.Settings()[i]; s.Key != "data_dir" && !cmp.Equal(s.Value, want.Value) {
-				t.Errorf("%s: %s is %v, want %v", what, s.Key, s.Value, want.Value)
+		for what, file := range map[string]string{"as it is": out.String(), "in force": inForce} {
+			c, err := load(t, file, nil, nil)
+			if err != nil {
+				t.Fatalf("%s is not read back: %v\n%s", what, err, file)
 			}
-			if what == "in force" && s.Key != "data_dir" && !strings.HasPrefix(s.Origin, "graphiti-proxy.yaml:") {
-				t.Errorf("%s is not in it", s.Key)
+			set := 0
+			for i, s := range c.Settings() {
+				if want := plain.Settings()[i]; s.Key != "data_dir" && !cmp.Equal(s.Value, want.Value) {
+					t.Errorf("%s: %s is %v, want %v", what, s.Key, s.Value, want.Value)
+				}
+				if strings.HasPrefix(s.Origin, "graphiti-proxy.yaml:") {
+					set++
+				}
+			}
+			want := map[bool]int{false: len(c.Settings()), true: 9}[short]
+			if set != want && what == "in force" {
+				t.Errorf("%d settings are in force, want %d:\n%s", set, want, file)
 			}
 		}
 	}

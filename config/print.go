@@ -97,30 +97,25 @@ func inYAML(v any) string {
 	return strings.TrimSpace(string(b))
 }
 
-// Template writes a configuration file with every setting and its meaning as comments, so
-// that the defaults apply.
-func Template(w io.Writer) {
+// Template writes a configuration file with every setting and its meaning as comments, so that the
+// defaults apply. If short, it writes the settings that most people change. Deleting the first
+// character of a line puts a setting into force.
+func Template(w io.Writer, short bool) {
 	fmt.Fprint(w, "# Settings of graphiti-proxy. A setting in a comment has its default.\n"+
 		"# graphiti-proxy config check finds mistakes; graphiti-proxy config print shows the effective settings.\n")
-	group := ""
+	if short {
+		fmt.Fprint(w, "# graphiti-proxy init - prints all settings.\n")
+	}
 	for _, f := range new(Config).fields() {
-		of, name, ok := strings.Cut(f.key, ".")
-		indent := ""
-		if ok && of != "listen" {
-			indent = "  "
-			if of != group {
-				fmt.Fprintf(w, "\n# %s:\n", of)
-			}
-		} else {
-			of, name = "", f.key
-			fmt.Fprintln(w)
+		if short && !f.usual {
+			continue
 		}
-		group = of
-		for line := range strings.SplitSeq(wrapped(f.about(), 76-len(indent)), "\n") {
-			fmt.Fprintf(w, "#%s # %s\n", indent, line)
+		fmt.Fprintln(w)
+		for line := range strings.SplitSeq(wrapped(f.about(), 78), "\n") {
+			fmt.Fprintf(w, "# %s\n", line)
 		}
 		_ = f.set(f.def)
-		fmt.Fprintf(w, "#%s %s: %s\n", indent, name, inYAML(f.plain()))
+		fmt.Fprintf(w, "#%s: %s\n", f.key, inYAML(f.plain()))
 	}
 }
 

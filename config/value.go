@@ -18,6 +18,7 @@ type field struct {
 	key, def, kind, doc string
 	min, max            string
 	secret, reload      bool
+	usual               bool // most people change it
 	value               reflect.Value
 }
 
@@ -36,7 +37,7 @@ func fieldsOf(v reflect.Value) []*field {
 		case t.Tag.Get("key") != "":
 			out = append(out, &field{
 				key: t.Tag.Get("key"), def: t.Tag.Get("default"), kind: t.Tag.Get("kind"), doc: t.Tag.Get("doc"),
-				min: t.Tag.Get("min"), max: t.Tag.Get("max"), secret: t.Tag.Get("secret") != "", reload: t.Tag.Get("reload") != "", value: v.Field(i),
+				min: t.Tag.Get("min"), max: t.Tag.Get("max"), secret: t.Tag.Get("secret") != "", reload: t.Tag.Get("reload") != "", usual: t.Tag.Get("usual") != "", value: v.Field(i),
 			})
 		default:
 			out = append(out, fieldsOf(v.Field(i))...)

@@ -178,7 +178,7 @@ func readAll(patterns ...string) (files []file, err error) {
 	return files, nil
 }
 
-// complete lets the binary for this machine print its completions.
+// complete lets the binary for this machine print its completions and licenses.
 func (r *release) complete(binary string) error {
 	dir := filepath.Join(r.stage, "completions")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -194,8 +194,16 @@ func (r *release) complete(binary string) error {
 		}
 		r.shell = append(r.shell, file{name: as, mode: 0o644, body: text})
 	}
-	return nil
+	text, err := exec.Command(binary, "licenses").Output()
+	if err != nil {
+		return fmt.Errorf("print the licenses: %w", err)
+	}
+	r.papers = append(r.papers, file{name: licenses, mode: 0o644, body: text})
+	return os.WriteFile(filepath.Join(dir, licenses), text, 0o644)
 }
+
+// licenses is the file with the licenses of others' work in the program.
+const licenses = "LICENSES.txt"
 
 // write writes all files that need no tool.
 func (r *release) write() error {

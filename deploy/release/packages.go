@@ -62,7 +62,7 @@ func (r *release) npmBinary(b *build) error {
 	return r.npm(name+"-"+npmPlatform(b), map[string]any{
 		"name": "@" + name + "/" + npmPlatform(b), "description": name + " for " + npmPlatform(b),
 		"os": []string{npmNames[b.OS]}, "cpu": []string{npmNames[b.Arch]}, "preferUnplugged": true,
-	}, []file{b.binary("bin/"), r.paper("LICENSE")})
+	}, []file{b.binary("bin/"), r.paper("LICENSE"), r.paper(licenses)})
 }
 
 // npmLauncher writes the npm package that people install. npm installs the one of its
@@ -124,8 +124,9 @@ func (r *release) wheel(b *build) error {
 	files := slices.Concat([]file{
 		b.binary(data + "scripts/"),
 		{name: info + "WHEEL", mode: 0o644, body: []byte(about)},
-		{name: info + "METADATA", mode: 0o644, body: fmt.Appendf(nil, "Metadata-Version: 2.4\nName: %s\nVersion: %s\nSummary: %s\nProject-URL: Homepage, %s\nLicense-Expression: Apache-2.0\nLicense-File: LICENSE\nRequires-Python: >=3.8\nDescription-Content-Type: text/markdown\n\n%[3]s. Documentation: %[4]s\n", name, r.version.python, summary, homepage)},
+		{name: info + "METADATA", mode: 0o644, body: fmt.Appendf(nil, "Metadata-Version: 2.4\nName: %s\nVersion: %s\nSummary: %s\nProject-URL: Homepage, %s\nLicense-Expression: Apache-2.0\nLicense-File: LICENSE\nLicense-File: LICENSES.txt\nRequires-Python: >=3.8\nDescription-Content-Type: text/markdown\n\n%[3]s. Documentation: %[4]s\n", name, r.version.python, summary, homepage)},
 		{name: info + "licenses/LICENSE", mode: 0o644, body: r.paper("LICENSE").body},
+		{name: info + "licenses/" + licenses, mode: 0o644, body: r.paper(licenses).body},
 	}, under(data+"data/share/man/man1/", r.man))
 	for _, s := range r.shell {
 		if dir := map[string]string{".bash": "bash-completion/completions/", "": "zsh/site-functions/", ".fish": "fish/vendor_completions.d/"}[filepath.Ext(s.name)]; dir != "" {

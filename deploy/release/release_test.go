@@ -28,7 +28,7 @@ func made(t *testing.T) map[string][]byte {
 	}
 	r := &release{
 		version: version{semver: "1.2.3", python: "1.2.3", linux: "1.2.3"}, at: time.Unix(1700000000, 0), out: t.TempDir(),
-		papers: []file{{name: "README.md", mode: 0o644}, {name: "LICENSE", mode: 0o644, body: []byte("licensed")}},
+		papers: []file{{name: "README.md", mode: 0o644}, {name: "LICENSE", mode: 0o644, body: []byte("licensed")}, {name: licenses, mode: 0o644, body: []byte("of others")}},
 		man:    []file{{name: "graphiti-proxy.1", mode: 0o644, body: []byte(".TH")}},
 		shell:  []file{{name: "_graphiti-proxy", mode: 0o644}, {name: "graphiti-proxy.bash", mode: 0o644}, {name: "graphiti-proxy.fish", mode: 0o644}},
 	}

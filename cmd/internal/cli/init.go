@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,15 +22,11 @@ import (
 
 // NewVersionCommand returns the command that prints the version.
 func NewVersionCommand(version string) *cobra.Command {
-	var licenses bool
 	c := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Example: "  graphiti-proxy version\n  graphiti-proxy version --json\n  graphiti-proxy version --licenses",
+		Example: "  graphiti-proxy version\n  graphiti-proxy version --json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if licenses {
-				return Output(c, map[string]string{"licenses": sentence.Notice}, func(w io.Writer) { fmt.Fprint(w, sentence.Notice) })
-			}
 			v := map[string]string{"version": version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
 			return Output(c, v, func(w io.Writer) {
 				fmt.Fprintf(w, "graphiti-proxy %s (%s, %s)\n", v["version"], v["go"], v["platform"])
@@ -37,22 +34,41 @@ func NewVersionCommand(version string) *cobra.Command {
 		},
 	}
 	JSONFlag(c)
-	c.Flags().BoolVar(&licenses, "licenses", false, "print the license, and the attribution of the model in the program")
 	return c
+}
+
+// licenses are those of the modules in the program.
+//
+//go:generate ../../../deploy/licenses/write.sh
+//go:embed licenses.txt
+var licenses string
+
+// NewLicensesCommand returns the command that prints the licenses of others' work in the program.
+func NewLicensesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "licenses",
+		Short:   "Print the licenses of the libraries and of the model in the program",
+		Example: "  graphiti-proxy licenses | less",
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprint(c.OutOrStdout(), sentence.Notice, "\n", licenses)
+			return err
+		},
+	}
 }
 
 // NewInitCommand returns the command that writes a file of settings.
 func NewInitCommand() *cobra.Command {
-	var force bool
+	var force, short bool
 	c := &cobra.Command{
 		Use:   "init [file]",
 		Short: "Write a configuration file with every setting explained",
-		Long: "Write a configuration file with every setting explained. All settings are\n" +
-			"commented out, so that the defaults apply until you change one. The default name\n" +
+		Long: "Write a configuration file with every setting explained, or with --short the ones\n" +
+			"that most people change. All settings are commented out, so that the defaults\n" +
+			"apply until you delete the # of a line. The default name\n" +
 			"is $XDG_CONFIG_HOME/graphiti-proxy/config.yaml, which the proxy reads by itself;\n" +
 			"other files need --config. - prints the file. An existing file is not replaced\n" +
 			"without --force.",
-		Example: "  graphiti-proxy init\n  graphiti-proxy init settings.yaml   # read with --config settings.yaml\n  graphiti-proxy init - | less",
+		Example: "  graphiti-proxy init --short\n  graphiti-proxy init settings.yaml   # read with --config settings.yaml\n  graphiti-proxy init - | less",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return UsageError{fmt.Errorf("%s takes one file; see %s --help", c.CommandPath(), c.CommandPath())}
@@ -75,10 +91,10 @@ func NewInitCommand() *cobra.Command {
 				return errors.New("no home directory to write the file to; name a file, and start with --config")
 			}
 			if name == "-" {
-				config.Template(c.OutOrStdout())
+				config.Template(c.OutOrStdout(), short)
 				return nil
 			}
-			if err := writeTemplate(name, force); err != nil {
+			if err := writeTemplate(name, force, short); err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "wrote %s; change what you need, and see graphiti-proxy config check\n", name)
@@ -89,6 +105,7 @@ func NewInitCommand() *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&short, "short", false, "write only the settings that most people change")
 	c.Flags().BoolVar(&force, "force", false, "replace an existing file")
 	return c
 }
@@ -120,7 +137,7 @@ func ollamaModel(ctx context.Context, base string) string {
 	return tags.Models[0].Name
 }
 
-func writeTemplate(name string, force bool) error {
+func writeTemplate(name string, force, short bool) error {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if force {
 		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
@@ -135,7 +152,7 @@ func writeTemplate(name string, force bool) error {
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", name, err)
 	}
-	config.Template(f)
+	config.Template(f, short)
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("cannot write %s: %w", name, err)
 	}
