@@ -142,13 +142,14 @@ func wordsOf(text string) string {
 	return string(conv.Text(conv.Last))
 }
 
-// answer adds a piece of an answer. Pieces with the same id belong together.
+// answer adds a piece of an answer. Pieces with the same id belong together, but local servers give
+// the answer after a tool call the id of the call's.
 func (t *turns) answer(id, text string, at time.Time, calls ...string) {
 	if t.last == nil {
 		return
 	}
 	list := &t.last.answers
-	if n := len(*list); n == 0 || id == "" || (*list)[n-1].id != id {
+	if n := len(*list); n == 0 || id == "" || (*list)[n-1].id != id || len(id) < minKey && (*list)[n-1].calls && len(calls) == 0 {
 		*list = append(*list, answer{id: id})
 	}
 	a := &(*list)[len(*list)-1]

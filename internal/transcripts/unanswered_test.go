@@ -38,6 +38,7 @@ func TestRead_Unanswered(t *testing.T) {
 		{"Claude Code: typed again", claude, user("Build.") + user("Build. Use ochre.") + answered, "Build. Use ochre.=Noted."},
 		{"Claude Code: a command to the client", claude, user("/model") + user("Use ochre.") + answered, "Use ochre.=Noted."},
 		{"Claude Code: the last one", claude, user("Build.") + answered + user("Use ochre."), "Build.=Noted."},
+		{"Claude Code: a local server's ids", claude, user("Build.") + strings.ReplaceAll(called+answered, "msg_2", "msg_1"), "Build.=Noted."},
 		{"Codex: steered", codex, meta + item("UserMessage", "t", "Build.") + item("UserMessage", "t", "Use ochre.") + item("AgentMessage", "t", "Noted."), "Build.= Use ochre.=Noted."},
 		{"Codex: without events", codex, meta + response("user", "<environment_context>x</environment_context>") + response("user", "Build.") + response("assistant", "Noted."), "Build.=Noted."},
 		{"Codex: with both", codex, meta + response("user", "Build.") + item("UserMessage", "t", "Build.") + item("AgentMessage", "t", "Noted.") + response("assistant", "Noted."), "Build.=Noted."},
