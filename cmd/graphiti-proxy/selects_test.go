@@ -1,9 +1,13 @@
 package main
 
 import (
+	"maps"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 // TestSelectorsSelect checks that each operation obeys each field of its selector: the answers for
@@ -25,8 +29,22 @@ func TestSelectorsSelect(t *testing.T) {
 	w.request(tools(chat(user("The vault of that talk is called Siskin."))), "X-Graphiti-Session", "two")
 	w.request(chat(user("The wharf is closed.")), headers("gadgets", "two", "bo")...)
 	w.delivered(6)
+	asks := func(operation string, in m) (status int, answer string) { // within the limit on calls
+		polltest.Until(t, "an answer", func() bool {
+			status, answer = w.asks("", operation, in)
+			return status != http.StatusTooManyRequests
+		})
+		return status, answer
+	}
+	for _, of := range [][]string{headers(widgets, "one", "ava"), headers("gadgets", "two", "bo")} {
+		w.worksIn(of, "Repair the crane.", round{"bash", `{"command":"npm test"}`, "Tests: 4 passed, 4 total\n<shellId: 0 completed with exit code 0>"})
+	}
+	polltest.Until(t, "the work", func() bool {
+		_, answer := asks("memory/work", m{"workspace": "gadgets"})
+		return strings.Contains(answer, "npm test")
+	})
 	groupOf := func(of m) string {
-		_, answer := w.asks("", "memory/groups", of)
+		_, answer := asks("memory/groups", of)
 		return regexp.MustCompile(`graphiti_(workspace|user)_\w+`).FindString(answer)
 	}
 	moment := regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z|"(took|ms)": ?[\d.]+`)
@@ -34,22 +52,22 @@ func TestSelectorsSelect(t *testing.T) {
 		"memory/show": {}, "memory/search": {"query": "What is the vault called?"}, "memory/facts": {}, "memory/pending": {"all": true}, "memory/list": {},
 		"memory/stats": {}, "memory/groups": {}, "memory/export": {}, "memory/settle": {"accept": []string{"ffffffff"}}, "memory/held": {"keep": []string{"ffffffff"}},
 		"memory/suggest": {}, "memory/conversation": {}, "memory/promote": {"text": "The vault of the wharf is called Falcon."}, "memory/people": {}, "memory/state": {},
+		"memory/work": {"workspace": widgets}, "memory/entities": {}, "memory/import": {"lines": []m{{"type": "message", "role": "user", "content": "The vault of the attic is called Wren."}}},
 	} {
 		for field, values := range map[string][2]string{
 			"workspace": {widgets, "gadgets"}, "session": {"one", "two"}, "agent": {"ava", "bo"}, "user": {"me", "bob"}, "group": {groupOf(m{"user": "me"}), groupOf(m{"workspace": "gadgets"})},
 			"card": {"a", "b"}, "message": {"a", "b"}, "credential": {"sha256:" + strings.Repeat("a", 64), "sha256:" + strings.Repeat("b", 64)},
 		} {
-			if operation == "memory/groups" && field == "group" { // its answer is the group
+			if operation == "memory/groups" && field == "group" || // its answer is the group
+				operation == "memory/work" && field == "user" { // work stands in projects, which people share
 				continue
 			}
 			var answers [2]string
 			refused := false
 			for i, value := range values {
-				asked := m{field: value}
-				for k, v := range in {
-					asked[k] = v
-				}
-				status, answer := w.asks("", operation, asked)
+				asked := maps.Clone(in)
+				asked[field] = value
+				status, answer := asks(operation, asked)
 				refused = refused || status != 200
 				answers[i] = moment.ReplaceAllString(strings.ReplaceAll(answer, value, "X"), "")
 			}
@@ -57,5 +75,22 @@ func TestSelectorsSelect(t *testing.T) {
 				t.Errorf("%s ignores %s: %.300s", operation, field, answers[0])
 			}
 		}
+	}
+	_, shown := asks("memory/show", m{"workspace": widgets})
+	falcon := regexp.MustCompile(`"id": ?"(\w+)"[^{}]*wharf is called Falcon`).FindStringSubmatch(shown)
+	if falcon == nil {
+		t.Fatalf("no message about the wharf in %s", shown)
+	}
+	for operation, in := range map[string]m{"memory/forget": {}, "memory/correct": {"text": "The vault of the wharf is called Kestrel."}, "memory/restore": {}} {
+		for field, value := range map[string]string{"workspace": "gadgets", "session": "two", "agent": "bo", "user": "bob", "group": groupOf(m{"workspace": "gadgets"})} {
+			asked := maps.Clone(in)
+			asked["message"], asked[field] = falcon[1], value
+			if status, answer := asks(operation, asked); status == 200 {
+				t.Errorf("%s took a message of another %s: %s", operation, field, answer)
+			}
+		}
+	}
+	if _, after := asks("memory/show", m{"workspace": widgets}); !strings.Contains(after, "wharf is called Falcon") {
+		t.Errorf("the message is gone: %s", after)
 	}
 }

@@ -23,6 +23,11 @@ type round struct{ tool, arguments, result string }
 // works sends the requests of one turn, in which the model calls tools before it answers.
 func (w *world) works(session, said string, rounds ...round) {
 	w.t.Helper()
+	w.worksIn([]string{"X-Graphiti-Session", session, "X-Graphiti-Workspace", widgets}, said, rounds...)
+}
+
+func (w *world) worksIn(headers []string, said string, rounds ...round) {
+	w.t.Helper()
 	defer w.model.SetAnswer(proxytest.Recollect)
 	messages := []m{user(said)}
 	for i := range len(rounds) + 1 {
@@ -34,11 +39,11 @@ func (w *world) works(session, said string, rounds ...round) {
 		})
 		body := chat(messages...)
 		body["tools"] = []m{{"type": "function", "function": m{"name": "bash", "parameters": m{"type": "object"}}}}
-		if status, _ := w.exchange("/v1/chat/completions", body, "X-Graphiti-Session", session, "X-Graphiti-Workspace", widgets); status != 200 {
+		if status, _ := w.exchange("/v1/chat/completions", body, headers...); status != 200 {
 			w.t.Fatalf("round %d: status %d, want 200", i, status)
 		}
 		if i < len(rounds) {
-			r, id := rounds[i], fmt.Sprint("call_", session, i)
+			r, id := rounds[i], fmt.Sprint("call_", headers[1], i)
 			messages = append(messages, m{"role": "assistant", "content": "", "tool_calls": []m{{"id": id, "type": "function", "function": m{"name": r.tool, "arguments": r.arguments}}}},
 				m{"role": "tool", "tool_call_id": id, "content": r.result})
 		}
