@@ -190,9 +190,16 @@ func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups 
 func newMemoryExportCommand() *cobra.Command {
 	c := described("memory-export")
 	s := selectorFlags(c)
+	file, remove := "", false
+	c.Flags().Var(cli.Text(&file), "markdown", "write the project's confirmed rules and facts to this file, between two markers; - prints them")
+	c.Flags().Lookup("markdown").NoOptDefVal = agentsFile
+	c.Flags().BoolVar(&remove, "remove", false, "with --markdown, take the lines out again")
 	c.Flags().Bool("json", true, "")
 	_ = c.Flags().MarkHidden("json") // the flag exists; the output is JSON Lines anyway
 	c.RunE = withPlace(openMemoryFiles, s, func(c *cobra.Command, _ []string, at *cli.Runner) error {
+		if file != "" || remove {
+			return exportMarkdown(c, at, s, cmp.Or(file, agentsFile), remove)
+		}
 		groups, err := findGroups(c.Context(), at, s)
 		if err != nil {
 			return err

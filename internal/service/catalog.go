@@ -59,10 +59,10 @@ const (
 	maxBegins = 80 // displayed characters of a first message
 )
 
-// CheckLimit returns an error unless n is between 1 and maxListed.
+// CheckLimit returns an error unless n is between 1 and MaxListed.
 func CheckLimit(n int) error {
-	if n < 1 || n > maxListed {
-		return invalid(fmt.Sprintf("limit must be 1 to %d", maxListed))
+	if n < 1 || n > MaxListed {
+		return invalid(fmt.Sprintf("limit must be 1 to %d", MaxListed))
 	}
 	return nil
 }

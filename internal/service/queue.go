@@ -47,7 +47,7 @@ type Affected struct {
 }
 
 const (
-	maxListed  = 1000
+	MaxListed  = 1000
 	maxNumbers = 10_000
 )
 
@@ -56,8 +56,8 @@ func (r *TurnsRequest) Check() error {
 	if r.Condition != "" && !slices.Contains(ledger.Conditions, r.Condition) {
 		return invalid(fmt.Sprintf("state: %q is not one of %s, %s, %s", r.Condition, ledger.Waiting, ledger.UnderWay, ledger.Dead))
 	}
-	if r.Limit < 1 || r.Limit > maxListed {
-		return invalid(fmt.Sprintf("limit: %d is not a number from 1 to %d", r.Limit, maxListed))
+	if r.Limit < 1 || r.Limit > MaxListed {
+		return invalid(fmt.Sprintf("limit: %d is not a number from 1 to %d", r.Limit, MaxListed))
 	}
 	return nil
 }

@@ -21,6 +21,12 @@ type Notes struct {
 	Lines  []string // statements, each in one line
 }
 
+// The markers of the proxy's own lines in such a file, which are no notes.
+const (
+	SectionBegin = "<!-- graphiti-proxy: begin -->\n"
+	SectionEnd   = "<!-- graphiti-proxy: end -->\n"
+)
+
 const (
 	maxNotesFile = 1 << 20 // bytes
 	maxNotes     = 24      // lines of a file
@@ -77,7 +83,7 @@ func readText(file string) (string, error) {
 }
 
 var (
-	notNotes = regexp.MustCompile("(?ms)\\A---\n.*?\n---\n|^```.*?^```|<!--.*?-->") // a head, code, and comments
+	notNotes = regexp.MustCompile("(?ms)" + SectionBegin + ".*?" + SectionEnd + "|\\A---\n.*?\n---\n|^```.*?^```|<!--.*?-->") // our lines, a head, code, and comments
 	noteItem = regexp.MustCompile(`^\s*(?:[-*+]|\d+[.)])?\s*(?:\[[ xX]\]\s+)?(.+?)\s*$`)
 )
 
