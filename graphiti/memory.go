@@ -110,15 +110,6 @@ func (m *Memory) KeepsNames(ctx context.Context, group string) bool {
 // Entity is a person or thing that facts refer to.
 type Entity struct{ UUID, Name, Summary string }
 
-// Database returns the lower-case name of the database that the backend lists. It is "" if
-// unknown or irrelevant to listings.
-func (m *Memory) Database(ctx context.Context) string {
-	if d, ok := m.Connection.(interface{ Database(context.Context) string }); ok {
-		return d.Database(ctx)
-	}
-	return ""
-}
-
 // FactsOf returns the facts of an episode in Graphiti, including facts that it ended. It returns
 // none for other backends.
 func (m *Memory) FactsOf(ctx context.Context, group string, episode *Row) ([]Fact, error) {

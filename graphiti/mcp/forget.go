@@ -18,13 +18,6 @@ var (
 	toolProvenance  = toolNames{"get_episode_entities"}
 )
 
-// looksByGroup reports whether tools read the graph of a group, on FalkorDB too. The tools
-// of such a server for single messages take the group.
-func (s toolSet) looksByGroup() bool {
-	_, takes, err := s.find(toolDropEpisode)
-	return err == nil && takes["group_id"]
-}
-
 // errClearsAll is returned instead of asking an older server to forget a group: it would
 // delete all groups.
 var errClearsAll = errors.New("this MCP server can only clear everything, not one group; use a newer one, or Graphiti's REST service")

@@ -267,24 +267,6 @@ func (m *Client) CheckDatabase(ctx context.Context) error {
 	return err
 }
 
-// Database returns the name of the database that listings read, in lower case, such as
-// neo4j or falkordb. It returns "" if the server does not report it, and for newer servers
-// on FalkorDB: their listings read the graph of the group.
-func (m *Client) Database(ctx context.Context) string {
-	var answer struct{ Message string }
-	set, err := m.session.tools(ctx)
-	if err != nil || m.tool(ctx, toolStatus, nil, &answer) != nil {
-		return ""
-	}
-	said := strings.ToLower(answer.Message)
-	for _, name := range []string{"falkordb", "neo4j"} {
-		if strings.Contains(said, name) && (name == "neo4j" || !set.looksByGroup()) {
-			return name
-		}
-	}
-	return ""
-}
-
 func (m *Client) tool(ctx context.Context, t toolNames, args map[string]any, out any) error {
 	set, err := m.session.tools(ctx)
 	if err != nil {

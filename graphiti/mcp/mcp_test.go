@@ -326,17 +326,6 @@ func settle(t *testing.T, s *graphititest.Graphiti) {
 	}
 }
 
-// TestListingsThatLookByGroup checks that newer servers list a group on every database, and
-// that the listings of older ones depend on the database.
-func TestListingsThatLookByGroup(t *testing.T) {
-	for age, want := range map[graphititest.Age]string{graphititest.Today: "", graphititest.Earlier: "falkordb", graphititest.Old: "falkordb"} {
-		_, m := standIn(t, graphititest.Options{MCP: age})
-		if got := m.Database(t.Context()); got != want {
-			t.Errorf("age %d: listings look into %q, want %q", age, got, want)
-		}
-	}
-}
-
 // TestRefusedHost checks the remedy for a Graphiti server on localhost, which answers other
 // Hosts with 421.
 func TestRefusedHost(t *testing.T) {

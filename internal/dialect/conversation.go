@@ -246,12 +246,6 @@ func (c *Conversation) Repeats(i int) (same []byte, ok bool) {
 // Insertable reports whether message i has a position for a block.
 func (c *Conversation) Insertable(i int) bool { return c.Messages[i].Form != FormNone }
 
-// Behind returns the rest of the list of messages from the position of message i's block.
-func (c *Conversation) Behind(i int) []byte {
-	at := max(0, c.Messages[i].At)
-	return c.body[at:max(at, c.end)]
-}
-
 // SummaryAt returns the index of the newest message that replaces earlier messages with a
 // summary, or -1.
 func (c *Conversation) SummaryAt() int {
