@@ -20,9 +20,4 @@
 // nothing. forget removes the existing records of a scope, or leaves their rest (a decision
 // without its block). A scope is raised before it is forgotten, so no late write can
 // restore anything.
-//
-// The package must not know the content of a block or the format of a conversation: keys
-// are hashes, and texts are opaque. A store must not interpret a view's values. Of the
-// module's packages it may import cache/sqlite, inject for decisions, and
-// graphiti for identities.
 package cache

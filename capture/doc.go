@@ -18,8 +18,5 @@
 //     conversation offers a history again if it was not recorded. Turns and notes still
 //     waiting at the end of the process are lost, and Shutdown returns their number.
 //
-// It must not know of the client's connection, of an answer's bytes, or of changes to a
-// request; it never fails a request. Of the module's packages it may import dialect,
-// graphiti (types and IDs), its subpackages except capture/response, cache/sqlite
-// and graphiti/words.
+// It never fails a request.
 package capture

@@ -32,13 +32,11 @@ func (q queue) read(ctx context.Context, group, turn string) (list []graphiti.Ro
 	return list, nil
 }
 
-// Messages implements deliver.Ledger.
 func (q queue) Messages(ctx context.Context, c *ledger.Copy) ([]graphiti.Row, error) {
 	list, err := q.read(ctx, c.Group, c.Turn)
 	return episodesOf(list, q.opts().Episodes), err
 }
 
-// Has implements deliver.Ledger.
 func (q queue) Has(ctx context.Context, group string, names []string) (bool, error) {
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 	if len(names) == 0 {

@@ -2,9 +2,7 @@
 // relays the answers, byte for byte. It asks the memory packages for the blocks to
 // insert, and gives them a copy of each answer.
 //
-// It must not know how memory is searched, chosen, formatted, stored or delivered, nor
-// the source of the configuration. It uses the memory packages mostly through the
-// interfaces in memory.go.
+// It uses the memory packages mostly through the interfaces in memory.go.
 //
 // Read handler.go first: it contains the path of every request, from top to bottom.
 package proxy

@@ -1,7 +1,6 @@
 // Package database is the contract of the two databases of the proxy: a SQLite file of one
 // process (cache/sqlite), and a Postgres that replicas share (cache/postgres). Both take the
-// same statements. It owns the transaction and the fault. It must not know the meaning of the
-// data, and imports none of our packages.
+// same statements. It owns the transaction and the fault.
 package database
 
 import (

@@ -3,6 +3,4 @@
 //
 // One goroutine works outside of requests. A model that is slow, fails or lies costs only its
 // facts: the messages stay, and are sent again a bounded number of times.
-//
-// It must not know about requests, blocks or files.
 package distil

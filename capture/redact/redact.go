@@ -1,8 +1,6 @@
 // Package redact removes credentials from the texts of people and models. It owns the rules
 // that find them: any name, a sign and a random value; a name for a secret and a value; a
 // short prefix, a sign and random characters. own.txt has the other forms.
-//
-// It must not know of turns or memories, and imports none of our packages.
 package redact
 
 import (

@@ -1,8 +1,6 @@
 // Command graphiti-proxy gives any LLM client a long-term memory. It owns the wiring of the
-// packages, and commands, signals, output and exit codes. It may import any package.
-//
-// It must not know the work of an operation: a command and a running proxy call the same
-// functions of package service.
+// packages, and commands, signals, output and exit codes. A command and a running proxy call
+// the same functions of package service.
 package main
 
 import (

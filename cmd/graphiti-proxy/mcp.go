@@ -84,7 +84,6 @@ func newToolLines(in io.Reader, out io.Writer) *toolLines {
 	return l
 }
 
-// Read implements io.Reader.
 func (l *toolLines) Read(p []byte) (int, error) {
 	for len(l.rest) == 0 {
 		if !l.in.Scan() {
@@ -130,7 +129,6 @@ func (l *toolLines) count(more int) int {
 	return l.pending
 }
 
-// Write implements io.Writer.
 func (l *toolLines) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -3,7 +3,7 @@
 // checksums. It owns the forms of these files. The same commit and Go version give the
 // same bytes.
 //
-// It must not know the work of graphiti-proxy, and publishes nothing.
+// It publishes nothing.
 //
 //	go run ./deploy/release -out dist
 package main

@@ -3,7 +3,6 @@
 // themselves, the texts that they asked to remember, and the summaries of conversations. It
 // recognises rules by marks in fifteen languages, not by their subject.
 //
-// It records these when a turn is stored, in any memory. It must not know how they are
-// shown, nor call a memory: its lists are read before the first answer of each
-// conversation. Of our packages it imports capture/ledger, graphiti and graphiti/words.
+// It records these when a turn is stored, in any memory. Its lists are read before the first
+// answer of each conversation.
 package card

@@ -2,8 +2,4 @@
 // words and, where those find nothing, by their meaning. The file is also the record of
 // the turns of the messages. The package owns the search index in RAM: the places of each
 // word in a group, and a note on each message, for ranking it without reading it.
-//
-// It must not know about Graphiti's services, requests, or the conversion of turns to
-// messages. Of our packages it imports graphiti, graphiti/words, capture/ledger (the
-// record), cache/sqlite, internal/budget and internal/sentence.
 package embedded

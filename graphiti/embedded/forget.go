@@ -31,7 +31,6 @@ func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*gr
 	return names, nil
 }
 
-// Delete implements ledger.MessageStore.
 func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
 	if err := e.lock(tx, group); err != nil {
 		return nil, err

@@ -17,7 +17,6 @@ import (
 // pageRows is the number of entries per query. No query is open while the caller uses them.
 const pageRows = 256
 
-// Rows implements graphiti.Lister.
 func (e *Store) Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
 	return func(yield func(graphiti.Row, error) bool) {
 		err := e.rows(ctx, group, &f, func(r *graphiti.Row) bool { return yield(*r, nil) })

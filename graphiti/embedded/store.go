@@ -136,10 +136,8 @@ func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Row
 	})
 }
 
-// Lock implements ledger.MessageStore.
 func (e inFile) Lock(tx *sqlite.Tx, groups []string) error { return e.lock(tx, groups...) }
 
-// Put implements ledger.MessageStore.
 func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error {
 	to, err := endOf(tx, group)
 	if err != nil {
@@ -294,7 +292,6 @@ func (e *Store) Holds(ctx context.Context) (holds bool, err error) {
 	return holds, nil
 }
 
-// Health implements graphiti.Connection.
 func (e *Store) Health(ctx context.Context) error {
 	var n int
 	if err := e.db.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM messages LIMIT 1) AS one", nil, &n); err != nil {
@@ -315,7 +312,6 @@ func (e *Store) Apart() bool { return false }
 // Clock implements graphiti.Writer: it hides no message.
 func (e *Store) Clock() time.Time { return time.Time{} }
 
-// Close implements graphiti.Connection.
 func (e *Store) Close() error {
 	e.index.Close()
 	if e.mean != nil {

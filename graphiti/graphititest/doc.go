@@ -5,7 +5,6 @@
 // the service still answers every later message with 202 and stays healthy
 // (getzep/graphiti#1707).
 //
-// It has no model: a search finds stored facts by the words that they share with the query.
-// It must not be linked into the proxy, never imports testing, and imports none of our
-// packages.
+// It has no model: a search finds stored facts by the words that they share with the query. It
+// never imports testing.
 package graphititest

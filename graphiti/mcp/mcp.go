@@ -173,7 +173,6 @@ func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Ro
 	return nil
 }
 
-// Episodes implements graphiti.Arrivals.
 func (m *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Row, error) {
 	list, _, err := m.episodes(ctx, group, n)
 	if err != nil {
@@ -220,7 +219,6 @@ func (m *Client) episodes(ctx context.Context, group string, n int) (out []graph
 	return out, most, nil
 }
 
-// Rows implements graphiti.Lister.
 func (m *Client) Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
 	return remote.Rows(ctx, m, group, f)
 }
@@ -285,7 +283,6 @@ func (m *Client) Apart() bool { return true }
 // Clock implements graphiti.Writer: the server shows episodes of the future too.
 func (m *Client) Clock() time.Time { return time.Time{} }
 
-// Close implements graphiti.Connection.
 func (m *Client) Close() error { return m.session.close() }
 
 // Check tests, in this order, the server's health, its tools, its status, and a search. It calls report

@@ -300,7 +300,6 @@ func (s *session) close() error {
 // transport converts unsuccessful answers to errors, and bounds the others.
 type transport struct{ base http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(r)
 	if err != nil {

@@ -92,7 +92,6 @@ type withKey struct {
 	key string
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t *withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.key != "" {
 		r = r.Clone(r.Context())

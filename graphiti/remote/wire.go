@@ -43,7 +43,6 @@ type FactJSON struct {
 // Time reads a time as Python writes it: with a zone, without one (UTC), or null.
 type Time struct{ time.Time }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *Time) UnmarshalJSON(b []byte) error {
 	var s *string
 	if err := json.Unmarshal(b, &s); err != nil {

@@ -165,7 +165,6 @@ const (
 	maxExport     = 10_000_000
 )
 
-// Rows implements graphiti.Lister.
 func (r *Client) Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
 	return remote.Rows(ctx, r, group, f)
 }
@@ -236,7 +235,6 @@ func (r *Client) CheckDatabase(ctx context.Context) error {
 // Apart implements graphiti.Writer: the service has one worker for everything.
 func (r *Client) Apart() bool { return false }
 
-// Close implements graphiti.Connection.
 func (r *Client) Close() error {
 	r.client.CloseIdleConnections()
 	return nil

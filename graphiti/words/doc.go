@@ -1,6 +1,4 @@
 // Package words owns the splitting of texts into the words for searches: one tokenizer for
 // all scripts, and the function words of each language, which carry no meaning of their
 // own.
-//
-// It must not know about searches or memories. It imports none of our packages.
 package words

@@ -1,6 +1,5 @@
 // Package budget owns the limit on the RAM of all requests together. It determines the
-// available RAM and returns unneeded RAM to the machine. It must not know the
-// contents of the RAM, and imports no other package of this module.
+// available RAM and returns unneeded RAM to the machine.
 package budget
 
 import "sync/atomic"

@@ -1,8 +1,6 @@
 // Package connect owns the settings of clients that send their requests through the proxy:
 // the table of clients, the editing and restoring of their files, the trial of a client, the
 // search for reasons why a client is not remembered, and the start of the proxy at login.
-//
-// It must not know how the proxy serves a request.
 package connect
 
 import (

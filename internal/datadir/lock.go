@@ -1,8 +1,5 @@
 // Package datadir owns the data directory: its lock, owner, consent and secret files,
 // and error reports about them.
-//
-// It must not know the contents of the databases. It imports only cache/sqlite,
-// for the faults of a file.
 package datadir
 
 import (

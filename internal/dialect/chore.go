@@ -19,7 +19,6 @@ const (
 	KindMachine             // no person wrote the newest user message
 )
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (k *Kind) UnmarshalText(text []byte) error {
 	kind, known := map[string]Kind{"title": KindTitle, "summary": KindSummary, "probe": KindProbe}[string(text)]
 	if *k = kind; !known {

@@ -5,8 +5,6 @@
 // that it makes for itself, its additions to a person's messages, and its statements of the
 // working directory.
 //
-// It must not know about memory, HTTP connections, or any single API: each API has a
-// folder, and dialect/registry lists them. The result of a rule for a text depends on the
-// text alone, so a message that was no turn is none when it comes back as history. It
-// imports none of our packages.
+// The result of a rule for a text depends on the text alone, so a message that was no turn is
+// none when it comes back as history.
 package dialect

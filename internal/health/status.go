@@ -1,9 +1,6 @@
 // Package health owns the proxy's report of its state: the faults, their start and the
 // remedy. It checks the memory in the background, so that status requests neither wait
 // for it nor add load.
-//
-// It must not know about configuration, HTTP or storage. It imports the packages with
-// the faults that it describes, and internal/terminal.
 package health
 
 import (

@@ -1,7 +1,5 @@
 // Package mcpserver owns the tools of the Model Context Protocol. Each tool mounts operations of
 // package service, under the name that it has in Graphiti's own server.
-//
-// It must not know HTTP, or the callers of operations. Of this module it may import service and card.
 package mcpserver
 
 import (

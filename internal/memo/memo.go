@@ -1,8 +1,7 @@
 // Package memo caches results for active conversations, because clients send the entire
 // history with each request.
 //
-// It owns the cache's keys and the bytes per owner and kind. It must not know callers or the
-// meaning of the values.
+// It owns LRU, the kind of bounded map that all packages use if entries differ in size.
 package memo
 
 import (

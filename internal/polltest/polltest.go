@@ -1,7 +1,6 @@
 // Package polltest owns polling in tests for conditions that processes, sockets, files or
-// goroutines of a complete proxy cause. Prefer a channel where one exists.
-//
-// It must not be linked into a program.
+// goroutines of a complete proxy cause. Prefer a channel where one exists. Programs must not
+// link it.
 package polltest
 
 import (

@@ -30,7 +30,6 @@ type bounded struct {
 // item begins an item at an offset in the file.
 func (b *bounded) item(at int64) { b.end = at + maxItem }
 
-// Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	end, err := b.most, errExport
 	if b.end < end {

@@ -149,10 +149,8 @@ func (a *archived) unpack(r io.Reader, depth int) error {
 // removal removes a file.
 type removal string
 
-// Close implements io.Closer.
 func (r removal) Close() error { return os.Remove(string(r)) }
 
-// Close implements io.Closer.
 func (a *archived) Close() error {
 	var errs []error
 	for _, c := range a.closers {

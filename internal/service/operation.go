@@ -129,12 +129,10 @@ type Mountable interface {
 	Call(ctx context.Context, h *Host, c Caller, read func(in any) error, emit func(out any) error) (out any, e Entry, err error)
 }
 
-// Describe implements Mountable.
 func (o Operation[In, Out]) Describe() (s Spec, in, out any, many bool) {
 	return o.Spec, o.Default, *new(Out), o.Each != nil
 }
 
-// Call implements Mountable.
 func (o Operation[In, Out]) Call(ctx context.Context, h *Host, c Caller, read func(in any) error, emit func(out any) error) (_ any, e Entry, err error) {
 	in, out := o.Default, *new(Out)
 	if err := read(&in); err != nil {

@@ -229,7 +229,6 @@ type ForgetRequest struct {
 	Wait bool `json:"wait,omitempty"` // for the deletion in Graphiti, up to ForgetTimeout
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (f *ForgetRequest) UnmarshalJSON(b []byte) error {
 	var in struct {
 		Selector

@@ -1,8 +1,5 @@
 // Package service owns the operations on a memory and on the queue of its turns. Each operation
 // is one value in one table, which the admin listener and the commands mount.
-//
-// It must not import flags, HTTP, or request handling. Of this module it may import cache,
-// capture, the memories, inject and health.
 package service
 
 import (

@@ -1,7 +1,5 @@
-// Package servicetest owns a memory for tests of operations: files in a directory of the
-// test, and a service and a planner on them, without a proxy.
-//
-// It must not be linked into a program, or know the proxy or its configuration.
+// Package servicetest owns a memory for tests of operations: files in a directory of the test,
+// and a service and a planner on them, without a proxy. Programs must not link it.
 package servicetest
 
 import (

@@ -73,12 +73,10 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	return q.Handler.Handle(ctx, r)
 }
 
-// WithAttrs implements slog.Handler.
 func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return quiet{q.Handler.WithAttrs(attrs), q.seen}
 }
 
-// WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.seen} }
 
 // Always returns a logger that ignores the level.
@@ -86,11 +84,8 @@ func Always(log *slog.Logger) *slog.Logger { return slog.New(always{log.Handler(
 
 type always struct{ slog.Handler }
 
-// Enabled implements slog.Handler.
 func (always) Enabled(context.Context, slog.Level) bool { return true }
 
-// WithAttrs implements slog.Handler.
 func (a always) WithAttrs(attrs []slog.Attr) slog.Handler { return always{a.Handler.WithAttrs(attrs)} }
 
-// WithGroup implements slog.Handler.
 func (a always) WithGroup(name string) slog.Handler { return always{a.Handler.WithGroup(name)} }

@@ -22,7 +22,6 @@ type shortRequests struct {
 // requestLine is the message of a request log.
 const requestLine = "request"
 
-// Handle implements slog.Handler.
 func (s shortRequests) Handle(ctx context.Context, r slog.Record) error {
 	if r.Message != requestLine {
 		return s.Handler.Handle(ctx, r)
@@ -64,12 +63,10 @@ func shortMemory(outcome string) string {
 	return "memory " + said
 }
 
-// WithAttrs implements slog.Handler.
 func (s shortRequests) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return shortRequests{s.Handler.WithAttrs(attrs), s.w, s.colour}
 }
 
-// WithGroup implements slog.Handler.
 func (s shortRequests) WithGroup(name string) slog.Handler {
 	return shortRequests{s.Handler.WithGroup(name), s.w, s.colour}
 }

@@ -1,9 +1,6 @@
 // Package telemetry owns the proxy's signals for operators: metrics for Prometheus,
 // metrics and traces for an OpenTelemetry collector, and the rate limit of repeated
 // warnings.
-//
-// It must not know callers or content. It imports capture and capture/deliver for
-// their counters, and internal/terminal.
 package telemetry
 
 import (

@@ -1,7 +1,5 @@
 // Package terminal owns the output of commands for people: printable text, tables, JSON
 // and progress.
-//
-// It must not know the contents, and it imports no other package of this module.
 package terminal
 
 import (

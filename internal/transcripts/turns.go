@@ -1,8 +1,6 @@
 // Package transcripts owns the reading of the conversations that coding agents store on this
 // machine: the places of their files, their formats, and the finished turns of a person in
 // them.
-//
-// It must not know how a turn is stored in the memory.
 package transcripts
 
 import (

@@ -145,13 +145,11 @@ type answer struct {
 	begun bool
 }
 
-// WriteHeader implements http.ResponseWriter.
 func (a *answer) WriteHeader(status int) {
 	a.begun = true
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter.
 func (a *answer) Write(b []byte) (int, error) {
 	a.begun = true
 	return a.ResponseWriter.Write(b)

@@ -1,9 +1,7 @@
 // Package observe reports requests to operators: metrics, spans, and a line in
 // the log.
 //
-// It owns the names of metrics and span attributes, the ids of requests, and the
-// removal of secrets from logged paths. It writes no part of a conversation and no
-// credential, and group ids only as hashes. It must not know how a request is served.
-// From this module, it imports only dialect and its registry, inject, graphiti (types)
-// and proxy/wire.
+// It owns the names of metrics and span attributes, the ids of requests, and the removal of
+// secrets from logged paths. It writes no part of a conversation and no credential, and group
+// ids only as hashes.
 package observe

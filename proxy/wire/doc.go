@@ -4,10 +4,8 @@
 //
 // It owns the listener, the limits of connections, heads and trailers, the upstream
 // connections and their pool (also through a forward proxy), the framing of bodies, the
-// detection of client disconnects, and the system calls for sockets. A bug ends only the request that
-// triggered it. It must not know about dialects, callers or memory: an insert
-// is just bytes, and a Tee receives a copy of the answer. Its only internal import is
-// budget.
+// detection of client disconnects, and the system calls for sockets. A bug ends only the
+// request that triggered it.
 //
 // Read exchange.go first, then stream.go.
 package wire

@@ -1,8 +1,6 @@
 // Package cli owns the shared parts of the commands: the source of their settings, the
 // refusal of wrong command lines, the place of their operations, the output of results, and
 // the commands without a proxy.
-//
-// It must not know the construction of a proxy.
 package cli
 
 import (

@@ -6,7 +6,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// NewReader implements dialect.Dialect.
 func (Dialect) NewReader(prefill string) dialect.Reader {
 	return &reader{said: dialect.Begun(prefill)}
 }
@@ -23,7 +22,6 @@ type reader struct {
 	usage  dialect.Usage
 }
 
-// Event implements dialect.Reader.
 func (r *reader) Event(_, data []byte) {
 	if dialect.IsDone(data) {
 		r.over = true
@@ -32,7 +30,6 @@ func (r *reader) Event(_, data []byte) {
 	r.read(data)
 }
 
-// Body implements dialect.Reader.
 func (r *reader) Body(body []byte) {
 	r.over = gjson.ValidBytes(body)
 	r.read(body)
@@ -120,7 +117,6 @@ func (r *reader) call(m gjson.Result) {
 	})
 }
 
-// Answer implements dialect.Reader.
 func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}

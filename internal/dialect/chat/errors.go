@@ -2,5 +2,4 @@ package chat
 
 import "github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 
-// Error implements dialect.Dialect.
 func (Dialect) Error(f dialect.Failure) []byte { return dialect.OpenAIError(f) }

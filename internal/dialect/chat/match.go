@@ -1,8 +1,5 @@
 // Package chat is OpenAI's Chat Completions API, which most other providers and
 // gateways speak too: POST …/chat/completions.
-//
-// It owns the format of that API's requests, answers and errors. It must not know
-// about other APIs, memory or connections. Of our packages it imports only dialect.
 package chat
 
 import (
@@ -17,7 +14,6 @@ type Dialect struct{}
 // credentials are the places for credentials. The second is Azure's.
 var credentials = []dialect.Credential{{Header: "Authorization"}, {Header: "Api-Key"}}
 
-// Info implements dialect.Dialect.
 func (Dialect) Info() dialect.Info {
 	return dialect.Info{
 		Name: "chat", Provider: "openai", Upstream: "openai",

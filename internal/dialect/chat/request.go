@@ -9,7 +9,6 @@ import (
 // parts describes the parts of a message's content.
 var parts = dialect.Parts{Form: `{"type":"text","text":"`}
 
-// Parse implements dialect.Dialect.
 func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 	p := parser{Parser: dialect.NewParser(body, c)}
 	return p.Whole(p.member) && p.messages && p.Settle()
@@ -64,7 +63,6 @@ func (p *parser) message(int) bool {
 	return ok && role && p.Add(m)
 }
 
-// Work implements dialect.Dialect.
 func (Dialect) Work(m gjson.Result, w *dialect.Work) {
 	m.Get("tool_calls").ForEach(func(_, call gjson.Result) bool {
 		f := call.Get("function")

@@ -6,7 +6,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// NewReader implements dialect.Dialect.
 func (Dialect) NewReader(prefill string) dialect.Reader {
 	return &reader{said: dialect.Begun(prefill)}
 }
@@ -24,7 +23,6 @@ type reader struct {
 	usage  dialect.Usage
 }
 
-// Event implements dialect.Reader.
 func (r *reader) Event(_, data []byte) {
 	r.over = r.over || dialect.IsDone(data)
 	r.read(data)
@@ -97,7 +95,6 @@ func (r *reader) candidate(c gjson.Result) {
 	}
 }
 
-// Answer implements dialect.Reader.
 func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}

@@ -21,7 +21,6 @@ var statuses = map[int]string{
 	http.StatusGatewayTimeout:     "DEADLINE_EXCEEDED",
 }
 
-// Error implements dialect.Dialect.
 func (Dialect) Error(f dialect.Failure) []byte {
 	type info struct {
 		Type   string `json:"@type"`

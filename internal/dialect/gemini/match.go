@@ -1,9 +1,6 @@
 // Package gemini is Google's Gemini API: generateContent and streamGenerateContent, with
 // answers in one piece, as events or as an array. Requests for its other methods, such as
 // countTokens, are forwarded unchanged.
-//
-// It owns the format of that API's requests, answers and errors. It must not know
-// about other APIs, memory or connections. Of our packages it imports only dialect.
 package gemini
 
 import (
@@ -19,7 +16,6 @@ type Dialect struct{}
 // credentials are the places for credentials.
 var credentials = []dialect.Credential{{Header: "X-Goog-Api-Key"}, {Query: "key"}, {Header: "Authorization"}}
 
-// Info implements dialect.Dialect.
 func (Dialect) Info() dialect.Info {
 	return dialect.Info{
 		Name: "gemini", Provider: "gcp.gemini", Upstream: "gemini",

@@ -259,7 +259,6 @@ func (p *parser) text(c *contentParts, text dialect.Span, at int) bool {
 	return p.AddPart(text, at, false)
 }
 
-// Work implements dialect.Dialect.
 func (Dialect) Work(content gjson.Result, w *dialect.Work) {
 	parts := content.Get("parts")
 	if parts.IsObject() {

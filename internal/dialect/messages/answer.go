@@ -8,7 +8,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// NewReader implements dialect.Dialect.
 func (Dialect) NewReader(prefill string) dialect.Reader {
 	return &reader{said: dialect.Begun(prefill)}
 }
@@ -27,7 +26,6 @@ type reader struct {
 	usage  dialect.Usage
 }
 
-// Event implements dialect.Reader.
 func (r *reader) Event(_, data []byte) {
 	if dialect.IsDone(data) {
 		r.over = true
@@ -67,7 +65,6 @@ func (r *reader) Event(_, data []byte) {
 	}
 }
 
-// Body implements dialect.Reader.
 func (r *reader) Body(body []byte) {
 	doc := dialect.Document(body)
 	if doc.Get("type").Str != "message" {
@@ -110,7 +107,6 @@ func (r *reader) stop(reason gjson.Result) {
 	}
 }
 
-// Answer implements dialect.Reader.
 func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}

@@ -1,9 +1,6 @@
 // Package messages is Anthropic's Messages API: POST …/v1/messages and
 // …/v1/messages/count_tokens, and on Vertex AI
 // …/publishers/anthropic/models/{model}:rawPredict and …:streamRawPredict.
-//
-// It owns the format of that API's requests, answers and errors. It must not know
-// about other APIs, memory or connections. Of our packages it imports only dialect.
 package messages
 
 import (
@@ -18,7 +15,6 @@ type Dialect struct{}
 // credentials are the places for credentials.
 var credentials = []dialect.Credential{{Header: "X-Api-Key"}, {Header: "Authorization"}}
 
-// Info implements dialect.Dialect.
 func (Dialect) Info() dialect.Info {
 	return dialect.Info{
 		Name: "messages", Provider: "anthropic", Upstream: "anthropic",
@@ -32,7 +28,6 @@ const (
 	count = "/messages/count_tokens"
 )
 
-// Match implements dialect.Dialect.
 func (Dialect) Match(r dialect.Request) dialect.Match {
 	model, method, vertex := onVertex(r.Path)
 	m := dialect.Match{Upstream: vertex || isAnthropic(r)}

@@ -11,7 +11,6 @@ const textPart = `{"type":"text","text":"`
 // prompt describes the parts of a system prompt.
 var prompt = dialect.Parts{Form: textPart}
 
-// Parse implements dialect.Dialect.
 func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 	p := parser{Parser: dialect.NewParser(body, c)}
 	p.content = dialect.Parts{Form: textPart, Each: p.part}
@@ -82,7 +81,6 @@ func (p *parser) part(kind []byte, at int, text bool) {
 	}
 }
 
-// Work implements dialect.Dialect.
 func (Dialect) Work(m gjson.Result, w *dialect.Work) {
 	m.Get("content").ForEach(func(_, part gjson.Result) bool {
 		switch part.Get("type").Str {

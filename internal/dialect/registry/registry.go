@@ -1,8 +1,4 @@
 // Package registry lists the supported APIs, and finds the one of a request.
-//
-// It owns the list and nothing else: each API is described in its own folder. It must
-// not know about memory or connections. Of our packages it imports dialect and its
-// folders.
 package registry
 
 import (
@@ -78,7 +74,6 @@ func Meant(d dialect.Dialect) dialect.Dialect {
 
 type misplaced struct{ responses.Dialect }
 
-// NewReader implements dialect.Dialect.
 func (misplaced) NewReader(string) dialect.Reader {
 	return readers{chat.Dialect{}.NewReader(""), responses.Dialect{}.NewReader("")}
 }
@@ -86,19 +81,16 @@ func (misplaced) NewReader(string) dialect.Reader {
 // readers read an answer in the form of either; each ignores the other's.
 type readers [2]dialect.Reader
 
-// Event implements dialect.Reader.
 func (r readers) Event(name, data []byte) {
 	r[0].Event(name, data)
 	r[1].Event(name, data)
 }
 
-// Body implements dialect.Reader.
 func (r readers) Body(body []byte) {
 	r[0].Body(body)
 	r[1].Body(body)
 }
 
-// Answer implements dialect.Reader.
 func (r readers) Answer() dialect.Answer {
 	if a := r[0].Answer(); a.End != dialect.EndUnknown {
 		return a

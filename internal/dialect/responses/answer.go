@@ -29,7 +29,6 @@ type reader struct {
 	usage dialect.Usage
 }
 
-// Event implements dialect.Reader.
 func (r *reader) Event(_, data []byte) {
 	if dialect.IsDone(data) {
 		r.over = true
@@ -55,7 +54,6 @@ func (r *reader) Event(_, data []byte) {
 	}
 }
 
-// Body implements dialect.Reader.
 func (r *reader) Body(body []byte) {
 	r.over = gjson.ValidBytes(body)
 	r.whole(dialect.Document(body))
@@ -135,7 +133,6 @@ func serverCall(kind string) bool {
 	return false
 }
 
-// Answer implements dialect.Reader.
 func (r *reader) Answer() dialect.Answer {
 	if r.end == dialect.EndError {
 		return dialect.Answer{End: dialect.EndError}

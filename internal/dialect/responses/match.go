@@ -1,9 +1,6 @@
 // Package responses is OpenAI's Responses API: POST …/responses, …/compact and
 // …/input_tokens, and GET …/responses/{id} for an answer that was made in the
 // background. Codex speaks it, also over a WebSocket.
-//
-// It owns the format of that API's requests, answers and errors. It must not know
-// about other APIs, memory or connections. Of our packages it imports only dialect.
 package responses
 
 import (
@@ -18,7 +15,6 @@ type Dialect struct{}
 // credentials are the places for credentials. The second is Azure's.
 var credentials = []dialect.Credential{{Header: "Authorization"}, {Header: "Api-Key"}}
 
-// Info implements dialect.Dialect.
 func (Dialect) Info() dialect.Info {
 	return dialect.Info{
 		Name: "responses", Provider: "openai", Upstream: "openai",
@@ -41,7 +37,6 @@ const (
 	maxID     = 128
 )
 
-// Match implements dialect.Dialect.
 func (Dialect) Match(r dialect.Request) dialect.Match {
 	switch string(r.Method) {
 	case "POST":

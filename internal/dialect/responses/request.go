@@ -11,7 +11,6 @@ import (
 // parts describes the parts of a message's content.
 var parts = dialect.Parts{Form: dialect.FormInput}
 
-// Parse implements dialect.Dialect.
 func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 	p := parser{Parser: dialect.NewParser(body, c)}
 	p.apart = true
@@ -147,7 +146,6 @@ func isResult(kind []byte) bool {
 	return bytes.HasSuffix(kind, []byte("_output")) || string(kind) == "mcp_approval_response"
 }
 
-// Work implements dialect.Dialect.
 func (Dialect) Work(item gjson.Result, w *dialect.Work) {
 	switch kind := []byte(item.Get("type").Str); {
 	case isCall(kind):
