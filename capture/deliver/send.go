@@ -21,18 +21,15 @@ func (l *Loop) send(ctx context.Context, s *sender, isTest bool) {
 			return
 		}
 	}
-	c, err := l.nextCopy(ctx, s)
+	c, err := l.nextCopy(ctx, s, isTest)
 	switch {
 	case err != nil:
 		s.failed(err, time.Now())
 		l.failedAt(failing{s.group, send}, err)
 	case c == nil:
 		s.waits = false
-	case c.Losses >= aloneAfter && s.open() > 0:
+	case c.Losses >= aloneAfter && s.open() > 0 && !isTest:
 		s.isolate = true
-		if f := s.again(false); isTest && f != nil {
-			l.give(ctx, s, &f.Copy, f)
-		}
 	default:
 		if now := time.Now(); l.sight.blind && now.Sub(l.sight.listed) > s.timing.LastTest { // it may list turns now
 			l.sight.listed = now
@@ -43,18 +40,23 @@ func (l *Loop) send(ctx context.Context, s *sender, isTest bool) {
 }
 
 // nextCopy returns the next copy for a worker, or nil. It passes over refused ones until the
-// memory has accepted another one: then the fault is in the turn and not in the memory.
-func (l *Loop) nextCopy(ctx context.Context, s *sender) (*ledger.Copy, error) {
-	list, err := l.o.Ledger.Next(ctx, s.group, l.closed(s), min(len(l.refused), maxRefused)+1)
+// memory has accepted another one: then the fault is in the turn and not in the memory. A test
+// prefers a copy that was not lost twice, which may stop the worker.
+func (l *Loop) nextCopy(ctx context.Context, s *sender, isTest bool) (*ledger.Copy, error) {
+	list, err := l.o.Ledger.Next(ctx, s.group, l.closed(s), min(len(l.refused), maxRefused)+window)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
+	next := &list[0]
 	for i := range list {
-		if at, refused := l.refused[list[i].Seq]; !refused || at < l.accepted {
-			return &list[i], nil
+		if at, refused := l.refused[list[i].Seq]; refused && at >= l.accepted {
+			continue
+		}
+		if next = &list[i]; !isTest || next.Losses < aloneAfter {
+			break
 		}
 	}
-	return &list[0], nil
+	return next, nil
 }
 
 // closed returns the groups that a worker's next copy must not be from.
@@ -96,7 +98,10 @@ func (l *Loop) give(ctx context.Context, s *sender, c *ledger.Copy, again *fligh
 	}
 	if err == nil {
 		var ok bool
-		if ok, err = l.o.Ledger.MarkSent(c); err == nil && !ok { // forgotten meanwhile
+		switch ok, err = l.o.Ledger.MarkSent(c); {
+		case err != nil && again == nil: // it may be marked, and is in no window
+			l.note(func() error { return l.o.Ledger.Requeue(c, "") })
+		case err == nil && !ok: // forgotten meanwhile
 			s.drop(again)
 			return
 		}
