@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/djherbis/times"
 	"github.com/gofrs/flock"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -94,7 +95,17 @@ func directoryAt(git string) (directory, error) {
 	if err != nil {
 		return directory{}, err
 	}
-	return directory{git, inodeOf(info), birthOf(git, info)}, nil
+	return directory{git, inodeOf(info), birthOf(git)}, nil
+}
+
+// birthOf returns the time of a file's creation; empty if the file system does not record
+// it. An archive or a copy cannot set this time.
+func birthOf(path string) string {
+	t, err := times.Lstat(path)
+	if err != nil || !t.HasBirthTime() {
+		return ""
+	}
+	return fmt.Sprintf("%d.%09d", t.BirthTime().Unix(), t.BirthTime().Nanosecond())
 }
 
 // gone reports whether the directory was deleted, moved or replaced by another.
