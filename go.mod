@@ -47,6 +47,7 @@ require (
 	github.com/clipperhouse/uax29/v2 v2.7.0
 	github.com/djherbis/times v1.6.0
 	github.com/go-git/gcfg/v2 v2.0.2
+	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/google/jsonschema-go v0.4.3
 	github.com/jackc/pgx/v5 v5.13.0
 	github.com/pelletier/go-toml/v2 v2.4.3
