@@ -12,6 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 // stores returns a function for each store that opens a state in it.
@@ -40,6 +41,26 @@ func share(t testing.TB, url string) *State {
 		server.Close()
 	})
 	return s
+}
+
+// TestStartedReplicaReadsBlocks checks that a new replica reads the blocks that others stored in the
+// last minutes, to repeat them if Postgres fails next.
+func TestStartedReplicaReadsBlocks(t *testing.T) {
+	url := postgrestest.Database(t)
+	s := share(t, url)
+	keep(t, s, 1, s.made("text", 1), "g")
+	if err := s.Sessions.Put(t.Context(), "session", key(2)); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"block", "link"} {
+		postgrestest.Exec(t, url, fmt.Sprintf("UPDATE graphiti_proxy.%s SET born = born - %d", table, time.Minute.Microseconds()))
+	}
+	started := share(t, url)
+	polltest.Until(t, "the block and the session", func() bool {
+		d, block := started.Decisions.recent.Get(key(1))
+		session, _ := started.Sessions.recent.Get(key(2))
+		return block && d.Block == "text" && session == "session"
+	})
 }
 
 // TestWhatWasForgottenIsNotKept checks that a request that arrived before a group or

@@ -14,9 +14,10 @@ import (
 const (
 	// followEvery is the interval between reads of new decisions and sessions of other replicas.
 	// A read begins followOverlap before the newest record, because a record may be committed
-	// after a newer one, and clocks differ.
+	// after a newer one, and clocks differ. The first read of a process begins followSince ago.
 	followEvery   = time.Second
 	followOverlap = 10 * time.Second
+	followSince   = 10 * time.Minute
 
 	// keepWithin bounds the storing of a decision without a deadline.
 	keepWithin = time.Second
@@ -96,7 +97,7 @@ func (f *tables) keepShared(ctx context.Context, r *record) (kept []byte, err er
 func (s *State) follow(ctx context.Context, log *slog.Logger) {
 	since := make(map[*kind]int64)
 	for _, k := range followed {
-		since[k] = time.Now().UnixMicro()
+		since[k] = time.Now().Add(-followSince).UnixMicro()
 	}
 	t := time.NewTicker(followEvery)
 	defer t.Stop()

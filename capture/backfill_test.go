@@ -138,11 +138,13 @@ func TestTurnThatCannotBeStored(t *testing.T) {
 func TestHistoryInDoubt(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), down())
 	var all []ledger.Turn
-	for name, wanted := range map[string]func(context.Context, []ledger.Turn) ([]ledger.Turn, error){
-		"wanted": func(_ context.Context, turns []ledger.Turn) ([]ledger.Turn, error) { return turns[1:2], nil },
-		"fails":  func(context.Context, []ledger.Turn) ([]ledger.Turn, error) { return nil, errors.New("too slow") },
-		"panics": func(context.Context, []ledger.Turn) ([]ledger.Turn, error) { panic("boom") },
-		"none":   func(context.Context, []ledger.Turn) ([]ledger.Turn, error) { return nil, nil },
+	for name, wanted := range map[string]func(context.Context, []ledger.Turn, []bool) ([]ledger.Turn, error){
+		"wanted": func(_ context.Context, turns []ledger.Turn, _ []bool) ([]ledger.Turn, error) { return turns[1:2], nil },
+		"fails": func(context.Context, []ledger.Turn, []bool) ([]ledger.Turn, error) {
+			return nil, errors.New("too slow")
+		},
+		"panics": func(context.Context, []ledger.Turn, []bool) ([]ledger.Turn, error) { panic("boom") },
+		"none":   func(context.Context, []ledger.Turn, []bool) ([]ledger.Turn, error) { return nil, nil },
 	} {
 		turns := earlier(1, 3)
 		for i := range turns {
@@ -214,7 +216,7 @@ func TestNotesGoBeforeHistories(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
 	p := pipeline(t, path, down())
 	entered, leave := make(chan struct{}), make(chan struct{})
-	p.Backfill(History{Turns: earlier(0, batchTurns), Wanted: func(_ context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
+	p.Backfill(History{Turns: earlier(0, batchTurns), Wanted: func(_ context.Context, turns []ledger.Turn, _ []bool) ([]ledger.Turn, error) {
 		close(entered)
 		<-leave
 		return turns[:1], nil

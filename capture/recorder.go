@@ -27,10 +27,7 @@ func (p *Pipeline) AddTurns(ctx context.Context, turns []ledger.Turn) error {
 	if err == nil {
 		_, err = p.write(ctx, fresh)
 	}
-	if sqlite.IsFault(err) && p.journal != nil {
-		err = p.journal.put(fresh)
-		p.waiting.signal()
-	}
+	err = p.orJournal(err, fresh)
 	if sqlite.IsFault(err) && p.waiting.hold(fresh, err, p.Fault(), p.log) {
 		err = nil
 	}
@@ -234,9 +231,14 @@ func (p *Pipeline) recordHistories() bool {
 	for _, h := range list {
 		wanted := h.Turns
 		err := contained(func() (err error) {
-			if h.Wanted != nil {
-				wanted, err = h.Wanted(p.base, h.Turns)
+			if h.Wanted == nil {
+				return nil
 			}
+			stored, err := p.record.Whole(p.base, h.Turns)
+			if err != nil { // a failed read does not mean that the write fails
+				stored = make([]bool, len(h.Turns))
+			}
+			wanted, err = h.Wanted(p.base, h.Turns, stored)
 			return err
 		})
 		if err != nil {
@@ -275,8 +277,19 @@ func (p *Pipeline) addUnknown(ctx context.Context, turns []ledger.Turn) error {
 			list = append(list, turns[i])
 		}
 	}
-	if _, err = p.write(ctx, p.prepare(list)); err == nil {
+	fresh := p.prepare(list)
+	_, err = p.write(ctx, fresh)
+	if err = p.orJournal(err, fresh); err == nil {
 		p.recent.settle(list, nil)
 	}
 	return err
+}
+
+// orJournal writes prepared turns to the journal if a database elsewhere failed with err.
+func (p *Pipeline) orJournal(err error, turns []ledger.Turn) error {
+	if p.journal == nil || !sqlite.IsFault(err) {
+		return err
+	}
+	defer p.waiting.signal()
+	return p.journal.put(turns)
 }

@@ -128,6 +128,38 @@ func turnsWaitForTheDisk(t *testing.T, contents func(group string) []string, ope
 	}
 }
 
+// TestJournal checks that a turn reaches the memory if its database failed when the turn, or a
+// history with it, was to be recorded.
+func TestJournal(t *testing.T) {
+	if os.PathSeparator != '/' {
+		t.Skip("open files cannot be moved here")
+	}
+	for name, record := range map[string]func(p *Pipeline, t ledger.Turn) error{
+		"turn":    func(p *Pipeline, t ledger.Turn) error { return p.Add(context.Background(), t) },
+		"history": func(p *Pipeline, t ledger.Turn) error { p.Backfill(History{Turns: []ledger.Turn{t}}); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			p, e := embeddedPipeline(t, filepath.Join(dir, "memory.db"), func(o *Options) { o.Journal = filepath.Join(t.TempDir(), "waiting.db") })
+			if err := os.Rename(dir, dir+"-away"); err != nil {
+				t.Fatal(err)
+			}
+			if err := record(p, turn("one", "g")); err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, "the journal", p.journal.waits)
+			if err := os.Rename(dir+"-away", dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Check(); err != nil {
+				t.Fatal(err)
+			}
+			add(t, p, turn("two", "h"))
+			waitFor(t, "the turn", func() bool { return len(heldBy(t, e, "g")) == 1 })
+		})
+	}
+}
+
 // lockedLog is a log buffer for several goroutines.
 type lockedLog struct {
 	mu sync.Mutex // guards b

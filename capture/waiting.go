@@ -35,8 +35,9 @@ const (
 type History struct {
 	Turns []ledger.Turn
 
-	// Wanted returns the turns to record. It may block. nil selects all turns.
-	Wanted func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error)
+	// Wanted returns the turns to record. It may block. nil selects all turns. stored reports which
+	// turns the ledger has.
+	Wanted func(ctx context.Context, turns []ledger.Turn, stored []bool) ([]ledger.Turn, error)
 }
 
 // waiting holds turns in RAM until they are written, in two lanes. The first holds notes

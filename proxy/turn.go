@@ -283,13 +283,14 @@ func (s *Server) backfill(c *call, d *decision, seen *observe.Answered) (record 
 	m, earlier, repo, who := c.memory, slices.Clone(d.earlier), d.project.Repo, d.who
 	base, why := d.base, capture.Doubt{Reason: graphiti.HeldHistory, With: d.session.chain[conv.Last]}
 	record = func() {
-		m.Turns.Backfill(capture.History{Turns: turns, Wanted: func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
+		m.Turns.Backfill(capture.History{Turns: turns, Wanted: func(ctx context.Context, turns []ledger.Turn, stored []bool) ([]ledger.Turn, error) {
 			list := make([]ledger.Turn, 0, len(turns))
+			isOurs := slices.Contains(stored, true) // the session's, without decisions: Postgres was down
 			for i, t := range turns {
 				t.User = cmp.Or(s.commands.Words(&repo, t.User, commandRead), t.User)
 				fate, e := graphiti.Fate{Name: graphiti.FateStored}, &earlier[of[i]]
 				var err error
-				if !e.Waits {
+				if !e.Waits || isOurs {
 					list = append(list, t)
 				} else if fate, err = m.Doubts.Hold(ctx, t, &why); err != nil {
 					return nil, err

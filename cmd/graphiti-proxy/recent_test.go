@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -272,5 +274,35 @@ func TestWhoWasAskedSaysSomething(t *testing.T) {
 	}
 	if nods != 1 {
 		t.Errorf("Graphiti has %d answers with a yes, want that to a question", nods)
+	}
+}
+
+// TestHistory_OfAStoredSession checks that an unseen turn in a history is stored at once if the
+// ledger has another turn of its session, even without decisions of their blocks.
+func TestHistory_OfAStoredSession(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := start(t, dir, nil)
+	w.model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Text: "Noted."} })
+	talk := []m{user("My cat is called Miso.")}
+	w.ask("one", talk...)
+	w.delivered(1)
+	w.stop()
+	files, err := filepath.Glob(filepath.Join(dir, "state.db*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found %q, %v; want the files of the state", files, err)
+	}
+	for _, f := range files {
+		if err := os.Remove(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w = start(t, dir, nil)
+	w.ask("one", append(talk, answered("Noted."), user("My dog is called Rex."), answered("Noted."), user("The table is set for two."))...)
+	waitUntil(t, "the unseen turn", func() bool {
+		return strings.Contains(strings.Join(w.held(), "\n"), "Rex")
+	})
+	if held := w.app.memory.queue().Held; held > 0 {
+		t.Errorf("got %d held turns, want 0", held)
 	}
 }

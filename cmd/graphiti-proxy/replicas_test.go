@@ -45,12 +45,18 @@ type histories struct {
 	moved []string // turns that did not begin with the messages of the turn before
 }
 
+// spoken returns the text of a message without the memory block.
+func spoken(c proxytest.Input, i int) string {
+	text := c.Messages[i].Text
+	if _, after, ok := strings.Cut(text, "</graphiti_memory>\n\n"); ok {
+		return after
+	}
+	return text
+}
+
 // note records a request, and returns its last message without the memory block.
 func (h *histories) note(c proxytest.Input) (said string) {
-	said = c.Messages[len(c.Messages)-1].Text
-	if _, after, ok := strings.Cut(said, "</graphiti_memory>\n\n"); ok {
-		said = after
-	}
+	said = spoken(c, len(c.Messages)-1)
 	var n, i int
 	if _, err := fmt.Sscanf(said, "conversation %d says %d", &n, &i); err != nil {
 		return said
@@ -92,7 +98,7 @@ func TestReplicasActAsOne(t *testing.T) {
 	defer model.Close()
 	seen := histories{sent: make(map[[2]int][][]string)}
 	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
-		return proxytest.Reply{Text: "answer to " + seen.note(c)}
+		return proxytest.Reply{Text: fmt.Sprintf("answer to %s in what began with %s", seen.note(c), spoken(c, 0))} // of no other conversation
 	})
 	server := postgrestest.Start(t)
 	database := server.Database(t)
@@ -191,6 +197,10 @@ func TestReplicasActAsOne(t *testing.T) {
 	time.Sleep(200 * time.Millisecond)
 	server.Begin(t)
 	clients.Wait()
+	// A replica needs a moment to reach Postgres again.
+	waitUntil(t, "all replicas to reach Postgres", func() bool {
+		return !slices.ContainsFunc(all, func(p *process) bool { s, err := p.queue(); return err != nil || s.SharedDown != nil })
+	})
 	// Like people who come back, each conversation sends one more turn. Its history
 	// contains the answers given at the moment of a kill.
 	for n := range conversations {
@@ -203,19 +213,10 @@ func TestReplicasActAsOne(t *testing.T) {
 			}
 		}
 	}()
-	waitUntil(t, "the waiting turns", func() bool {
-		waiting := 0
-		for _, p := range all {
-			s, err := p.queue()
-			if err != nil {
-				return false
-			}
-			waiting += s.Pending + s.Here + s.InMemory
-		}
-		return waiting == 0
-	})
 	const stored = "FROM graphiti_proxy.messages WHERE role = 'user' AND content LIKE 'conversation % says %'"
-	held := postgrestest.Count(t, database, "SELECT count(DISTINCT content) "+stored)
+	waitUntil(t, fmt.Sprint(conversations*length, " messages"), func() bool {
+		return postgrestest.Count(t, database, "SELECT count(DISTINCT content) "+stored) >= conversations*length
+	})
 	groups := postgrestest.Count(t, database, "SELECT count(DISTINCT grp) "+stored)
 	uneven := postgrestest.Count(t, database, fmt.Sprintf("SELECT count(*) FROM (SELECT content %s GROUP BY content HAVING count(*) <> %d OR count(DISTINCT grp) <> %d) x", stored, groups, groups))
 	blocks := 0
@@ -225,8 +226,8 @@ func TestReplicasActAsOne(t *testing.T) {
 		}
 	}
 	t.Logf("%d turns to %d groups over 3 replicas, %d requests repeated, %d turns with a block", answered.Load(), groups, repeated.Load(), blocks)
-	if held != conversations*length || uneven > 0 {
-		t.Errorf("%d messages are stored, %d of them not once in each of %d groups; want %d, 0", held, uneven, groups, conversations*length)
+	if uneven > 0 {
+		t.Errorf("%d messages are not stored once in each of %d groups", uneven, groups)
 	}
 	if len(seen.moved) > 0 {
 		t.Errorf("%d conversations began differently than before:\n%q", len(seen.moved), seen.moved[:min(10, len(seen.moved))])
@@ -331,11 +332,7 @@ func TestReplicasCopyToGraphiti(t *testing.T) {
 	}
 	defer model.Close()
 	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
-		said := c.Messages[len(c.Messages)-1].Text
-		if _, after, ok := strings.Cut(said, "</graphiti_memory>\n\n"); ok {
-			said = after
-		}
-		return proxytest.Reply{Text: "answer to " + said}
+		return proxytest.Reply{Text: "answer to " + spoken(c, len(c.Messages)-1)}
 	})
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {

@@ -92,7 +92,8 @@ func openDir() string {
 	return ""
 }
 
-// binDir returns the directory of initdb and postgres, or skips the test.
+// binDir returns the directory of initdb and postgres. Without one it skips the test, or fails it
+// if POSTGRES_REQUIRED is set.
 func binDir(t testing.TB) string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if p, err := exec.LookPath("initdb"); err == nil {
@@ -103,7 +104,11 @@ func binDir(t testing.TB) string {
 			return filepath.Dir(p)
 		}
 	}
-	t.Skip("no Postgres on this machine: initdb is neither in PATH nor in /usr/lib/postgresql")
+	const missing = "no Postgres on this machine: initdb is neither in PATH nor in /usr/lib/postgresql"
+	if os.Getenv("POSTGRES_REQUIRED") != "" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
 	return ""
 }
 
