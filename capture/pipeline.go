@@ -121,6 +121,9 @@ type Queue interface {
 
 // Groups provides information about the groups that were written to.
 type Groups interface {
+	// New returns the number of turns that Add would store.
+	New(ctx context.Context, turns []ledger.Turn, now time.Time) (int, error)
+
 	// Owned returns all groups, or those of one owner.
 	Owned(ctx context.Context, owner string) ([]ledger.Owned, error)
 

@@ -48,6 +48,11 @@ func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, e
 	return kept, err
 }
 
+// New returns the number of turns that AddAll would store.
+func (p *Pipeline) New(ctx context.Context, turns []ledger.Turn) (int, error) {
+	return p.Groups.New(ctx, p.prepare(turns), time.Now())
+}
+
 // AddAsync is Add in the background for short notes. It does not block, and reports whether
 // the notes fit within the bounds.
 func (p *Pipeline) AddAsync(turns []ledger.Turn) bool {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,15 +19,30 @@ type Added struct {
 // Add implements Record. It completes a started write even if its context ends: a stored but
 // unannounced turn would wait for the next start.
 func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Added, err error) {
-	return s.add(ctx, turns, now, s.worth != nil)
+	return s.add(ctx, turns, now, s.worth != nil, nil)
+}
+
+// errTried takes back a transaction that only counts.
+var errTried = errors.New("tried")
+
+// New implements Record.
+func (s *Ledger) New(ctx context.Context, turns []Turn, now time.Time) (n int, err error) {
+	all, err := s.add(ctx, turns, now, false, errTried)
+	for _, a := range all {
+		if len(a.Groups) > 0 {
+			n++
+		}
+	}
+	return n, err
 }
 
 // Keep implements Record.
 func (s *Ledger) Keep(ctx context.Context, turns []Turn, now time.Time) ([]Added, error) {
-	return s.add(ctx, turns, now, false)
+	return s.add(ctx, turns, now, false, nil)
 }
 
-func (s *Ledger) add(ctx context.Context, turns []Turn, now time.Time, copied bool) (all []Added, err error) {
+// add stores turns, and takes them back if end is an error.
+func (s *Ledger) add(ctx context.Context, turns []Turn, now time.Time, copied bool, end error) (all []Added, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("record a turn: %w", err)
 	}
@@ -51,9 +67,12 @@ func (s *Ledger) add(ctx context.Context, turns []Turn, now time.Time, copied bo
 			}
 			all = append(all, a)
 		}
+		if end != nil {
+			return end
+		}
 		return b.put(tx)
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errTried) {
 		return nil, fmt.Errorf("record a turn: %w", err)
 	}
 	return all, nil

@@ -31,6 +31,9 @@ type Record interface {
 	// Keep is Add for turns that Graphiti has.
 	Keep(ctx context.Context, turns []Turn, now time.Time) ([]Added, error)
 
+	// New returns the number of turns that Add would store, and stores nothing.
+	New(ctx context.Context, turns []Turn, now time.Time) (int, error)
+
 	// CutOff records that a turn is not stored, without its text. A client's history or
 	// transcript can no longer add the turn.
 	CutOff(ctx context.Context, t *Turn, now time.Time) error

@@ -37,6 +37,7 @@ type agentProject struct {
 	Directory     string    `json:"directory"`
 	Conversations int       `json:"conversations"`
 	Turns         int       `json:"turns"`
+	New           int       `json:"new"` // turns that the memory lacks; 0 unless the import is a dry run
 	From          time.Time `json:"from"`
 	To            time.Time `json:"to"`
 	File          string    `json:"file,omitempty"`     // transcript in the directory
@@ -45,6 +46,7 @@ type agentProject struct {
 	key      string
 	repo     workspace.Repo
 	sessions map[string]bool
+	turns    []service.PastTurn
 }
 
 // agentImport is the result of memory import --agents.
@@ -58,6 +60,7 @@ type agentImport struct {
 	Waiting  int             `json:"waiting,omitempty"`
 	Notes    []string        `json:"notes,omitempty"`
 
+	dry       bool // count only
 	continued bool // an interrupted import under the same name
 }
 
@@ -70,8 +73,8 @@ func countTranscripts() int {
 	return transcripts.Home{Dir: home, Env: os.Getenv}.Count()
 }
 
-// importAgents imports the transcripts of coding agents. Without a place it only lists them.
-func importAgents(c *cobra.Command, at *cli.Runner) error {
+// importAgents imports the transcripts of coding agents, or only lists them if dry.
+func importAgents(c *cobra.Command, at *cli.Runner, dry bool) error {
 	cfg, err := cli.LoadConfig(c)
 	if err != nil {
 		return err
@@ -84,7 +87,7 @@ func importAgents(c *cobra.Command, at *cli.Runner) error {
 		return err
 	}
 	done, unfinished := agentImport{Projects: []*agentProject{}}, filepath.Join(cfg.DataDir, importNameFile)
-	if at != nil {
+	if !dry {
 		if done.Import, done.continued, err = importName(unfinished); err != nil {
 			return err
 		}
@@ -95,13 +98,17 @@ func importAgents(c *cobra.Command, at *cli.Runner) error {
 	all := home.Read(func(files int) { progress.Show(files, "reading transcripts") })
 	progress.End()
 	places := workspace.NewPlaces()
-	if at != nil { // as for live requests, the oldest directory with a remote gets its project
+	if !dry { // as for live requests, the oldest directory with a remote gets its project
 		places.Projects = workspace.OpenProjects(filepath.Join(cfg.DataDir, projectsFile), slog.New(slog.DiscardHandler))
 		places.Projects.SetClones(cfg.Workspace.Clones)
 	}
 	turns := done.sort(all, cfg, places)
 	done.readNotes(home, cfg, places)
-	if at != nil && len(turns) > 0 {
+	if dry {
+		if err := done.countNew(c.Context(), at); err != nil {
+			return err
+		}
+	} else if len(turns) > 0 {
 		progress = terminal.NewProgress(c.ErrOrStderr(), 0)
 		if err := done.send(c.Context(), at, turns, progress); err != nil {
 			progress.End()
@@ -109,7 +116,7 @@ func importAgents(c *cobra.Command, at *cli.Runner) error {
 		}
 		progress.Done(done.Kept + done.Known)
 	}
-	if at != nil {
+	if !dry {
 		if err := done.sendNotes(c.Context(), at); err != nil {
 			return err
 		}
@@ -117,7 +124,7 @@ func importAgents(c *cobra.Command, at *cli.Runner) error {
 			return fmt.Errorf("end the import: %w", err)
 		}
 	}
-	return cli.Output(c, &done, func(w io.Writer) { done.print(w, at == nil) })
+	return cli.Output(c, &done, func(w io.Writer) { done.print(w, dry) })
 }
 
 // importNameFile holds the name of an import until it is finished, in data_dir.
@@ -167,10 +174,11 @@ func (d *agentImport) sort(all []transcripts.Found, cfg *config.Config, places *
 		}
 		p.Turns, p.To = p.Turns+1, t.At
 		if p.LeftOut == "" {
-			turns = append(turns, service.PastTurn{
+			p.turns = append(p.turns, service.PastTurn{
 				Client: t.Client, Session: session, Workspace: p.key, User: cmp.Or(commands.Words(&p.repo, t.Words, time.Second), t.Words), Assistant: t.Answer, Keys: t.Keys,
 				ID: t.ID, Said: timeText(t.At), Answered: timeText(t.Answered),
 			})
+			turns = append(turns, p.turns[len(p.turns)-1])
 		}
 	}
 	slices.SortStableFunc(d.Projects, func(a, b *agentProject) int { return strings.Compare(a.Client, b.Client) })
@@ -218,6 +226,18 @@ func (p *agentProject) find(places *workspace.Places, cfg *config.Config) {
 	}
 }
 
+// countNew counts the turns of each project that the memory lacks.
+func (d *agentImport) countNew(ctx context.Context, at *cli.Runner) error {
+	for _, p := range d.Projects {
+		counted := agentImport{Import: "import-dry", dry: true}
+		if err := counted.send(ctx, at, p.turns, terminal.NewProgress(io.Discard, 0)); err != nil {
+			return err
+		}
+		p.New = counted.Kept
+	}
+	return nil
+}
+
 // send imports turns in calls of bounded size.
 func (d *agentImport) send(ctx context.Context, at *cli.Runner, turns []service.PastTurn, progress *terminal.Progress) error {
 	for len(turns) > 0 {
@@ -226,7 +246,7 @@ func (d *agentImport) send(ctx context.Context, at *cli.Runner, turns []service.
 			bytes += len(turns[n].User) + len(turns[n].Assistant)
 			n++
 		}
-		answer, err := cli.Call(ctx, at, service.ImportTurns, service.TurnsImport{Import: d.Import, Turns: turns[:n]})
+		answer, err := cli.Call(ctx, at, service.ImportTurns, service.TurnsImport{Import: d.Import, Turns: turns[:n], Dry: d.dry})
 		if err != nil {
 			return err
 		}
@@ -243,15 +263,15 @@ func (d *agentImport) print(w io.Writer, dry bool) {
 		return
 	}
 	var t terminal.Table
-	t.Row("CLIENT", "PROJECT", "CONVERSATIONS", "TURNS", "FROM", "TO", "LEFT OUT")
-	total, talks := 0, 0
+	t.Row("CLIENT", "PROJECT", "CONVERSATIONS", "TURNS", terminal.If(dry, "NEW"), "FROM", "TO", "LEFT OUT")
+	total := 0
 	for _, p := range d.Projects {
-		t.Row(p.Client, p.Directory, p.Conversations, p.Turns, p.From.Local().Format(time.DateOnly), p.To.Local().Format(time.DateOnly), p.LeftOut)
+		t.Row(p.Client, p.Directory, p.Conversations, p.Turns, terminal.If(dry, p.New), p.From.Local().Format(time.DateOnly), p.To.Local().Format(time.DateOnly), p.LeftOut)
 		if p.File != "" && p.LeftOut == "" {
 			d.Notes = append(d.Notes, p.Client+" wrote "+p.File+": anyone who gave you the directory may have written it, too")
 		}
 		if p.LeftOut == "" {
-			total, talks = total+p.Turns, talks+p.Conversations
+			total += p.New
 		}
 	}
 	t.Print(w)
@@ -263,7 +283,7 @@ func (d *agentImport) print(w io.Writer, dry bool) {
 		fmt.Fprintln(w, "claude-code deletes transcripts after 30 days, unless its setting cleanupPeriodDays is higher")
 	}
 	if dry {
-		fmt.Fprintf(w, "%s of %s; this imports those that the memory lacks: graphiti-proxy memory import --agents --yes\n", terminal.Count(total, "turn"), terminal.Count(talks, "conversation"))
+		fmt.Fprintf(w, "%s; this imports them: graphiti-proxy memory import --agents --yes\n", terminal.Count(total, "new turn"))
 		return
 	}
 	fmt.Fprintf(w, "%s imported, %d known (present or forgotten)\n", terminal.Count(d.Kept, "turn"), d.Known)

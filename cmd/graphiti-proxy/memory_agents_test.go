@@ -97,8 +97,8 @@ func TestImportAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := run("memory", "import", "--agents"); !strings.Contains(out, "6 turns of 2 conversations; this imports those that the memory lacks") {
-		t.Errorf("dry run: got %q, want 6 turns", out)
+	if out := run("memory", "import", "--agents"); !strings.Contains(out, "2 new turns; this imports them") {
+		t.Errorf("dry run: got %q, want 2 of 6 turns", out)
 	}
 	if out := run("memory", "export", "--user", "me"); strings.Contains(out, "Marlin") {
 		t.Errorf("the dry run stored %q", out)
@@ -116,6 +116,9 @@ func TestImportAgents(t *testing.T) {
 	}
 	if out := run("memory", "import", "--agents", "--yes"); !strings.Contains(out, "0 turns imported, 5 known") {
 		t.Errorf("a second time: got %q", out)
+	}
+	if out := run("memory", "import", "--agents"); !strings.Contains(out, "0 new turns") {
+		t.Errorf("dry run after the import: got %q, want no new turn", out)
 	}
 	if out := run("memory", "export", "--user", "me"); !strings.Contains(out, "Marlin") || strings.Contains(out, "kind=") {
 		t.Errorf("got %q, want Marlin, and no standing text", out)

@@ -35,7 +35,7 @@ func newMemoryImportCommand() *cobra.Command {
 	cli.JSONFlag(c)
 	imports := withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Runner) error {
 		if agents {
-			return importAgents(c, at)
+			return importAgents(c, at, false)
 		}
 		return importFile(c, at, &in, args[0])
 	})
@@ -44,7 +44,7 @@ func newMemoryImportCommand() *cobra.Command {
 		case agents && (in.Distil || in.Selector != (service.Selector{})):
 			return cli.Usage(errors.New("--agents finds the project of each conversation: leave out --user, --workspace, --distil and other flags"))
 		case agents && !yes:
-			return importAgents(c, nil)
+			return withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error { return importAgents(c, at, true) })(c, args)
 		}
 		return imports(c, args)
 	}

@@ -32,6 +32,7 @@ type PastTurn struct {
 type TurnsImport struct {
 	Import string     `json:"import"` // name of the import; forgetting this session takes it back
 	Turns  []PastTurn `json:"turns"`
+	Dry    bool       `json:"dry,omitempty"` // only count the new turns
 }
 
 // ImportTurns stores turns of transcripts like live turns. It skips turns with known ids or
@@ -42,6 +43,9 @@ var ImportTurns = Operation[TurnsImport, Imported]{
 		return h.Memory.ImportTurns(ctx, in)
 	},
 	Audit: func(in *TurnsImport, out *Imported) Entry {
+		if in.Dry {
+			return Entry{"count new turns", in.Import, out.Groups, nil}
+		}
 		return Entry{"import turns", in.Import, out.Groups, []slog.Attr{slog.Int("kept", out.Kept)}}
 	},
 }
@@ -75,6 +79,11 @@ func (sv *Service) ImportTurns(ctx context.Context, in *TurnsImport) (done Impor
 			}
 		}
 		turns = append(turns, t)
+	}
+	if in.Dry {
+		done.Kept, err = sv.o.Pipeline.New(ctx, turns)
+		done.Known = len(turns) - done.Kept
+		return done, err
 	}
 	pending := func(context.Context) (int, error) { return sv.o.Pipeline.Status().Pending, nil }
 	if err := waitForRoom(ctx, pending, func(string) {}); err != nil {
