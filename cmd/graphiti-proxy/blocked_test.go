@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -189,7 +191,7 @@ func TestForgettingThatIsCutOff(t *testing.T) {
 	ended := make(chan int, 1)
 	go func() { // ends with cutOff
 		f, _ := w.remembers().service.Forget(ctx, &service.ForgetRequest{Selector: service.Selector{Group: "user_josh"}, Wait: true})
-		ended <- f.Left
+		ended <- f.Withdrawn
 	}()
 	waitUntil(t, "the call that hangs", func() bool { return g.Counts().Calls[graphititest.Forget] > 0 })
 	check := func(when string) {
@@ -214,6 +216,64 @@ func TestForgettingThatIsCutOff(t *testing.T) {
 	for _, e := range w.heldIn("user_josh") {
 		if strings.Contains(e.Text, "Miso.") {
 			t.Errorf("it is still there: %s", e.Text)
+		}
+	}
+}
+
+// TestForgettingSaysWhatIsLeft checks that the command and the API return within two seconds, whatever
+// the state of Graphiti, that nothing is recalled then, and that both say what is left in Graphiti.
+func TestForgettingSaysWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]graphititest.Fault{
+		"up": nil, "slow": graphititest.Slow(10 * time.Second), "refuses": graphititest.Answer(http.StatusServiceUnavailable, ""), "down": graphititest.Refuse(),
+	} {
+		for _, backend := range []string{"graphiti", "graphiti-mcp"} {
+			t.Run(name+", "+backend, func(t *testing.T) {
+				t.Parallel()
+				g, err := graphititest.Start(graphititest.Options{MCP: graphititest.Today})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { g.Close() })
+				w := start(t, t.TempDir(), map[string]string{
+					"memory.endpoint": g.URL(), "memory.consent": "true", "memory.backend": backend,
+					"identity.owner": "user:josh", "identity.group_ids": "raw",
+				})
+				w.ask("s1", user("My cat is called Miso."))
+				w.ask("s2", user("My dog is called Rex."))
+				w.delivered(2)
+				settled(t, g)
+				for _, c := range []graphititest.Call{graphititest.Healthcheck, graphititest.Forget, graphititest.Episodes, graphititest.Search, graphititest.Messages, "POST /mcp"} {
+					g.Always(c, fault)
+				}
+				timed := func(what string, f func()) {
+					t.Helper()
+					begun := time.Now()
+					f()
+					took := time.Since(begun)
+					t.Logf("%s: %v", what, took.Round(time.Millisecond))
+					if took > 2*time.Second+polltest.Patience/20 {
+						t.Errorf("%s took %v, want 2s", what, took)
+					}
+				}
+				left := "deleted here"
+				timed("session", func() {
+					if _, answer := w.asks("", "memory/forget", m{"group": "user_josh", "session": "s1"}); fault != nil && (!strings.Contains(answer, `"withdrawn": 1`) || !strings.Contains(answer, left)) || fault == nil && strings.Contains(answer, "withdrawn") {
+						t.Errorf("the API says %s", answer)
+					}
+				})
+				if saw := w.ask("s3", user("What is my cat called?")); strings.Contains(saw, "“My cat is called Miso") {
+					t.Errorf("the model saw %s", saw)
+				}
+				timed("group", func() {
+					if _, err := w.cli("memory", "forget", "--user", "josh", "--yes"); fault != nil && (err == nil || !strings.Contains(err.Error(), left)) {
+						t.Errorf("the command says %v", err)
+					}
+				})
+				if saw := w.ask("s4", user("What is my dog called?")); strings.Contains(saw, "Rex") {
+					t.Errorf("the model saw %s", saw)
+				}
+			})
 		}
 	}
 }

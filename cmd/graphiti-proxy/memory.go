@@ -109,8 +109,8 @@ func forgetOne(c *cobra.Command, at *cli.Runner, s *service.Selector, wait bool)
 
 // remaining returns an error if something may be left in Graphiti.
 func remaining(f *service.Forgotten) error {
-	if says := f.Remaining(); says != "" {
-		return errors.New(says)
+	if f.Remaining != "" {
+		return errors.New(f.Remaining)
 	}
 	return nil
 }

@@ -214,5 +214,8 @@ func newMemoryCorrectCommand() *cobra.Command {
 	cli.InputFlags(c, &in)
 	return operation(c, service.Correct, openMemoryFiles, &in, nil, func(w, _ io.Writer, done *service.Corrected) {
 		fmt.Fprintln(w, "stored; forgotten:", messageGone(&done.Forgotten))
+		if done.Remaining != "" {
+			fmt.Fprintln(w, "the old statement:", done.Remaining)
+		}
 	})
 }

@@ -23,8 +23,12 @@ func change[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In)
 
 // act runs the operation of a form, and redirects to a page with a notice of the change.
 func act[In, Out any](v *visit, op service.Operation[In, Out], to, notice string, fill func(*In)) error {
-	if _, err := change(v, op, fill); err != nil {
+	out, err := change(v, op, fill)
+	if err != nil {
 		return err
+	}
+	if f, ok := any(&out).(interface{ Left() int }); ok {
+		v.left = f.Left()
 	}
 	return v.done(to, notice)
 }

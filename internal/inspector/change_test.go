@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
@@ -329,5 +332,31 @@ func TestSearchesExplain(t *testing.T) {
 	s.wellFormed(t, "/search", body)
 	if _, body := s.get(t, "/search?query=cat"); strings.Contains(body, "Miso") {
 		t.Error("a query in the address is searched for")
+	}
+}
+
+// TestForgetting_Graphiti checks that a page says what a forget left in Graphiti.
+func TestForgetting_Graphiti(t *testing.T) {
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	c, err := rest.New(remote.Options{Endpoint: g.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Graph: c.Memory()})
+	m.Say(t, "", "s", "", "My cat is called Miso.")
+	m.Say(t, "", "s", "", "My dog is called Rex.")
+	s := newSite(t, m)
+	m.Settle(t)
+	for _, call := range []graphititest.Call{graphititest.Forget, graphititest.Episodes, graphititest.DropEpisode} {
+		g.Always(call, graphititest.Refuse())
+	}
+	redirects(t, s.post(t, "/message/"+s.idOf(t, "Miso")+"/forget", "back", "/memory"), "/memory?done=message-forgotten&left=1")
+	redirects(t, s.post(t, "/memory/forget", "typed", "forget everything"), "/memory?done=forgotten&left=2")
+	if _, page := s.get(t, "/memory?done=forgotten&left=1"); !strings.Contains(page, "1 message is still in Graphiti") {
+		t.Errorf("got %s", page)
 	}
 }

@@ -139,7 +139,8 @@ func (v *visit) forget() error {
 	}
 	var failed error
 	for _, o := range doomed {
-		_, err := change(v, service.Forget, func(in *service.ForgetRequest) { in.Selector = f.selector().In(o.Group) })
+		done, err := change(v, service.Forget, func(in *service.ForgetRequest) { in.Selector = f.selector().In(o.Group) })
+		v.left += done.Withdrawn
 		failed = errors.Join(failed, err) // a failed deletion can be repeated
 	}
 	if failed != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -20,6 +21,7 @@ type visit struct {
 	r *http.Request
 
 	room int // bytes left on the page for texts after their beginnings
+	left int // withdrawn messages of a forget
 	used int // bytes of all other texts and the HTML around them, about
 }
 
@@ -49,6 +51,9 @@ func (v *visit) show(title string, main templ.Component, scripts ...templ.Compon
 func (v *visit) render(status int, title string, main templ.Component, scripts ...templ.Component) error {
 	done := v.r.URL.Query().Get("done")
 	f := frame{Title: title, Scripts: scripts, Places: v.places(), Visit: v.Visit, Notice: notices[done], Undo: v.undo(done), Main: main}
+	if left, err := strconv.Atoi(v.r.URL.Query().Get("left")); err == nil && left > 0 && f.Notice != "" {
+		f.Notice += " In Graphiti: " + service.Remaining(left) + "."
+	}
 	page, err := fill(f.page())
 	if err != nil {
 		return err
@@ -173,7 +178,9 @@ func (v *visit) done(to, notice string, undo ...string) error {
 	}
 	q := u.Query()
 	q.Set("done", notice)
-	q["undo"] = undo
+	if q["undo"] = undo; v.left > 0 {
+		q.Set("left", strconv.Itoa(v.left))
+	}
 	u.RawQuery = q.Encode()
 	http.Redirect(v.w, v.r, u.String(), http.StatusSeeOther)
 	return nil

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -258,8 +259,8 @@ func (s *server) deleteEpisode(ctx context.Context, _ *mcp.CallToolRequest, in *
 	if strings.TrimSpace(in.UUID) == "" {
 		return deleted{}, errors.New("uuid: is empty")
 	}
-	_, err := call(ctx, s, service.Forget, service.ForgetRequest{Selector: service.Selector{Message: in.UUID, Group: in.Group}})
-	return deleted{"deleted"}, err
+	f, err := call(ctx, s, service.Forget, service.ForgetRequest{Selector: service.Selector{Message: in.UUID, Group: in.Group}})
+	return deleted{cmp.Or(f.Remaining, "deleted")}, err
 }
 
 type status struct {

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,11 +38,10 @@ type Forgotten struct {
 
 	Blocks int `json:"blocks"` // emptied blocks
 
-	// Left is the number of messages, conversations or groups that may still be in Graphiti, and
-	// Why the error of the last attempt to delete them. The proxy continues until they are
-	// deleted.
-	Left int    `json:"left,omitempty"`
-	Why  string `json:"why,omitempty"`
+	// Withdrawn is the number of messages, conversations or groups that may still be in Graphiti, and
+	// Remaining says what the proxy does about them, with the last error.
+	Withdrawn int    `json:"withdrawn,omitempty"`
+	Remaining string `json:"remaining,omitempty"`
 
 	// NamesKept reports whether the memory retains names and summaries. Forgetting the whole
 	// group deletes them.
@@ -50,17 +50,18 @@ type Forgotten struct {
 	Card []string `json:"card,omitempty"` // card lines, if only those were removed
 }
 
-// Remaining describes the remainder in Graphiti, or returns "" without one.
-func (f *Forgotten) Remaining() string {
-	switch {
-	case f.Left == 0:
+// Left returns what may still be in Graphiti.
+func (f *Forgotten) Left() int { return f.Withdrawn }
+
+// Remaining describes n withdrawn messages, or returns "" without one.
+func Remaining(n int) string {
+	switch n {
+	case 0:
 		return ""
-	case f.Why != "":
-		return "deleted here, and not in Graphiti: " + f.Why + "; the proxy retries until it succeeds"
-	case f.Left == 1:
+	case 1:
 		return "deleted here; 1 message is still in Graphiti's queue; the proxy deletes it when it appears"
 	}
-	return fmt.Sprintf("deleted here; %d messages are still in Graphiti's queue; the proxy deletes them when they appear", f.Left)
+	return fmt.Sprintf("deleted here; %d messages are still in Graphiti's queue; the proxy deletes them when they appear", n)
 }
 
 // Forget empties one group, deletes a session's messages in it, deletes one message, or removes a
@@ -119,12 +120,8 @@ func (sv *Service) lookAt(ctx context.Context, f *Forgotten, wait bool) error {
 	}
 	for _, g := range groups {
 		left, err := sv.o.Pipeline.Withdrawn(short, g, wait)
-		if f.Left += left; err != nil {
-			f.Why = err.Error()
-			if to := graphiti.Remedy(err); to != "" {
-				f.Why += "; to do: " + to
-			}
-		}
+		f.Withdrawn += left
+		f.Remaining = cmp.Or(refused(err), Remaining(f.Withdrawn))
 		if f.Message+f.Session == "" {
 			continue
 		}
@@ -140,6 +137,18 @@ func (sv *Service) lookAt(ctx context.Context, f *Forgotten, wait bool) error {
 		f.NamesKept = f.NamesKept || kept
 	}
 	return nil
+}
+
+// refused describes a failed deletion in Graphiti, or returns "" without an error.
+func refused(err error) string {
+	if err == nil {
+		return ""
+	}
+	why := err.Error()
+	if to := graphiti.Remedy(err); to != "" {
+		why += "; to do: " + to
+	}
+	return "deleted here, and not in Graphiti: " + why + "; the proxy retries until it succeeds"
 }
 
 // forget deletes a part here. It returns the number of emptied blocks.
