@@ -340,13 +340,14 @@ func (s *decider) sharesBeginning(d *decision) bool {
 	return ok && o.next(session, d.parsed.conv).sessions > 1
 }
 
-// opensAgain counts a session that a message begins, and reports whether it began another one, too: a
-// program without a prompt and tools begins each of its conversations with the same words.
-func (s *decider) opensAgain(c *dialect.Conversation, f *foundSession) bool {
+// countFirst counts a session that a message begins, and returns how many began with that message:
+// a program without a prompt and tools begins each of its conversations with the same words. It
+// counts no other message.
+func (s *decider) countFirst(c *dialect.Conversation, f *foundSession) (sessions int) {
 	if c.Tools || answeredBefore(c) {
-		return false
+		return 0
 	}
-	return s.countOpening(keyOf(f.chain[c.Last], openingName), f.id, c) > 1
+	return s.countOpening(keyOf(f.chain[c.Last], openingName), f.id, c)
 }
 
 // countOpening counts a session with a beginning, and returns the count.

@@ -73,7 +73,7 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 		isFirst := s.awaitAccepted(&d, f.chain[p.conv.Last])
 		if text := string(p.conv.Text(p.conv.Last)); isFirst != nil && !repeats && len(text) <= capture.MaxSaying {
 			project, inChat := *w, !f.atOnce && p.conv.InChat(p.claims.InChat()) && !s.byModel(p.conv.Text(p.conv.Last), &at.where)
-			template := inChat && p.claims.IsLibrary() && s.opensAgain(p.conv, f)
+			template := inChat && p.claims.IsLibrary() && s.countFirst(p.conv, f) > 1
 			d.promises.left, d.promises.isFirst = time.Until(now.until), func() bool {
 				return isFirst() && s.commands.Words(&project.Repo, text, commandWait) == ""
 			}

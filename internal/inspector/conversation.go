@@ -54,7 +54,7 @@ const (
 )
 
 func (v *visit) conversation() error {
-	if known, err := v.somebody("Choose a person"); !known {
+	if known, err := v.choosePerson("Choose a person"); !known {
 		return err
 	}
 	hash := v.r.PathValue("hash")

@@ -66,7 +66,7 @@ func onPage[T any](v *visit, list []T, all int, path string, with ...string) ([]
 }
 
 func (v *visit) conversations() error {
-	if known, err := v.somebody("Conversations"); !known {
+	if known, err := v.choosePerson("Conversations"); !known {
 		return err
 	}
 	got, err := look(v, service.List, func(in *service.ListRequest) {

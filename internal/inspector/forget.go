@@ -31,7 +31,7 @@ type goes struct {
 }
 
 func (v *visit) forgetForm() error {
-	if known, err := v.somebody("Forget"); !known {
+	if known, err := v.choosePerson("Forget"); !known {
 		return err
 	}
 	f, _, err := v.forgetting()

@@ -49,7 +49,7 @@ func (v *visit) importForm() error {
 	if v.p.o.Host.Now().Memory == nil {
 		return errOff
 	}
-	if known, err := v.somebody("Import"); !known {
+	if known, err := v.choosePerson("Import"); !known {
 		return err
 	}
 	return v.show("Import", v.importing(nil).main(), importScripts())

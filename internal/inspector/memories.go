@@ -27,7 +27,7 @@ type memoryRow struct {
 }
 
 func (v *visit) memories() error {
-	if known, err := v.somebody("Memory"); !known {
+	if known, err := v.choosePerson("Memory"); !known {
 		return err
 	}
 	w := v.whose()

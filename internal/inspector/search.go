@@ -20,7 +20,7 @@ type search struct {
 }
 
 func (v *visit) searchForm() error {
-	if known, err := v.somebody("Search"); !known {
+	if known, err := v.choosePerson("Search"); !known {
 		return err
 	}
 	s, _, err := v.searching()

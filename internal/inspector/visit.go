@@ -143,9 +143,9 @@ func (w whose) at(path string, more ...string) string {
 	return path + "?" + q.Encode()
 }
 
-// somebody reports whether a page has a person or a group. If not, it shows a list of
-// people to choose from.
-func (v *visit) somebody(title string) (bool, error) {
+// choosePerson shows a list of people to choose from, unless the page has a person or a group,
+// and reports whether it has.
+func (v *visit) choosePerson(title string) (bool, error) {
 	if !v.Caller.Operator || !v.multi() || v.whose() != (whose{}) || v.r.FormValue("group") != "" {
 		return true, nil
 	}
