@@ -106,6 +106,43 @@ type Answer struct {
 	Calls *Calls // of tools; nil if there are none
 }
 
+// Assembly is the part of a Reader that most APIs share.
+type Assembly struct {
+	Said   Said
+	Calls  *Calls // of tools that the client has; nil if there are none
+	End    End
+	Over   bool // all of the answer was read
+	Failed bool
+	Keys   Keys
+	Usage  Usage
+}
+
+// Call adds a piece to the arguments of the n-th call.
+func (a *Assembly) Call(n int, arguments string) {
+	if a.Calls == nil {
+		a.Calls = &Calls{}
+	}
+	a.Calls.Add(n, arguments)
+}
+
+// Finish takes the provider's word for the end of the answer. A refusal takes precedence.
+func (a *Assembly) Finish(word string) {
+	switch end := EndOf(word); {
+	case end == EndError:
+		a.Failed = true
+	case end != EndUnknown && a.End != EndFilter:
+		a.End = end
+	}
+}
+
+// Answer implements Reader.
+func (a *Assembly) Answer() Answer {
+	if a.Failed {
+		return Answer{End: EndError}
+	}
+	return Answer{Text: a.Said.Text(), End: a.End, Keys: a.Keys, Usage: a.Usage, Calls: a.Calls}.Ended(a.Over)
+}
+
 // Keys are ids that a provider gave to an answer, its message and its tool calls. Clients
 // write them into their transcripts. The zero value is ready.
 type Keys []string

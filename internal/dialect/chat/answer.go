@@ -7,31 +7,25 @@ import (
 )
 
 func (Dialect) NewReader(prefill string) dialect.Reader {
-	return &reader{said: dialect.Begun(prefill)}
+	return &reader{Assembly: dialect.Assembly{Said: dialect.Begun(prefill)}}
 }
 
 // reader assembles the first choice of an answer.
 type reader struct {
-	said   dialect.Said
-	calls  *dialect.Calls // of tools; some servers end such an answer with "stop"
-	end    dialect.End
+	dialect.Assembly
 	deltas bool // it comes in the member delta; some servers use message there, too
-	over   bool // all of it was read
-	failed bool
-	keys   dialect.Keys
-	usage  dialect.Usage
 }
 
 func (r *reader) Event(_, data []byte) {
 	if dialect.IsDone(data) {
-		r.over = true
+		r.Over = true
 		return
 	}
 	r.read(data)
 }
 
 func (r *reader) Body(body []byte) {
-	r.over = gjson.ValidBytes(body)
+	r.Over = gjson.ValidBytes(body)
 	r.read(body)
 }
 
@@ -42,15 +36,15 @@ func (r *reader) read(data []byte) {
 	dialect.Document(data).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "id":
-			r.keys.Add(value.Str)
+			r.Keys.Add(value.Str)
 		case "error":
-			r.failed = r.failed || dialect.Holds(value)
+			r.Failed = r.Failed || dialect.Holds(value)
 		case "usage":
 			if dialect.Holds(value) { // null in all events but the last
-				r.usage = dialect.OpenAIUsage(value)
+				r.Usage = dialect.OpenAIUsage(value)
 			}
 		case "object":
-			r.failed = r.failed || value.Str == "error"
+			r.Failed = r.Failed || value.Str == "error"
 		case "choices":
 			value.ForEach(func(_, choice gjson.Result) bool {
 				if choice.Get("index").Int() == 0 {
@@ -72,54 +66,39 @@ func (r *reader) choice(choice gjson.Result) {
 		m = choice.Get("message")
 	}
 	if c := m.Get("content"); c.Type == gjson.String {
-		r.said.Add(c.Str)
+		r.Said.Add(c.Str)
 	} else if c.IsArray() {
 		c.ForEach(func(_, part gjson.Result) bool {
 			if part.Get("type").Str == "text" {
-				r.said.Add(part.Get("text").Str)
+				r.Said.Add(part.Get("text").Str)
 			}
 			return true
 		})
 	}
 	if t := m.Get("audio.transcript"); t.Type == gjson.String {
-		r.said.Add(t.Str)
+		r.Said.Add(t.Str)
 	}
 	if m.Get("refusal").Str != "" {
-		r.end = dialect.EndFilter
+		r.End = dialect.EndFilter
 	}
 	r.call(m)
-	switch end := dialect.EndOf(choice.Get("finish_reason").Str); {
-	case end == dialect.EndError:
-		r.failed = true
-	case end != dialect.EndUnknown && r.end != dialect.EndFilter: // a refusal takes precedence
-		r.end = end
-	}
+	r.Finish(choice.Get("finish_reason").Str)
 }
 
 // call gathers the calls in a message, or in a piece of one.
 func (r *reader) call(m gjson.Result) {
 	list, one := m.Get("tool_calls"), m.Get("function_call")
-	if r.calls == nil && (dialect.Holds(list) || dialect.Holds(one)) {
-		r.calls = &dialect.Calls{}
-	}
-	if r.calls == nil {
+	if r.Calls == nil && !dialect.Holds(list) && !dialect.Holds(one) {
 		return
 	}
-	r.calls.Add(0, one.Get("arguments").Str)
+	r.Call(0, one.Get("arguments").Str)
 	n := -1
 	list.ForEach(func(_, call gjson.Result) bool {
 		if n++; call.Get("index").Exists() {
 			n = int(call.Get("index").Int())
 		}
-		r.keys.Add(call.Get("id").Str)
-		r.calls.Add(n, call.Get("function.arguments").Str)
+		r.Keys.Add(call.Get("id").Str)
+		r.Call(n, call.Get("function.arguments").Str)
 		return true
 	})
-}
-
-func (r *reader) Answer() dialect.Answer {
-	if r.failed {
-		return dialect.Answer{End: dialect.EndError}
-	}
-	return dialect.Answer{Text: r.said.Text(), End: r.end, Keys: r.keys, Usage: r.usage, Calls: r.calls}.Ended(r.over)
 }

@@ -7,31 +7,25 @@ import (
 )
 
 func (Dialect) NewReader(prefill string) dialect.Reader {
-	return &reader{said: dialect.Begun(prefill)}
+	return &reader{Assembly: dialect.Assembly{Said: dialect.Begun(prefill)}}
 }
 
 // reader assembles the first candidate of an answer. Its texts are joined without a
 // separator.
 type reader struct {
-	said   dialect.Said
-	calls  *dialect.Calls // of functions that the client has
-	n      int            // number of those calls
-	end    dialect.End
-	over   bool // all of it was read
-	failed bool
-	keys   dialect.Keys
-	usage  dialect.Usage
+	dialect.Assembly
+	n int // number of calls
 }
 
 func (r *reader) Event(_, data []byte) {
-	r.over = r.over || dialect.IsDone(data)
+	r.Over = r.Over || dialect.IsDone(data)
 	r.read(data)
 }
 
 // Body implements dialect.Reader. A streamed answer that is not in the form of events is an
 // array.
 func (r *reader) Body(body []byte) {
-	r.over = gjson.ValidBytes(body)
+	r.Over = gjson.ValidBytes(body)
 	r.read(body)
 }
 
@@ -52,15 +46,15 @@ func (r *reader) chunk(doc gjson.Result) {
 	doc.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "responseId":
-			r.keys.Add(value.Str)
+			r.Keys.Add(value.Str)
 		case "error":
-			r.failed = r.failed || dialect.Holds(value)
+			r.Failed = r.Failed || dialect.Holds(value)
 		case "promptFeedback":
 			if value.Get("blockReason").Str != "" {
-				r.end = dialect.EndFilter
+				r.End = dialect.EndFilter
 			}
 		case "usageMetadata": // each has the totals so far
-			r.usage = usage(value)
+			r.Usage = usage(value)
 		case "candidates":
 			value.ForEach(func(_, c gjson.Result) bool {
 				if c.Get("index").Int() == 0 {
@@ -76,30 +70,15 @@ func (r *reader) chunk(doc gjson.Result) {
 func (r *reader) candidate(c gjson.Result) {
 	c.Get("content.parts").ForEach(func(_, part gjson.Result) bool {
 		if call := part.Get("functionCall"); dialect.Holds(call) {
-			if r.calls == nil {
-				r.calls = &dialect.Calls{}
-			}
-			r.calls.Add(r.n, call.Get("args").Raw)
+			r.Call(r.n, call.Get("args").Raw)
 			r.n++
 		}
 		if text := part.Get("text"); text.Type == gjson.String && !part.Get("thought").Bool() {
-			r.said.Add(text.Str)
+			r.Said.Add(text.Str)
 		}
 		return true
 	})
-	switch end := dialect.EndOf(c.Get("finishReason").Str); {
-	case end == dialect.EndError:
-		r.failed = true
-	case end != dialect.EndUnknown && r.end != dialect.EndFilter:
-		r.end = end
-	}
-}
-
-func (r *reader) Answer() dialect.Answer {
-	if r.failed {
-		return dialect.Answer{End: dialect.EndError}
-	}
-	return dialect.Answer{Text: r.said.Text(), End: r.end, Keys: r.keys, Usage: r.usage, Calls: r.calls}.Ended(r.over)
+	r.Finish(c.Get("finishReason").Str)
 }
 
 // usage reads the usage of an answer. Thoughts are not in candidatesTokenCount.
