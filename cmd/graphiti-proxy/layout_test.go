@@ -58,7 +58,7 @@ var mayImport = map[string][]string{
 	"internal/memo":               {"internal/dialect"},
 	"internal/polltest":           {},
 	"internal/sentence":           {},
-	"internal/service":            {"cache", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "graphiti/words", "inject", "internal/health"},
+	"internal/service":            {"cache", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "graphiti/words", "inject", "internal/health", "internal/terminal"},
 	"internal/servicetest":        {"cache", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "inject", "internal/dialect", "internal/dialect/chat", "internal/health", "internal/memo", "internal/polltest", "internal/service"},
 	"internal/telemetry":          {"capture", "capture/deliver", "internal/terminal"},
 	"internal/terminal":           {},

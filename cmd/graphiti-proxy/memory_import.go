@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -75,27 +74,8 @@ func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, nam
 	}
 	progress.Done(done.Kept + done.Known)
 	return cli.Output(c, done, func(w io.Writer) {
-		fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(done.Kept, "message"), done.Known)
-		if done.Rules > 0 {
-			fmt.Fprintf(w, "%s of rules and preferences imported\n", terminal.Count(done.Rules, "line"))
-		}
-		if len(done.Into) > 0 {
-			fmt.Fprintf(w, "into %s\n", terminal.Printable(strings.Join(done.Into, ", ")))
-		}
-		if done.Waiting > 0 {
-			fmt.Fprintf(w, "%s of rules and preferences wait for your confirmation, because this installation did not export them: graphiti-proxy memory pending\n", terminal.Count(done.Waiting, "line"))
-		}
-		if done.Full > 0 {
-			fmt.Fprintf(w, "%s left out: too many rules wait; decide on some first: graphiti-proxy memory pending\n", terminal.Count(done.Full, "rule"))
-		}
-		if done.LeftOut > 0 {
-			fmt.Fprintf(w, "%s left out: replaced by an edit or another answer, hidden, marked as not to remember, or in an unknown form\n", terminal.Count(done.LeftOut, "message"))
-		}
-		if len(file.Omitted) > 0 {
-			fmt.Fprintf(w, "not read, because they contain no conversations: %s\n", terminal.Printable(strings.Join(file.Omitted, ", ")))
-		}
-		if done.NotTaken > 0 {
-			fmt.Fprintf(w, "%s skipped: only an operator may import session notes\n", terminal.Count(done.NotTaken, "line"))
+		for _, line := range done.Says(file.Omitted) {
+			fmt.Fprintln(w, terminal.Printable(line))
 		}
 	})
 }

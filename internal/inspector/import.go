@@ -25,15 +25,12 @@ type importing struct {
 
 // imported is the result of an import. Scripts receive one line of JSON for each step.
 type imported struct {
-	Lines  int    `json:"lines"`           // processed lines
-	Waits  string `json:"waits,omitempty"` // reason for a wait
-	Kept   int    `json:"kept"`
-	Known  int    `json:"known"`
-	Notes  int    `json:"notes,omitempty"` // session notes left out: only an operator may import them
-	Out    int    `json:"out,omitempty"`   // skipped messages of an export
-	Error  string `json:"error,omitempty"`
-	Remedy string `json:"remedy,omitempty"`
-	Done   bool   `json:"done,omitempty"`
+	Lines  int      `json:"lines"`           // processed lines
+	Waits  string   `json:"waits,omitempty"` // reason for a wait
+	Says   []string `json:"says,omitempty"`  // the result
+	Error  string   `json:"error,omitempty"`
+	Remedy string   `json:"remedy,omitempty"`
+	Done   bool     `json:"done,omitempty"`
 }
 
 // linesExample is an example of a file of JSON Lines.
@@ -129,7 +126,10 @@ func (v *visit) importFrom(name string, tell func(lines int, waits string)) (imp
 		return q.Pending, err
 	}}
 	got, err := im.Run(v.r.Context(), v.asked().selector(), file)
-	done := imported{Lines: got.Kept + got.Known, Kept: got.Kept, Known: got.Known, Notes: got.NotTaken, Out: got.LeftOut}
+	done := imported{Lines: got.Kept + got.Known}
+	for _, line := range got.Says(file.Omitted) {
+		done.Says = append(done.Says, sentence(line))
+	}
 	if err != nil {
 		var of failed
 		if !errors.As(err, &of) { // the file cannot be read

@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
 // Line is one line of an import.
@@ -58,6 +59,29 @@ type Imported struct {
 
 	Into   []string `json:"into,omitempty"` // the memories of the lines, for people
 	Groups []string `json:"-"`
+}
+
+// Says describes an import to people, in sentences without an end mark. omitted are the files of an
+// archive that were not read.
+func (i *Imported) Says(omitted []string) (says []string) {
+	add := func(n int, one, rest string) {
+		if n > 0 {
+			says = append(says, terminal.Count(n, one)+rest)
+		}
+	}
+	says = append(says, fmt.Sprintf("%s imported, %d already present", terminal.Count(i.Kept, "message"), i.Known))
+	add(i.Rules, "line", " of rules and preferences imported")
+	if len(i.Into) > 0 {
+		says = append(says, "into "+strings.Join(i.Into, ", "))
+	}
+	add(i.Waiting, "line", " of rules and preferences wait for your confirmation, because this installation did not export them: graphiti-proxy memory pending")
+	add(i.Full, "rule", " left out: too many rules wait; decide on some first: graphiti-proxy memory pending")
+	add(i.LeftOut, "message", " left out: replaced by an edit or another answer, hidden, marked as not to remember, or in an unknown form")
+	if len(omitted) > 0 {
+		says = append(says, "not read, because they contain no conversations: "+strings.Join(omitted, ", "))
+	}
+	add(i.NotTaken, "line", " skipped: only an operator may import session notes")
+	return says
 }
 
 // memoryOf names the memory of a turn with one group.

@@ -160,9 +160,9 @@ await withBrowser(async (browser) => {
     await page.locator('#file').setInputFiles({ name: 'log.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(lines.join('\n')) });
     await tabTo(page, page.getByRole('button', { name: 'Import' }));
     await page.keyboard.press('Enter');
-    await page.locator('#result').getByText(/stored/).waitFor({ timeout: 60000 });
+    await page.locator('#result').getByText(/imported/).waitFor({ timeout: 60000 });
     const result = await page.locator('#result').textContent();
-    const problems = result.includes('30,000 messages stored') ? [] : [`it says ${result}`];
+    const problems = result.includes('30000 messages imported') ? [] : [`it says ${result}`];
     const steps = await page.evaluate(() => window.steps);
     if (!steps.some((s) => /[1-9][0-9,]* message/.test(s))) problems.push(`no progress was to be seen: ${steps}`);
     return problems;

@@ -83,10 +83,7 @@ function paragraph(text, of) {
 }
 
 function good(s) {
-  const left = s.left ? " " + count(s.left, "turn") + " on disk, waiting for the memory." : "";
-  const notes = s.notes ? " " + count(s.notes, "session note") + " skipped: only operators may import them." : "";
-  const out = s.out ? " " + count(s.out, "message") + " outside of the current branches skipped." : "";
-  result.replaceChildren(paragraph(count(s.kept, "message") + " stored. " + count(s.known, "message") + " skipped as duplicates." + out + notes + left, "notice"));
+  result.replaceChildren(...s.says.map((line) => paragraph(line, "notice")));
   form.reset();
 }
 
