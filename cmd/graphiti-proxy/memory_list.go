@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -91,4 +94,109 @@ func printMore(w io.Writer, more int) {
 	if more > 0 {
 		fmt.Fprintf(w, "… and %d more; list them with --limit\n", more)
 	}
+}
+
+func newMemoryFactsCommand() *cobra.Command {
+	c, in := described("memory-facts"), service.Facts.Default
+	cli.InputFlags(c, &in)
+	return operation(c, service.Facts, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Valids) {
+		printNote(errOut, answer.Note)
+		hintAt(errOut, &in.Selector, answer.Others)
+		if len(answer.Facts) > 0 {
+			printValid(w, answer, in.All)
+		} else {
+			fmt.Fprintf(errOut, "no facts yet for %s\n", in.Whose())
+		}
+	})
+}
+
+func printValid(w io.Writer, answer *service.Valids, all bool) {
+	var t terminal.Table
+	t.Row("ID", "SINCE", terminal.If(all, "UNTIL"), terminal.If(all, "STATE"), "SCOPE", "KIND", "TEXT")
+	for _, k := range answer.Facts {
+		t.Row(cmp.Or(k.ID, "-"), minute(k.Since), terminal.If(all, minute(k.Until)), terminal.If(all, k.State), k.Scope, strings.ReplaceAll(k.Kind, "_", " "), k.Text)
+	}
+	t.Print(w)
+	if more := answer.AllFacts - len(answer.Facts); answer.AtMost {
+		fmt.Fprintf(w, "… and at most %d more; show them with --limit\n", more)
+	} else {
+		printMore(w, more)
+	}
+}
+
+// printNote prints the limits of a listing, if it has any.
+func printNote(errOut io.Writer, note string) {
+	if note != "" {
+		fmt.Fprintln(errOut, note)
+	}
+}
+
+func newMemoryWorkCommand() *cobra.Command {
+	c, in := described("memory-work"), service.Work.Default
+	cli.InputFlags(c, &in)
+	return operation(c, service.Work, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, worked *service.Worked) {
+		if len(worked.Turns) == 0 {
+			fmt.Fprintf(errOut, "no work of agents yet for %s\n", in.Whose())
+			return
+		}
+		for i := range worked.Turns {
+			t := &worked.Turns[i]
+			fmt.Fprintf(w, "turn of %s in conversation %s:\n", minute(t.Time), t.Conversation)
+			for _, l := range t.Lines {
+				fmt.Fprintln(w, "  "+terminal.Printable(l))
+			}
+		}
+		printMore(w, worked.AllTurns-len(worked.Turns))
+	})
+}
+
+func newMemoryStatsCommand() *cobra.Command {
+	var s service.Selector
+	c := described("memory-stats")
+	cli.InputFlags(c, &s, "agent", "workspace", "session", "group")
+	return operation(c, service.Stats, openMemoryFiles, &s, nil, printWeek)
+}
+
+func printWeek(w, errOut io.Writer, week *service.Week) {
+	for _, note := range week.Notes {
+		fmt.Fprintln(errOut, terminal.Printable(note))
+	}
+	var t terminal.Table
+	t.Row("DAY", "CONVERSATIONS", "TURNS KEPT", "BLOCKS SHOWN", "CHARACTERS", "TOKENS", "SILENT", "REQUESTS", "WAITED")
+	for _, day := range append(week.Days, service.Day{Date: "seven days", Figures: week.Week}) {
+		t.Row(day.Date, day.Conversations, day.Turns, day.Blocks, day.Chars, day.Tokens, day.Silent, day.Requests, waited(&day.Figures))
+	}
+	t.Print(w)
+	if f := &week.Week; f.Input > 0 {
+		fmt.Fprintf(w, "tokens of requests, reported by providers: %d, of them cached: %d (%.0f%%)\n", f.Input, f.Cached, 100*float64(f.Cached)/float64(f.Input))
+	}
+	if len(week.Silent) > 0 {
+		fmt.Fprintf(w, "silent, by reason: %s\n", counts(week.Silent))
+	}
+	if len(week.Lost) > 0 {
+		fmt.Fprintf(w, "answers not stored, by reason: %s\n", counts(week.Lost))
+	}
+	if week.Shortened > 0 {
+		fmt.Fprintf(w, "texts shortened in the middle since the proxy started: %d\n", week.Shortened)
+	}
+	if len(week.Outcomes) > 0 {
+		fmt.Fprintf(w, "requests since the proxy started, %s: %s\n", minute(week.Started), counts(week.Outcomes))
+	}
+}
+
+// waited returns the average wait of a request for memory.
+func waited(f *service.Figures) string {
+	if f.Requests == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f ms each", f.WaitedMs/float64(f.Requests))
+}
+
+// counts returns counts by name, the highest first.
+func counts[N int | int64](of map[string]N) string {
+	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), strings.Compare(a, b)) })
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s %d", name, of[name])
+	}
+	return strings.Join(names, ", ")
 }

@@ -283,3 +283,12 @@ func (sv *Service) mine(f cache.Forget) bool {
 	defer sv.mu.Unlock()
 	return sv.commands[f.Group+"\n"+f.Scope] == 0 && sv.o.Pipeline.Status().Delivers
 }
+
+// Changed applies a forget of another replica, or a changed proof of a person.
+func (sv *Service) Changed(ctx context.Context) error {
+	sv.o.Pipeline.Doubt()
+	err := sv.o.State.Generations.Refresh(ctx)
+	sv.o.People.Check()
+	sv.goOn()
+	return err
+}

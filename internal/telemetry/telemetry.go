@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -222,4 +224,28 @@ func since(t *time.Time) float64 {
 		return 0
 	}
 	return time.Since(*t).Seconds()
+}
+
+// Version returns the module's version, or the commit that was built.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
+			v = "devel+" + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return v
+}
+
+// ProcessName returns a name of this process, for people.
+func ProcessName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		name = "a replica"
+	}
+	return fmt.Sprintf("%s/%d", name, os.Getpid())
 }

@@ -53,3 +53,5 @@ func (Dialect) Match(r dialect.Request) dialect.Match {
 	}
 	return dialect.Match{}
 }
+
+func (Dialect) Error(f dialect.Failure) []byte { return dialect.OpenAIError(f) }
