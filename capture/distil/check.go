@@ -28,13 +28,14 @@ const (
 
 // answered is a fact as a model writes it.
 type answered struct {
-	Text      string   `json:"text"`
-	Kind      string   `json:"kind"`
-	About     string   `json:"about"`
-	Keys      []string `json:"keys"`
-	Sources   []string `json:"sources"`
-	Replaces  []string `json:"replaces"`
-	ValidFrom *string  `json:"valid_from"`
+	Text       string   `json:"text"`
+	Kind       string   `json:"kind"`
+	About      string   `json:"about"`
+	Keys       []string `json:"keys"`
+	Sources    []string `json:"sources"`
+	Replaces   []string `json:"replaces"`
+	ValidFrom  *string  `json:"valid_from"`
+	ValidUntil *string  `json:"valid_until"`
 }
 
 var errForm = errors.New("the model's answer has not the form of facts")
@@ -120,9 +121,12 @@ func accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok bool) {
 	if !s.has(f.Text) {
 		return f, false
 	}
-	if a.ValidFrom != nil {
-		if day, err := time.Parse(time.DateOnly, *a.ValidFrom); err == nil && isNear(day, f.Since) && day.Format(time.DateOnly) != f.Since.UTC().Format(time.DateOnly) {
-			f.Since = day
+	if day, ok := nearDay(a.ValidFrom, f.Since); ok && day.Format(time.DateOnly) != f.Since.UTC().Format(time.DateOnly) {
+		f.Since = day
+	}
+	if day, ok := nearDay(a.ValidUntil, f.Since); ok {
+		if end := day.AddDate(0, 0, 1).Add(-time.Second); end.After(f.Since) { // the last day counts
+			f.Until = end
 		}
 	}
 	f.Name = nameOf(&f)
@@ -203,6 +207,15 @@ func isLine(text string, max int) bool {
 func nameOf(f *graphiti.Distilled) string {
 	sum := sha256.Sum256([]byte(strings.Join(append(slices.Clone(f.Sources), f.Text), "\x00")))
 	return "graphiti-proxy.fact." + hex.EncodeToString(sum[:12])
+}
+
+// nearDay returns a date of an answer. ok is false without one, or if it is far from a time.
+func nearDay(date *string, at time.Time) (day time.Time, ok bool) {
+	if date == nil {
+		return day, false
+	}
+	day, err := time.Parse(time.DateOnly, *date)
+	return day, err == nil && isNear(day, at)
 }
 
 // nearDays is the most days between a message and a date that it means.

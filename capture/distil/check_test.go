@@ -97,14 +97,14 @@ func TestAccept(t *testing.T) {
 func TestAccept_WhatTheFactBecomes(t *testing.T) {
 	b := batchOf("user: which lock?", "assistant: for the lock of the standup, lease or a version column", "user: the second one")
 	b.Messages[2].Said = day.Add(time.Hour)
-	from := "2026-12-01"
+	from, until := "2026-12-01", "2026-12-24"
 	got, ok := accept(&answered{
 		Text: " The lock of the standup is a version column ", Kind: "nonsense", About: "lock", Keys: []string{"locking", " ", "locking"},
-		Sources: []string{"M2", "M3", "M2"}, Replaces: []string{"F1"}, ValidFrom: &from,
+		Sources: []string{"M2", "M3", "M2"}, Replaces: []string{"F1"}, ValidFrom: &from, ValidUntil: &until,
 	}, b)
 	want := graphiti.Distilled{
 		Text: "The lock of the standup is a version column", Role: graphiti.RoleUser, Kind: "other", About: "lock", Keys: []string{"locking"},
-		Sources: []string{"m2", "m3"}, Since: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), Replaces: []string{"old"}, Name: got.Name,
+		Sources: []string{"m2", "m3"}, Since: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), Until: time.Date(2026, 12, 24, 23, 59, 59, 0, time.UTC), Replaces: []string{"old"}, Name: got.Name,
 	}
 	if diff := cmp.Diff(want, got); !ok || diff != "" || got.Name == "" {
 		t.Errorf("accepted %v (-want +got):\n%s", ok, diff)

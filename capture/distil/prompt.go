@@ -14,7 +14,7 @@ import (
 // servers that ignore schemas.
 const instructions = `You keep the memory of a person who works and talks with AI assistants. From the messages under "New", write down what will be worth knowing in other conversations, days later. Answer with one JSON object and nothing else:
 
-{"facts": [{"text": "…", "kind": "…", "about": "…", "keys": ["…"], "sources": ["M1"], "replaces": [], "valid_from": null}]}
+{"facts": [{"text": "…", "kind": "…", "about": "…", "keys": ["…"], "sources": ["M1"], "replaces": [], "valid_from": null, "valid_until": null}]}
 
 text: one claim in one sentence of at most 200 characters, in the language of the message. It must be clear without the conversation: names in place of pronouns, the chosen thing in place of "the second one". Work out dates from the message's date: not "on Thursday" but 2026-11-26. Otherwise only words of the messages that it is from, of the fact that it replaces, and of grammar: names, numbers and identifiers exactly as they are written there. Call the person "the user". A fact with another word is refused. If a message does not say whom or what it is about, do not guess.
 kind: the first that fits of decision, preference, rule, identity, person, place, credential_location, command, host, version, number, date, error_fix, plan, other.
@@ -23,6 +23,7 @@ keys: 3 to 8 other words or short phrases by which one would ask for it and that
 sources: all messages that it is from, also the question or proposal that an answer refers to, but no message that only repeats another.
 replaces: those of the facts under "Known" that are not true any more because of it, as ["F2"]. If only a part of a fact has changed, write it anew with the part that still holds. Only what the person said in a plain sentence of their own can replace a fact, and only one about the same thing.
 valid_from: the date from which it holds, if that is another than the message's; else null.
+valid_until: the last date on which it holds, if the messages say so ("on call until 27 November"); else null.
 
 What is a fact:
 - decisions with their reason and what was rejected, preferences, rules, people and what they do, places, hosts, ports, commands, versions, numbers, deadlines, plans, and where a credential is kept
@@ -40,15 +41,16 @@ var answerSchema = map[string]any{
 	"type": "object", "additionalProperties": false, "required": []string{"facts"},
 	"properties": map[string]any{"facts": map[string]any{"type": "array", "items": map[string]any{
 		"type": "object", "additionalProperties": false,
-		"required": []string{"text", "kind", "about", "keys", "sources", "replaces", "valid_from"},
+		"required": []string{"text", "kind", "about", "keys", "sources", "replaces", "valid_from", "valid_until"},
 		"properties": map[string]any{
-			"text":       map[string]any{"type": "string"},
-			"kind":       map[string]any{"type": "string", "enum": kinds},
-			"about":      map[string]any{"type": "string"},
-			"keys":       map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
-			"sources":    map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
-			"replaces":   map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
-			"valid_from": map[string]any{"type": []string{"string", "null"}},
+			"text":        map[string]any{"type": "string"},
+			"kind":        map[string]any{"type": "string", "enum": kinds},
+			"about":       map[string]any{"type": "string"},
+			"keys":        map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
+			"sources":     map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
+			"replaces":    map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
+			"valid_from":  map[string]any{"type": []string{"string", "null"}},
+			"valid_until": map[string]any{"type": []string{"string", "null"}},
 		},
 	}}},
 }

@@ -137,8 +137,8 @@ func (g *factGroup) add(f *graphiti.Distilled) (bool, error) {
 	}
 	var known bool
 	err := g.tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM facts WHERE grp = ?1 AND name = ?2)
-		OR EXISTS (SELECT 1 FROM facts WHERE grp = ?1 AND text = ?4 COLLATE NOCASE AND owner = ?3 AND valid_until IS NULL)`,
-		g.group, f.Name, f.Owner, f.Text).Scan(&known)
+		OR EXISTS (SELECT 1 FROM facts WHERE grp = ?1 AND text = ?4 COLLATE NOCASE AND owner = ?3 AND (valid_until IS NULL OR valid_until > ?5))`,
+		g.group, f.Name, f.Owner, f.Text, f.Since.UnixMilli()).Scan(&known)
 	if err != nil || known || len(messages) == 0 {
 		return false, err
 	}

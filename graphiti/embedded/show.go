@@ -34,6 +34,7 @@ func (h *hit) fact(group string) graphiti.Fact {
 		Group:     group,
 		CreatedAt: h.said,
 		ValidAt:   h.said,
+		InvalidAt: endIn(h.content, h.said),
 		Episode:   h.name,
 		Dated:     true,
 		Said:      said,
