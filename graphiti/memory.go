@@ -16,10 +16,9 @@ type Memory struct {
 	Connection
 	Arrivals // nil for an embedded memory
 
-	// Routine returns the likenesses, from 0 to 1, of a text to the nearest request of everyday
-	// work, such as "run the tests", and to the nearest complaint about it, such as "always the
-	// same with this". It is nil without a model of meaning.
-	Routine func(ctx context.Context, text string) (request, complaint float64)
+	// States reports whether a text may be a statement, rather than a question or a request.
+	// Without a model of meaning, any text may be. It is nil if the backend has no such model.
+	States func(ctx context.Context, text string) bool
 }
 
 // Earlier separates a query's question from the earlier questions after it. Those add context

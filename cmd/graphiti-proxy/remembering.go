@@ -162,18 +162,10 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 	}
 }
 
-// routineDecision is the likeness to a routine request from which a message states no decision:
-// "use a dict instead of that chain of ifs".
-const routineDecision = 0.3
-
 // decides reports whether a message states a decision.
 func (r *remembering) decides(ctx context.Context, said string) bool {
-	routine := r.backend.Memory.Routine
-	if !card.Decides(said) || routine == nil {
-		return card.Decides(said)
-	}
-	request, complaint := routine(ctx, said)
-	return max(request, complaint) < routineDecision
+	states := r.backend.Memory.States
+	return card.Decides(said) && (states == nil || states(ctx, said))
 }
 
 // groups are the groups of a configuration.

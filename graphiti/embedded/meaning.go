@@ -24,14 +24,6 @@ func (v *vectors) question(ctx context.Context, text string) ([]int8, error) {
 	return vecs[0], nil
 }
 
-// nearestOf returns the greatest likeness of vectors to one vector.
-func nearestOf(all [][]int8, vec []int8) (most float64) {
-	for _, v := range all {
-		most = max(most, likeness(v, vec))
-	}
-	return most
-}
-
 // compared returns the vectors of a group, and that of a question. Without an answer of the
 // encoder in time, the search does without them.
 func (v *vectors) compared(ctx context.Context, group int64, question string) (*groupVectors, []int8) {

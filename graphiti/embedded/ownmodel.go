@@ -2,15 +2,9 @@ package embedded
 
 import (
 	"context"
-	_ "embed"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
-
-// ownRoutine has the vectors of routineRequests and complaints.
-//
-//go:embed routine.bin
-var ownRoutine []byte
 
 // Encoder computes the vectors of sentence.Model.
 type Encoder interface {
@@ -20,11 +14,6 @@ type Encoder interface {
 // encoderOf returns an encoder that runs in this process.
 func encoderOf(m Encoder) encoder {
 	e := encoder{model: sentence.Name, own: true, close: func() {}}
-	for i := 0; i+sentence.Dimensions <= len(ownRoutine); i += sentence.Dimensions {
-		e.routine = append(e.routine, int8sOf(ownRoutine[i:i+sentence.Dimensions]))
-	}
-	requests := min(len(routineRequests), len(e.routine))
-	e.routine, e.complaints = e.routine[:requests:requests], e.routine[requests:]
 	e.embed = func(ctx context.Context, texts []string) ([][]int8, error) {
 		out := make([][]int8, len(texts))
 		for i, text := range texts {
@@ -38,3 +27,15 @@ func encoderOf(m Encoder) encoder {
 	}
 	return e
 }
+
+// mayState reports whether a text may be a statement, by its gate.
+func (e *Store) mayState(ctx context.Context, text string) bool {
+	if !e.ownModel() {
+		return true
+	}
+	vec, err := e.mean.question(ctx, text)
+	return err != nil || e.states.Of(vec) >= 0
+}
+
+// ownModel reports whether the model of this program measures meaning.
+func (e *Store) ownModel() bool { return e.mean != nil && e.mean.own && !e.mean.paused.Load() }

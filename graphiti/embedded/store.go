@@ -86,7 +86,7 @@ func newStore(db database.DB) *Store {
 
 // Memory returns the store in all its roles.
 func (e *Store) Memory() *graphiti.Memory {
-	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e, Routine: e.routineLikeness}
+	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e, States: e.mayState}
 }
 
 // Embed makes statements searchable by meaning, too. It embeds existing and new ones in the

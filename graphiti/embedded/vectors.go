@@ -32,10 +32,6 @@ type encoder struct {
 	close func()
 
 	own bool // the model of this program
-
-	// The vectors of routineRequests and complaints, by the model of this program.
-	routine    [][]int8
-	complaints [][]int8
 }
 
 // vectors finds statements by their meaning. If the encoder is slow or down, it finds none,
