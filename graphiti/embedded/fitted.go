@@ -61,7 +61,9 @@ func (e *Store) fitted(ctx context.Context, g *groupIndex, v *groupVectors, q *a
 func (q *asked) rated(g *groupIndex, v *groupVectors, hits []*hit) []*hit {
 	all := g.candidates(q, v, hits)
 	for _, h := range all {
-		h.strength = q.score.Strength(&h.features)
+		if h.strength = q.score.Strength(&h.features); q.gate >= asksNothing && h.covers >= certain {
+			h.strength = max(h.strength, enough)
+		}
 	}
 	return g.settle(once(all, q), q)
 }

@@ -70,6 +70,7 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 		for n := range questions {
 			h.strength = max(h.strength, questions[n].answeredBy(h, own|names))
 		}
+		h.covers = h.strength
 		h.strength *= e.speaks(h, q)
 		h.rare = rareIn(terms, own)
 	}
@@ -174,7 +175,7 @@ type question struct {
 // questionsOf returns the weights of a question, and of its parts. A word that the group
 // does not have has slightly more weight than a word in one message, and so does the name
 // of a speaker. A missing number has no weight, because people write dates and ask for them
-// in different ways.
+// in different ways, and neither has a missing word of request, such as "give".
 func questionsOf(numbers *Numbers, terms, all []term, q *asked, size int) []question {
 	weigh := func(within map[string]bool) question {
 		out := question{weights: make([]float64, len(terms)), proof: numbers.Proof * math.Log(tellsNothing*(float64(size)+otherMessages))}
@@ -187,7 +188,7 @@ func questionsOf(numbers *Numbers, terms, all []term, q *asked, size int) []ques
 			if t.name {
 				has = 0
 			}
-			if r, _ := utf8.DecodeRuneInString(t.word); has == 0 && unicode.IsNumber(r) {
+			if r, _ := utf8.DecodeRuneInString(t.word); has == 0 && (unicode.IsNumber(r) || words.Requests(t.word)) {
 				return 0
 			}
 			w = max(0, math.Log(tellsNothing*(float64(size)+otherMessages)/max(has, numbers.Unsaid)))

@@ -90,6 +90,7 @@ type hit struct {
 	ranked  *ranked
 
 	strength float64 // of its answer: see judge
+	covers   float64 // the same, if the message asks for something
 	passage  string  // the best part of a long message; "" for the whole message
 	over     bool    // it is a fact that is no longer valid
 	meant    bool    // no word in common with the question, or the message asks for nothing
