@@ -23,7 +23,7 @@ func TestTurnInDoubt(t *testing.T) {
 	elsewhere := root.Link(dialect.RoleUser, []byte("Something else."))
 	for _, tc := range []struct {
 		name    string
-		history []dialect.Fingerprint // of the session's next turn; nil if there is none
+		history []dialect.Fingerprint // of the session's next turn, or nil
 		doubt   bool                  // that turn is in doubt, too
 		wait    time.Duration
 		forget  bool

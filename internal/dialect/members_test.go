@@ -37,7 +37,7 @@ func members() (all []string) {
 	return all
 }
 
-// facts are what memory uses of a request.
+// facts are the parts of a request that memory uses.
 type facts struct {
 	Messages            []string
 	Last, Newest        int
@@ -209,7 +209,7 @@ func TestAnswerMembersWithoutMeaning(t *testing.T) {
 	}
 }
 
-// objects returns the offsets behind the braces that open objects without such a member.
+// objects returns the offsets after the braces that open objects without such a member.
 func objects(text, member string) (found []int) {
 	name, _, _ := strings.Cut(member, ":")
 	inString := false
