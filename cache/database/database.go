@@ -27,6 +27,15 @@ type DB interface {
 	Close() error
 }
 
+// Led returns an error if other processes share db and this one has lost the lease, which no other
+// can take before the end of the transaction.
+func Led(db DB, tx *Tx) error {
+	if s, ok := db.(interface{ Led(tx *Tx) error }); ok {
+		return s.Led(tx)
+	}
+	return nil
+}
+
 // Reader reads committed data.
 type Reader interface {
 	// Each calls f for each row of a query until f returns an error.

@@ -2,7 +2,11 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 const (
@@ -17,8 +21,9 @@ const (
 func (s *Server) Take(ctx context.Context) (led context.Context, release func(), err error) {
 	for {
 		until := time.Now().Add(leaseFor - leaseMargin)
-		if s.hold(ctx, leaseFor) {
-			led, release = s.lead(ctx, until)
+		if token := s.hold(ctx, leaseFor, 0); token > 0 {
+			s.token.Store(token)
+			led, release = s.lead(ctx, until, token)
 			return led, release, nil
 		}
 		select {
@@ -29,20 +34,30 @@ func (s *Server) Take(ctx context.Context) (led context.Context, release func(),
 	}
 }
 
-// hold takes or renews the lease, unless another process holds it, and reports its success.
-func (s *Server) hold(ctx context.Context, life time.Duration) bool {
-	var token int64
-	err := s.do(ctx, func(ctx context.Context) error {
+// Led returns an error unless this process holds the lease that it took last. No other process can
+// take it before the end of the transaction.
+func (s *Server) Led(tx *database.Tx) error {
+	err := tx.QueryRow("SELECT token FROM "+schemaName+".lease WHERE holder = ? AND token = ? FOR SHARE", s.name, s.token.Load()).Scan(new(int64))
+	if errors.Is(err, sql.ErrNoRows) {
+		return errors.New("another process has the lease")
+	}
+	return err
+}
+
+// hold renews the lease with a token, or takes it with token 0, unless another process holds it. It
+// returns the token, or 0.
+func (s *Server) hold(ctx context.Context, life time.Duration, old int64) (token int64) {
+	_ = s.do(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 		defer cancel()
-		return s.sql.QueryRowContext(ctx, "UPDATE "+schemaName+`.lease SET token = token + CASE WHEN holder = $1 THEN 0 ELSE 1 END, holder = $1, until = clock_timestamp() + $2::interval
-			WHERE holder = $1 OR until < clock_timestamp() RETURNING token`, s.name, life.String()).Scan(&token)
+		return s.sql.QueryRowContext(ctx, "UPDATE "+schemaName+`.lease SET token = token + CASE WHEN $3 = 0 THEN 1 ELSE 0 END, holder = $1, until = clock_timestamp() + $2::interval
+			WHERE holder = $1 AND $3::bigint IN (0, token) OR $3 = 0 AND until < clock_timestamp() RETURNING token`, s.name, life.String(), old).Scan(&token)
 	})
-	return err == nil
+	return token
 }
 
 // lead renews the lease until ctx ends or it is lost.
-func (s *Server) lead(ctx context.Context, until time.Time) (context.Context, func()) {
+func (s *Server) lead(ctx context.Context, until time.Time, token int64) (context.Context, func()) {
 	led, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	// Ends with led.
@@ -58,7 +73,7 @@ func (s *Server) lead(ctx context.Context, until time.Time) (context.Context, fu
 			case <-time.After(min(renewEvery, time.Until(until))):
 			}
 			next := time.Now().Add(leaseFor - leaseMargin)
-			if s.hold(led, leaseFor) {
+			if s.hold(led, leaseFor, token) > 0 {
 				until = next
 			} else if !time.Now().Before(until) {
 				return
@@ -68,6 +83,6 @@ func (s *Server) lead(ctx context.Context, until time.Time) (context.Context, fu
 	return led, func() {
 		cancel()
 		<-done
-		s.hold(context.WithoutCancel(ctx), 0)
+		s.hold(context.WithoutCancel(ctx), 0, token)
 	}
 }

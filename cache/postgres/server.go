@@ -60,6 +60,7 @@ type Server struct {
 	back   atomic.Pointer[recovery] // last outage, or nil
 	failed chan struct{}            // wakes the watch
 
+	token    atomic.Int64 // of the lease when this process took it
 	applied  atomic.Int64 // changes that this process has applied
 	seen     time.Time    // time of the last sign of life; only the watch uses it
 	ahead    atomic.Int64 // the server's clock minus ours, in nanoseconds, at the last poll

@@ -117,6 +117,7 @@ func (l *Loop) Run(ctx context.Context, stop <-chan struct{}) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.senders, l.woken, l.until = nil, true, time.Time{}
+	l.owed, l.erasing = nil, make(map[string]*erasing) // another process may have had the lease
 	tick := time.NewTicker(pollLedger)
 	defer tick.Stop()
 	for {

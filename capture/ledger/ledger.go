@@ -156,6 +156,16 @@ func (s *Ledger) write(what string, fn func(*sqlite.Tx) error) error {
 	return nil
 }
 
+// deliver is write for the process that delivers: it fails once another process has the lease.
+func (s *Ledger) deliver(what string, fn func(*sqlite.Tx) error) error {
+	return s.write(what, func(tx *sqlite.Tx) error {
+		if err := database.Led(s.db, tx); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
 func each(ctx context.Context, db database.DB, query string, args []any, f func(scan func(...any) error) error) error {
 	if err := db.Each(ctx, query, args, f); err != nil {
 		return fmt.Errorf("read the ledger: %w", err)

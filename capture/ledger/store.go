@@ -62,8 +62,9 @@ type Groups interface {
 	Promoted(ctx context.Context) (map[string]bool, error)
 }
 
-// Copies is the part of a Store that copies turns to Graphiti. One process uses it at a time. A
-// write changes only a copy that is waiting or sent: a forgotten turn stays forgotten.
+// Copies is the part of a Store that copies turns to Graphiti. One process uses it at a time: a
+// write fails without the lease. It changes only a copy that is waiting or sent: a forgotten turn
+// stays forgotten.
 type Copies interface {
 	// Waiting returns the groups with waiting copies.
 	Waiting(ctx context.Context) (groups []string, err error)

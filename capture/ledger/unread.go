@@ -58,7 +58,7 @@ func (s *Ledger) Unread(ctx context.Context, n int) (list []Unread, err error) {
 
 // Read ends the wait of an episode, or counts a failed attempt.
 func (s *Ledger) Read(u *Unread, done bool) error {
-	return s.write("record the read of an episode", func(tx *sqlite.Tx) error {
+	return s.deliver("record the read of an episode", func(tx *sqlite.Tx) error {
 		if done {
 			return run(tx, "DELETE FROM unread WHERE grp = ? AND key = ?", u.Group, u.Episode.Key)
 		}

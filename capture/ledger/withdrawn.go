@@ -111,7 +111,7 @@ func (s *Ledger) Settle(list []Withdrawn) error {
 	for i := range list {
 		ids[i] = list[i].ID
 	}
-	return s.write("settle forgotten parts", func(tx *sqlite.Tx) error {
+	return s.deliver("settle forgotten parts", func(tx *sqlite.Tx) error {
 		return run(tx, "DELETE FROM withdrawn WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))", jsonOf(ids))
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -15,6 +16,9 @@ import (
 // known fact gets further sources, or its end. A fact without a source only ends.
 func (e *Store) Pull(ctx context.Context, group string, facts []graphiti.Distilled) error {
 	err := e.db.Write(ctx, func(tx *sqlite.Tx) error {
+		if err := database.Led(e.db, tx); err != nil {
+			return err
+		}
 		k := keeper{Store: e, tx: tx, now: time.Now()}
 		to, err := k.openGroup(group)
 		if errors.Is(err, sql.ErrNoRows) { // forgotten meanwhile

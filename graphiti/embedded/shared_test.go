@@ -42,7 +42,11 @@ func TestOnPostgres(t *testing.T) {
 func openAny(t testing.TB) (*Store, error) {
 	t.Helper()
 	if os.Getenv(onPostgres) != "" {
-		return openShared(t, postgrestest.Database(t)), nil
+		e := openShared(t, postgrestest.Database(t))
+		if _, _, err := e.db.(*postgres.DB).Take(t.Context()); err != nil { // it delivers
+			t.Fatal(err)
+		}
+		return e, nil
 	}
 	return Open(filepath.Join(t.TempDir(), "memory.db"))
 }
