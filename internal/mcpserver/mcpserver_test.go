@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -213,7 +214,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestArguments: models write numbers as texts, and null for an option.
+// TestArguments: models write numbers as texts, and null for an option. Clients refuse tools with
+// names and schemas beyond their rules.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	c := connect(t, "", here)
@@ -234,8 +236,21 @@ func TestArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tool := range tools.Tools {
-		if schema := tool.InputSchema.(map[string]any); schema["properties"] == nil {
-			t.Errorf("%s: the schema %v has no properties", tool.Name, schema)
+		schema, _ := tool.InputSchema.(map[string]any)
+		properties, _ := schema["properties"].(map[string]any)
+		if schema["type"] != "object" || properties == nil || len(schema) > 3 { // and required: OpenAI and Claude refuse anyOf
+			t.Errorf("%s: got the schema %v, want an object with properties", tool.Name, schema)
+		}
+		if !regexp.MustCompile(`^[a-z_]{1,40}$`).MatchString(tool.Name) { // Cursor counts 60 with the server's name
+			t.Errorf("got the name %q, want at most 40 letters", tool.Name)
+		}
+		for name, of := range properties {
+			p, _ := of.(map[string]any)
+			kind, plain := p["type"].(string) // Gemini refuses lists of types
+			items, _ := p["items"].(map[string]any)
+			if !plain || kind == "array" && items["type"] == nil { // VS Code refuses arrays without items
+				t.Errorf("%s: got %s as %v, want one type, and items of an array", tool.Name, name, p)
+			}
 		}
 	}
 }
