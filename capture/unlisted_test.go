@@ -191,7 +191,7 @@ func TestWhatComesBetweenTwoLooks(t *testing.T) {
 	}
 }
 
-// onNeo4j is a memory that says that its database is Neo4j.
+// onNeo4j is a memory with the database Neo4j.
 type onNeo4j struct{ *graph }
 
 func (onNeo4j) Database(context.Context) string { return "neo4j" }

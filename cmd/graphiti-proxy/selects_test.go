@@ -59,7 +59,7 @@ func TestSelectorsSelect(t *testing.T) {
 			"card": {"a", "b"}, "message": {"a", "b"}, "credential": {"sha256:" + strings.Repeat("a", 64), "sha256:" + strings.Repeat("b", 64)},
 		} {
 			if operation == "memory/groups" && field == "group" || // its answer is the group
-				operation == "memory/work" && field == "user" { // work stands in projects, which people share
+				operation == "memory/work" && field == "user" { // all people share the work of a project
 				continue
 			}
 			var answers [2]string

@@ -13,8 +13,8 @@ import (
 
 const recordingFile = "../../docs/images/recording.svg"
 
-// TestRecording checks that the README's recording shows what happens: Claude Code is told something,
-// and Codex knows it. The model is a stand-in. UPDATE=1 writes the file.
+// TestRecording checks the README's recording: Claude Code stores a fact, and Codex recalls it. The
+// model is a stand-in. UPDATE=1 writes the file.
 func TestRecording(t *testing.T) {
 	t.Parallel()
 	w := serve(t)

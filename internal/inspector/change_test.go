@@ -335,7 +335,7 @@ func TestSearchesExplain(t *testing.T) {
 	}
 }
 
-// TestForgetting_Graphiti checks that a page says what a forget left in Graphiti.
+// TestForgetting_Graphiti checks that a page names the rest of a forget in Graphiti.
 func TestForgetting_Graphiti(t *testing.T) {
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {
