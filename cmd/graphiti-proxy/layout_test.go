@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"graphiti/rest":               {"graphiti", "graphiti/remote"},
 	"graphiti/words":              {},
 	"inject":                      {"graphiti", "graphiti/words", "inject/work", "internal/dialect", "internal/memo"},
-	"inject/work":                 {"graphiti/words", "internal/dialect"},
+	"inject/work":                 {"graphiti", "internal/dialect"},
 	"internal/budget":             {},
 	"internal/connect":            {"internal/datadir", "internal/dialect"},
 	"internal/datadir":            {"cache/sqlite"},

@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -15,18 +15,6 @@ const (
 	lineLength    = 160
 	taskLength    = 120
 )
-
-// oneLine returns a text as one line of visible characters, at most n bytes.
-func oneLine(s string, n int) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
 
 var (
 	heredoc    = regexp.MustCompile(`(?s)<<-?\s*['"\\]?\w+.*`)
@@ -54,7 +42,7 @@ func place(file, dir string) string {
 	if path.IsAbs(file) || strings.HasPrefix(file, "..") || strings.HasPrefix(file, "~") || len(file) > 1 && file[1] == ':' || file == "." {
 		return ""
 	}
-	return oneLine(file, commandLength)
+	return graphiti.OneLine(file, commandLength)
 }
 
 // cleaned returns a command without the texts that a record must not hold: here documents,
@@ -65,7 +53,7 @@ func cleaned(command, dir string) string {
 	s = assigned.ReplaceAllString(s, "$1")
 	s = secretFlag.ReplaceAllString(s, "${1}…")
 	s = joinedFlag.ReplaceAllString(s, "${1}…")
-	return oneLine(scrubbed(s, dir), commandLength)
+	return graphiti.OneLine(scrubbed(s, dir), commandLength)
 }
 
 // scrubbed returns a text without paths outside of the project, and without addresses.

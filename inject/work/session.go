@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -98,7 +99,7 @@ func (s *Session) Add(r *Round) {
 // capped returns the last tasks of a list, redacted and shortened.
 func (r *Round) capped(tasks []dialect.Task) (list []dialect.Task) {
 	for _, t := range tasks[max(0, len(tasks)-maxOpen):] {
-		list = append(list, dialect.Task{Text: oneLine(r.Redact(t.Text), taskLength), Done: t.Done})
+		list = append(list, dialect.Task{Text: graphiti.OneLine(r.Redact(t.Text), taskLength), Done: t.Done})
 	}
 	return list
 }
@@ -167,7 +168,7 @@ func (s *Session) ran(t *Turn, r *Round, raw string, o output) {
 
 // command adds a command to a turn, or updates it.
 func (t *Turn) command(text string, o *output) {
-	c := Command{Text: text, Outcome: o.outcome, Code: o.code, Summary: oneLine(o.summary, lineLength/2)}
+	c := Command{Text: text, Outcome: o.outcome, Code: o.code, Summary: graphiti.OneLine(o.summary, lineLength/2)}
 	i := slices.IndexFunc(t.Commands, func(c Command) bool { return c.Text == text })
 	if i < 0 {
 		t.Commands = append(t.Commands, c)
