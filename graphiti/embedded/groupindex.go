@@ -133,7 +133,7 @@ func (g *groupIndex) add(number int64, messages []indexedMessage) {
 			eachPiece(w, func(p []byte) { g.addWord(p, m.Place, m.Asks) })
 			return left > 0
 		})
-		if !m.Asks && g.copied(&note) {
+		if !m.Asks && note.form.numbers && g.copied(&note) {
 			g.discount(m.Text, m.Place)
 		}
 		note.place, note.speaker = uint32(m.Place), g.speakers[m.Speaker] //nolint:gosec // a place has 32 bits
@@ -150,7 +150,7 @@ func (g *groupIndex) add(number int64, messages []indexedMessage) {
 	}
 }
 
-// discount makes the words of the message at a place no more common: it is a copy.
+// discount makes the words of the message at a place no more common: it has the form of an older one.
 func (g *groupIndex) discount(text string, place int64) {
 	seen := make(map[string]bool)
 	each := func(w []byte) {

@@ -161,7 +161,8 @@ func (q *asked) repeatedBy(g *groupIndex, place int64, n *messageNote) bool {
 		return ok && before.Flags&isModels == 0 && q.repeatedBy(g, place-1, &before)
 	}
 	form := n.formOf()
-	return n.Flags&isAsking != 0 == q.asks && form.like(&q.form) >= sameForm
+	like, asking := form.like(&q.form), n.Flags&isAsking != 0
+	return asking == q.asks && like >= sameForm || asking == q.marked && like >= copyFrom
 }
 
 // question has the weights of the words of a question, or of a part of it.

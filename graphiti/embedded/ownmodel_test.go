@@ -233,3 +233,24 @@ func TestQuestion_OneAtATime(t *testing.T) {
 		t.Errorf("first question = %v, want no error", err)
 	}
 }
+
+// TestUnderstand_Repeated checks that a request that the person repeats finds neither itself nor a
+// statement, even if its gate takes it for a question.
+func TestUnderstand_Repeated(t *testing.T) {
+	for _, request := range []string{"my branch lags, merge it again", "bei mir kommt im Prüfer null an", "the preview stays empty, look again", "¿lo pruebas otra vez?"} {
+		e := openEmbedded(t)
+		m, err := sentence.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Understand(m, slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatal(err)
+		}
+		e.asks.Bias += 8 // every message asks
+		chats(t, e, []string{"The office is in Graz.", "Noted."}, []string{request, "Done.", "thanks", "Sure."})
+		polltest.Until(t, "vectors", e.Compares)
+		if got := strong(t, e, request); len(got) > 0 {
+			t.Errorf("%q: found %q", request, got)
+		}
+	}
+}

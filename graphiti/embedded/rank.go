@@ -108,7 +108,8 @@ type asked struct {
 	words    []string
 	sketch   sketch   // of the words
 	form     form     // of the question
-	asks     bool     // it asks something; otherwise it is a request
+	asks     bool     // it asks something, by its gate or its form; otherwise it is a request
+	marked   bool     // it has the form of a question
 	personal bool     // it has a word of the first person
 	named    []string // speakers
 	names    []string // the words that are part of a speaker's name

@@ -92,7 +92,8 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 func (e *Store) askedOf(query string) *asked {
 	question, _, _ := strings.Cut(query, graphiti.Earlier)
 	q := &asked{text: question, words: words.Of(query, maxAsked), dates: datesIn(query), score: &e.score, numbers: &e.numbers}
-	q.asks = words.Asks(question)
+	q.marked = words.Asks(question)
+	q.asks = q.marked
 	q.personal = words.Personal(question)
 	q.form = formOf(question)
 	q.sketch = sketchOf(q.words)

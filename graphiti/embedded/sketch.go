@@ -117,8 +117,8 @@ func (n *messageNote) wordCount() int { return int(n.words) }
 // between people.
 func (n *messageNote) isNamed() bool { return n.speaker != 0 }
 
-// copied reports whether one of the newest messages has the same form: copies do not make a word
-// common.
+// copied reports whether one of the newest messages has the same form, such as an older value: it
+// does not make a word common.
 func (g *groupIndex) copied(n *messageNote) bool {
 	const newest = 1000
 	for i, o := range g.forms[max(0, len(g.forms)-newest):] {
