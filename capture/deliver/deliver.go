@@ -70,7 +70,7 @@ func DefaultTiming(stallAfter time.Duration) Timing {
 		StallAfter: stallAfter,
 		Silence:    min(30*time.Second, stallAfter),
 		FirstLook:  25 * time.Millisecond,
-		LastLook:   30 * time.Second,
+		LastLook:   5 * time.Second,
 		DoubtAfter: min(10*time.Second, stallAfter/4),
 		LastTest:   time.Hour,
 	}

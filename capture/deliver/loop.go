@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -17,7 +16,7 @@ import (
 
 const (
 	firstRetry = 500 * time.Millisecond
-	lastRetry  = 20 * time.Second
+	lastRetry  = 10 * time.Second
 
 	// maxRetryAfter limits a server's Retry-After.
 	maxRetryAfter = time.Hour
@@ -321,7 +320,7 @@ func (l *Loop) callFor(ctx context.Context, timeout time.Duration, f func(contex
 	switch {
 	case errors.Is(err, context.Canceled):
 	case err != nil && graphiti.Retryable(err):
-		l.gone = l.gone || errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, context.DeadlineExceeded)
+		l.gone = l.gone || errors.As(err, &op) && op.Op == "dial" // a call that ended in the middle proves no restart
 		if l.fails++; l.fails >= opensAfter {
 			l.until = now.Add(retryIn(l.fails-opensAfter, err))
 			l.rested(l.until)

@@ -238,6 +238,36 @@ func (l *Loop) look(ctx context.Context, s *sender) {
 		return
 	}
 	l.conclude(s, views, s.looked(views, now))
+	l.askQuiet(ctx, s, now)
+}
+
+// quietFor is how long a worker is quiet before a search may show why.
+const quietFor = 10 * time.Second
+
+// askQuiet searches for a quiet worker. If the memory names its problem, the silence has begun; once
+// it answers again, a test is due.
+func (l *Loop) askQuiet(ctx context.Context, s *sender, now time.Time) {
+	f := s.again(false)
+	if f == nil || now.Sub(s.sign) < min(quietFor, s.timing.Silence) {
+		return
+	}
+	refused := graphiti.Diagnose(l.search) != graphiti.NoDiagnosis
+	l.find(ctx, f)
+	switch {
+	case graphiti.Diagnose(l.search) != graphiti.NoDiagnosis:
+		s.refused()
+	case refused && l.search == nil:
+		l.testAll(time.Now())
+	}
+}
+
+// find searches for a turn, and records the failure.
+func (l *Loop) find(ctx context.Context, f *flight) (facts []graphiti.Fact) {
+	l.search = l.call(ctx, func(ctx context.Context) (err error) {
+		facts, err = l.o.Memory.Search(ctx, []string{f.Group}, graphiti.Shorten(f.messages[0].Text, "…", maxQuery), 1)
+		return err
+	})
+	return facts
 }
 
 // conclude records findings in the ledger.
@@ -327,11 +357,7 @@ func (l *Loop) silence(ctx context.Context, s *sender) {
 	if f == nil {
 		return
 	}
-	var facts []graphiti.Fact
-	l.search = l.call(ctx, func(ctx context.Context) (err error) {
-		facts, err = l.o.Memory.Search(ctx, []string{f.Group}, graphiti.Shorten(f.messages[0].Text, "…", maxQuery), 1)
-		return err
-	})
+	facts := l.find(ctx, f)
 	if l.search != nil || l.listed || len(facts) == 0 && (!l.o.Apart || s.silent.IsZero() || l.onNeo4j(ctx)) {
 		return
 	}

@@ -365,11 +365,20 @@ func (s *sender) unseen(now time.Time) {
 	s.lookAt = now.Add(s.lookWait)
 }
 
-// testSoon makes the test of a silent worker due: the memory has probably restarted, or an
-// operator asks for it.
+// testSoon makes a test due: the memory has probably restarted, it answers again, or an operator
+// asks for it.
 func (s *sender) testSoon(now time.Time) {
-	if !s.silent.IsZero() {
+	if s.open() > 0 {
+		s.refused()
 		s.testAt, s.pause, s.lookAt = now, s.timing.Silence/2, now
+	}
+}
+
+// refused begins a silence: the memory says why it stores nothing.
+func (s *sender) refused() {
+	if s.silent.IsZero() {
+		s.silent, s.pause = s.sign, s.patience()
+		s.testAt = s.sign.Add(s.pause)
 	}
 }
 
