@@ -105,7 +105,7 @@ func TestServerThatListsNothing(t *testing.T) {
 						ids = append(ids, fmt.Sprint(i))
 						add(t, p, spoken(ids[i], "a", "b"))
 					}
-					waitFor(t, "all turns", func() bool { st := p.Status(); return st.Delivered == 12 && st.Pending == 0 })
+					waitFor(t, "all turns", func() bool { st := p.Status(); return st.Delivered == 12 && st.Pending == 0 && st.Unlisted != nil })
 					if st := p.Status(); st.Unlisted == nil || st.Verified != 0 || st.Stalled != nil || st.Diagnosis != want {
 						t.Errorf("got %+v, want Unlisted set, Verified 0, no stall, Diagnosis %s", st, want)
 					}
