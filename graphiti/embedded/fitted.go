@@ -82,7 +82,7 @@ func once(hits []*hit, q *asked) (out []*hit) {
 	const kind = isModels | isFact
 	for _, h := range hits {
 		better := func(o *hit) bool {
-			if o.note.Flags&(isAsking|isOnlyAsked) != 0 || h.note.Flags&kind != o.note.Flags&kind || o.vec != nil && o.features[fSure] < 0.5 {
+			if o.note.Flags&(isAsking|isOnlyAsked) != 0 || h.note.Flags&kind != o.note.Flags&kind || o.vec != nil && o.features[fSure] < 0.5 || !h.note.form.sketch.mayBeLike(o.note.form.sketch, sameForm) {
 				return false
 			}
 			all := hasAll(q.terms, o.place, h.place)
