@@ -132,8 +132,8 @@ func (l *shelf) MarkSent(c *ledger.Copy) (ok bool, err error) {
 		r := l.row(c)
 		if ok = r.state == "pending" || r.state == "sent"; ok {
 			l.sent++
-			r.state, r.Sends, r.Copy.Sent = "sent", r.Sends+1, l.sent
-			c.Sent, c.Sends = r.Copy.Sent, r.Sends
+			r.state, r.Sends, r.Sent = "sent", r.Sends+1, l.sent
+			c.Sent, c.Sends = r.Sent, r.Sends
 		}
 	})
 	return ok && err == nil, err
@@ -177,7 +177,7 @@ func (l *shelf) forget(c *ledger.Copy) {
 	for i := range r.messages {
 		w := ledger.Withdrawn{ID: int64(len(l.rows) + len(l.withdrawn) + 1), Group: c.Group, Message: graphiti.MessageID(r.messages[i].Name), At: time.Now()}
 		if r.state == "sent" {
-			w.Sent = r.Copy.Sent
+			w.Sent = r.Sent
 		}
 		l.withdrawn = append(l.withdrawn, w)
 	}
