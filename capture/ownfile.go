@@ -20,6 +20,7 @@ type ownFile struct {
 	log      *slog.Logger
 	promoted promoted
 	pruning  sync.WaitGroup
+	expired  time.Time // last deletion of old messages
 }
 
 // openOwnFile opens the memory's ledger and prunes it each minute until stop is closed.
@@ -33,7 +34,12 @@ func openOwnFile(set *settings, o *Options, stop chan struct{}) (*ownFile, error
 		return nil, err
 	}
 	k.promoted.set(groups)
-	k.pruning.Go(func() { everyMinute(stop, k.prune) })
+	k.pruning.Go(func() {
+		everyMinute(stop, func(now time.Time) {
+			k.prune(now)
+			k.expire(now)
+		})
+	})
 	return k, nil
 }
 
@@ -93,6 +99,25 @@ func (k *ownFile) prune(now time.Time) {
 	}
 	if err := k.Prune(now, ledger.SeenMax); err != nil {
 		k.log.Warn("prune ledger failed", "error", err)
+	}
+}
+
+// expireEvery is the interval of the deletion of old messages.
+const expireEvery = time.Hour
+
+func (k *ownFile) expire(now time.Time) {
+	retain := k.opts().Retain
+	if retain == 0 || now.Sub(k.expired) < expireEvery {
+		return
+	}
+	groups, err := k.Expire(context.Background(), now.Add(-retain))
+	if err != nil {
+		k.log.Warn("delete old messages failed, retrying", "error", err)
+	} else {
+		k.expired = now
+	}
+	for _, g := range groups {
+		k.OnStored(g)
 	}
 }
 

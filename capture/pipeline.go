@@ -34,6 +34,7 @@ type Bounds struct {
 	Episodes   Episodes
 	Timeout    time.Duration
 	StallAfter time.Duration // time without progress
+	Retain     time.Duration // age at which messages are deleted, or 0
 }
 
 // Destination describes the store of turns.

@@ -312,8 +312,9 @@ func (p *puller) importSince(ctx context.Context, owner *ledger.Turn, last time.
 	if err != nil {
 		return err
 	}
+	retain := p.opts().Retain
 	forgotten := func(r *graphiti.Row) bool {
-		return slices.ContainsFunc(withdrawn, func(w ledger.Withdrawn) bool { return len(w.Means(r)) > 0 })
+		return retain > 0 && time.Since(r.Said) > retain || slices.ContainsFunc(withdrawn, func(w ledger.Withdrawn) bool { return len(w.Means(r)) > 0 })
 	}
 	var turns []ledger.Turn
 	episodes := make(map[string][]ledger.Unread) // by turn

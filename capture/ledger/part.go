@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,8 @@ type Part struct {
 	Session string // session key, or "" for the whole group
 	Owner   string // owner of the session, or "" for all owners with that session ID
 	Message string // graphiti.MessageID of an episode, or "" for all messages; excludes Session
+
+	before time.Time // covers older messages only; zero for all
 }
 
 // Means reports whether the part covers a turn. A session is forgotten in all groups, so
@@ -59,12 +62,15 @@ func (t *Turn) names() (all []string) {
 }
 
 // whole reports whether the part covers the whole group.
-func (p Part) whole() bool { return p.Session+p.Message == "" }
+func (p Part) whole() bool { return p.Session+p.Message == "" && p.before.IsZero() }
 
 // Said reports whether the part covers an episode.
 func (p Part) Said(e *graphiti.Row) bool {
 	if p.Message != "" {
 		return graphiti.MessageID(e.Name) == p.Message
+	}
+	if !p.before.IsZero() {
+		return !e.Said.IsZero() && e.Said.Before(p.before)
 	}
 	return p.Session == "" || ofSession(e, graphiti.SessionHash(p.Session))
 }
@@ -144,6 +150,24 @@ func (s *Ledger) Forget(part Part, generation int64) error {
 	})
 }
 
+// Expire deletes messages said before a time, and the facts that only they support, and returns
+// their groups. A history cannot restore their turns. It deletes nothing in Graphiti.
+func (s *Ledger) Expire(ctx context.Context, before time.Time) (expired []string, err error) {
+	groups, err := s.memory.Older(ctx, before)
+	for _, g := range groups {
+		err := s.write("delete old messages", func(tx *sqlite.Tx) error {
+			tx.Fold()
+			_, err := s.forgetKept(tx, Part{Group: g, before: before}, math.MaxInt64, time.Now())
+			return err
+		})
+		if err != nil {
+			return expired, err
+		}
+		expired = append(expired, g)
+	}
+	return expired, err
+}
+
 // spared selects the turns of a group that a forget leaves: newer ones, and those of another
 // owner. Its second column reports whether there are newer ones.
 const spared = `SELECT coalesce(json_group_array(turn), '[]'), count(CASE WHEN generation >= ?2 THEN 1 END) > 0 FROM turns WHERE grp = ?1 AND state NOT IN ('cut', 'forgotten')
@@ -172,7 +196,10 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64, now time
 	if err != nil {
 		return false, err
 	}
-	if err := s.withdraw(tx, part, generation, names, now); err != nil {
+	if part.before.IsZero() {
+		err = s.withdraw(tx, part, generation, names, now)
+	}
+	if err != nil {
 		return false, err
 	}
 	if part.whole() {

@@ -274,6 +274,8 @@ func (s *shelf) Delete(_ *sqlite.Tx, group string, meant func(*graphiti.Row) boo
 	return names, nil
 }
 
+func (s *shelf) Older(context.Context, time.Time) ([]string, error) { return nil, nil }
+
 func (s *shelf) Lock(*sqlite.Tx, []string) error { return nil }
 
 func (s *shelf) Close() error { return s.db.Close() }

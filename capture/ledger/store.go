@@ -142,6 +142,9 @@ type File interface {
 	// Prune deletes old rows of settled turns, and all but the newest most.
 	Prune(now time.Time, most int) error
 
+	// Expire deletes the messages said before a time, and returns their groups.
+	Expire(ctx context.Context, before time.Time) (groups []string, err error)
+
 	// Fault returns the known problem of this process's file, or nil. Check tests the file.
 	Fault() *sqlite.Fault
 	Check() *sqlite.Fault

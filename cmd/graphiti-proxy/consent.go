@@ -57,10 +57,14 @@ func (c *consent) note(read *config.Config) error {
 	if c.cfg.RemoteMemory() && len(all) > 0 {
 		c.noted.Store(&all[0])
 	}
+	kept := "all messages, in data_dir"
+	if c.cfg.State.Backend == "postgres" {
+		kept = "all messages, in Postgres"
+	}
 	for _, s := range to {
 		if slices.Contains(added, s.endpoint) {
 			c.log.Info("conversations are sent to this endpoint from now on, without the secrets that redaction finds",
-				"endpoint", s.endpoint, "sent", s.content, "kept_here", "all messages, in data_dir", "stop", "memory.consent: false", "purge", s.purge)
+				"endpoint", s.endpoint, "sent", s.content, "kept_here", kept, "limit", "memory.retain", "stop", "memory.consent: false", "purge", s.purge)
 		}
 	}
 	return err

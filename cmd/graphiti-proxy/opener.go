@@ -226,9 +226,13 @@ func (o opening) Summary(ctx context.Context, w graphiti.Who, session string) (a
 
 // openState opens the store of blocks and sessions.
 func (o *opener) openState(shared *postgres.Server) (state *cache.State, err error) {
+	ttl := o.cfg.Recall.StickyTTL
+	if retain := o.cfg.Memory.Retain; retain > 0 { // blocks and notes quote messages
+		ttl = min(ttl, retain)
+	}
 	if shared != nil {
-		state = cache.Share(shared, o.cfg.Recall.StickyTTL, o.quiet)
-	} else if state, err = cache.OpenState(filepath.Join(o.cfg.DataDir, "state.db"), o.cfg.Recall.StickyTTL); err != nil {
+		state = cache.Share(shared, ttl, o.quiet)
+	} else if state, err = cache.OpenState(filepath.Join(o.cfg.DataDir, "state.db"), ttl); err != nil {
 		return nil, err
 	}
 	o.stop.OnClose("state", closing(state.Close))

@@ -182,6 +182,6 @@ func serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings 
 func ingestBounds(cfg *config.Config) capture.Bounds {
 	return capture.Bounds{
 		MaxChars: cfg.Ingest.MaxMessageChars, Episodes: capture.Episodes(cfg.Ingest.Episodes),
-		Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter,
+		Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, Retain: cfg.Memory.Retain,
 	}
 }

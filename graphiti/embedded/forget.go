@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -60,6 +61,21 @@ func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bo
 	return names, nil
 }
 
+// Older implements ledger.MessageStore.
+func (e inFile) Older(ctx context.Context, before time.Time) (groups []string, err error) {
+	err = e.db.Each(ctx, "SELECT name FROM groups g WHERE (SELECT said FROM messages WHERE id > g.id << 32 AND id < (g.id + 1) << 32 ORDER BY id LIMIT 1) < ?",
+		[]any{before.UnixMilli()}, func(scan func(...any) error) error {
+			var g string
+			err := scan(&g)
+			groups = append(groups, g)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("find old messages: %w", err)
+	}
+	return groups, nil
+}
+
 func deleteAll(tx *sqlite.Tx, group int64) error {
 	for _, q := range []string{
 		"DELETE FROM vectors WHERE id >> 32 = ?",
@@ -75,7 +91,7 @@ func deleteAll(tx *sqlite.Tx, group int64) error {
 }
 
 func deleteMeant(tx *sqlite.Tx, group int64, name string, meant func(*graphiti.Row) bool) (names []string, err error) {
-	rows, err := tx.Query("SELECT id, name, source FROM messages WHERE grp = ? ORDER BY id", group)
+	rows, err := tx.Query("SELECT id, name, source, said FROM messages WHERE grp = ? ORDER BY id", group)
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +99,11 @@ func deleteMeant(tx *sqlite.Tx, group int64, name string, meant func(*graphiti.R
 	var ids []string
 	for rows.Next() {
 		r := graphiti.Row{Group: name}
-		if err := rows.Scan(&r.Key, &r.Name, &r.Source); err != nil {
+		var said int64
+		if err := rows.Scan(&r.Key, &r.Name, &r.Source, &said); err != nil {
 			return nil, err
 		}
+		r.Said = time.UnixMilli(said)
 		if meant(&r) {
 			ids, names = append(ids, r.Key), append(names, r.Name)
 		}

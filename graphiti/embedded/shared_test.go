@@ -247,6 +247,51 @@ func forgetAgainstWriters(t *testing.T, forgets int, all ...ledger.Store) {
 	t.Logf("%d forgets against %d turns", forgets, written.Load())
 }
 
+// TestExpire checks that old messages are deleted with the facts that only they support, that a
+// history does not restore their turns, and that newer messages stay.
+func TestExpire(t *testing.T) {
+	e, err := openAny(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	say := func(t *ledger.Turn, _ graphiti.Scope) []graphiti.Row {
+		return []graphiti.Row{{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), Role: graphiti.RoleUser, Text: t.User, Said: t.Said}}
+	}
+	s := e.Ledger(say)
+	now := time.Now()
+	turn := func(n int, text string, age time.Duration) ledger.Turn {
+		return ledger.Turn{ID: fmt.Sprintf("%032x", n), User: text, Said: now.Add(-age), Owner: "user:o", Targets: []graphiti.Target{{Group: "g", Scope: graphiti.ScopeUser}}}
+	}
+	old, young := turn(1, "The hamster Bolt lives in Porto.", 40*24*time.Hour), turn(2, "The parrot Kiwi lives in Lisbon.", 20*24*time.Hour)
+	if _, err := s.Add(t.Context(), []ledger.Turn{old, young}, now); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := e.RestoreDistilled(t.Context(), "g", []graphiti.Distilled{{Name: "f", Role: graphiti.RoleUser, Text: "Bolt is a hamster in Porto.", Sources: []string{graphiti.EpisodeName(old.ID, graphiti.RoleUser)}, Since: old.Said}})
+	if err != nil || kept != 1 {
+		t.Fatalf("restored %d facts, %v; want 1", kept, err)
+	}
+	if !finds(t, e, "g", "Where does the hamster live?", "Porto") {
+		t.Fatal("the old message is not found before")
+	}
+	for range 2 { // the second time, nothing is left
+		if _, err := s.Expire(t.Context(), now.Add(-30*24*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		again := old
+		again.Backfill, again.Said = true, now
+		if _, err := s.Add(t.Context(), []ledger.Turn{again}, now); err != nil {
+			t.Fatal(err)
+		}
+		if finds(t, e, "g", "Where does the hamster live?", "Porto") {
+			t.Error("the old message or its fact is found")
+		}
+		if !finds(t, e, "g", "Where does the parrot live?", "Lisbon") {
+			t.Error("the newer message is gone")
+		}
+	}
+}
+
 // TestRestoredDatabase checks that a replica follows a database that was restored from a backup
 // while the replica ran.
 func TestRestoredDatabase(t *testing.T) {
