@@ -174,6 +174,13 @@ func (b *outbox) Retry(numbers []int64) (int, error) {
 	return n, err
 }
 
+// Send implements Queue.
+func (b *outbox) Send(since time.Time) (int, error) {
+	n, err := b.Store.Send(since)
+	b.loop.Wake()
+	return n, err
+}
+
 func (b *outbox) apply(paused bool) {
 	o := b.opts()
 	b.loop.Set(o.timing(), o.Timeout, paused)

@@ -135,9 +135,10 @@ func (noQueue) Turns(context.Context, ledger.ListOptions) ([]ledger.Item, int, e
 	return []ledger.Item{}, 0, nil
 }
 
-func (noQueue) Retry([]int64) (int, error) { return 0, nil }
-func (noQueue) Drop([]int64) (int, error)  { return 0, nil }
-func (noQueue) Import(ledger.Turn)         {}
+func (noQueue) Retry([]int64) (int, error)  { return 0, nil }
+func (noQueue) Drop([]int64) (int, error)   { return 0, nil }
+func (noQueue) Send(time.Time) (int, error) { return 0, nil }
+func (noQueue) Import(ledger.Turn)          {}
 
 func (noQueue) Withdrawn(context.Context, string, bool) (int, error) { return 0, nil }
 

@@ -110,6 +110,10 @@ type Queue interface {
 	// empty. It returns their number.
 	Drop(numbers []int64) (int, error)
 
+	// Send copies the turns since a time that Graphiti never got, after all others. It returns
+	// their number.
+	Send(since time.Time) (int, error)
+
 	// Import stores, in the background, the messages of an owner's groups that only Graphiti
 	// has, with their facts. It does nothing for groups that were imported recently.
 	Import(owner ledger.Turn)

@@ -105,6 +105,20 @@ func (s *Ledger) Retry(numbers []int64) (n int, err error) {
 	return s.change("retry turns", "UPDATE turns SET state = 'pending', losses = 0, error = ''"+chosenDead, numbers, "")
 }
 
+// Send implements Queue. Turns of Graphiti's history have a position in the order of sending.
+func (s *Ledger) Send(since time.Time) (n int, err error) {
+	err = s.write("send turns", func(tx *sqlite.Tx) error {
+		r, err := tx.Exec("UPDATE turns SET state = 'pending', backfill = TRUE WHERE state = 'delivered' AND sends = 0 AND sent = 0 AND at >= ?", since.UnixMilli())
+		if err != nil {
+			return err
+		}
+		changed, err := r.RowsAffected()
+		n = int(changed)
+		return err
+	})
+	return n, err
+}
+
 // Drop implements Queue. A client's history cannot queue dropped turns again.
 func (s *Ledger) Drop(numbers []int64) (n int, err error) {
 	return s.change("drop turns", "UPDATE turns SET state = 'dropped', error = ''"+chosenDead, numbers, "dropped")

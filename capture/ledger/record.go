@@ -198,21 +198,21 @@ func (b *batch) put(tx *sqlite.Tx) error {
 
 // recordNew inserts a turn that its group does not have. recordTurn also decides about
 // backfills and the turns of the group, from which it reads, and takes several times as long.
-// ?1 is the turn, ?2 the group, ?8 marks a backfill, ?9 an imported turn and ?11 a standalone
-// text. Equal texts do not make two imported turns one: transcripts have each turn once. An
+// ?1 is the turn, ?2 the group, ?8 marks a backfill, ?9 an imported turn and ?12 a standalone
+// text. ?11 is 1 if Graphiti has the turn. Equal texts do not make two imported turns one: transcripts have each turn once. An
 // interrupted answer to the same message does not prevent an open turn, ?4. A replaced row
 // moves to the end of the order of arrival.
 const (
 	recordNew  = "INSERT " + intoTurns + "VALUES (" + turnValues + ") ON CONFLICT (turn, grp) DO NOTHING"
 	recordTurn = "INSERT " + intoTurns + "SELECT " + turnValues + `
 	WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turn = ?1 AND grp = ?2
-			AND NOT (state = 'cut' AND NOT ?8 OR state = 'forgotten' AND ?11))
+			AND NOT (state = 'cut' AND NOT ?8 OR state = 'forgotten' AND ?12))
 		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3 AND NOT (imported AND ?9) AND NOT (state = 'cut' AND ?4)))
 	ON CONFLICT (turn, grp) DO UPDATE SET seq = (SELECT max(seq) + 1 FROM turns), state = excluded.state, digest = excluded.digest, open = excluded.open, at = excluded.at,
-		backfill = excluded.backfill, generation = excluded.generation, imported = excluded.imported, sent = 0, sends = 0, losses = 0, error = '', owner = excluded.owner`
+		backfill = excluded.backfill, generation = excluded.generation, imported = excluded.imported, sent = excluded.sent, sends = 0, losses = 0, error = '', owner = excluded.owner`
 
-	intoTurns  = "INTO turns (turn, grp, state, digest, open, at, backfill, generation, imported, owner) "
-	turnValues = "?1, ?2, ?7, ?3, ?4, ?5, ?8, ?6, ?9, ?10"
+	intoTurns  = "INTO turns (turn, grp, state, digest, open, at, backfill, generation, imported, owner, sent) "
+	turnValues = "?1, ?2, ?7, ?3, ?4, ?5, ?8, ?6, ?9, ?10, ?11"
 )
 
 // record stores the parts of a turn that a group lacks, and returns them, or nil if the group
@@ -226,11 +226,13 @@ func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Tu
 		}
 	}
 	for part = t; ; part = part.Rest() {
-		state := "delivered"
+		state, sent := "delivered", 0
 		if b.copied && b.worth(part) {
 			state = "pending"
+		} else if b.worth != nil && !b.copied {
+			sent = 1
 		}
-		values := []any{part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), t.Generation, state, t.Backfill, t.Import != "", t.Owner}
+		values := []any{part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), t.Generation, state, t.Backfill, t.Import != "", t.Owner, sent}
 		for _, statement := range []string{recordNew, recordTurn} {
 			if statement == recordNew && t.Backfill {
 				continue

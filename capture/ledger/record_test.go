@@ -352,3 +352,47 @@ func TestWithdrawn(t *testing.T) {
 		})
 	}
 }
+
+// TestSend checks that turns since a time are queued after all others, without those that Graphiti
+// has or got.
+func TestSend(t *testing.T) {
+	s, err := openAny(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	now, copied := time.Now(), s.worth
+	add := func(id string, at time.Time, add func(context.Context, []Turn, time.Time) ([]Added, error)) {
+		t.Helper()
+		if _, err := add(t.Context(), []Turn{turn(id, "g")}, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.worth = nil // before Graphiti
+	add("long ago", now.Add(-48*time.Hour), s.Add)
+	add("earlier", now.Add(-time.Hour), s.Add)
+	s.worth = copied
+	add("from Graphiti", now, s.Keep)
+	add("sent", now, s.Add)
+	list, err := s.Next(t.Context(), "g", nil, 9)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("got %+v, %v; want one copy", list, err)
+	}
+	if _, err := s.MarkSent(&list[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.MarkDelivered(&list[0], true); err != nil {
+		t.Fatal(err)
+	}
+	add("later", now, s.Add)
+	if n, err := s.Send(now.Add(-24 * time.Hour)); n != 1 || err != nil {
+		t.Errorf("sends %d turns, %v; want 1", n, err)
+	}
+	list, err = s.Next(t.Context(), "g", nil, 9)
+	if err != nil || len(list) != 2 || list[0].Turn != "later" || list[1].Turn != "earlier" {
+		t.Errorf("got %+v, %v; want later, earlier", list, err)
+	}
+	if n, err := s.Send(now.Add(-24 * time.Hour)); n != 0 || err != nil {
+		t.Errorf("sends %d turns again, %v; want 0", n, err)
+	}
+}

@@ -107,6 +107,9 @@ type Queue interface {
 	Totals() (Totals, error)
 	Retry(numbers []int64) (int, error)
 	Drop(numbers []int64) (int, error)
+
+	// Send queues the turns since a time that Graphiti never got, and returns their number.
+	Send(since time.Time) (int, error)
 }
 
 // History records the reads from Graphiti.

@@ -22,7 +22,7 @@ import (
 
 func newMemoryCommand() *cobra.Command {
 	return describedGroup("memory", newMemoryShowCommand(), newMemoryListCommand(), newMemoryFactsCommand(), newMemoryWorkCommand(), newMemoryStatsCommand(), newMemorySearchCommand(), newMemoryPendingCommand(), newMemoryPromoteCommand(),
-		newMemoryImportCommand(), newMemoryExportCommand(), newMemoryForgetCommand(), newMemoryCorrectCommand(), newMemoryRestoreCommand())
+		newMemoryImportCommand(), newMemoryExportCommand(), newMemoryForgetCommand(), newMemoryCorrectCommand(), newMemoryRestoreCommand(), newMemorySendCommand())
 }
 
 // selectorFlags adds the flags that select a memory.

@@ -79,6 +79,24 @@ func newQueueListCommand() *cobra.Command {
 	return operation(c, service.Turns, openQueueFiles, &in, nil, func(w, _ io.Writer, l *service.Listed) { cli.PrintTurns(w, *l) })
 }
 
+func newMemorySendCommand() *cobra.Command {
+	c, in := described("memory-send"), service.SendRequest{}
+	cli.InputFlags(c, &in)
+	open := func(ctx context.Context, cfg *config.Config, found error) (*cli.Runner, error) {
+		if !cfg.RemoteMemory() {
+			return nil, errors.New("no Graphiti: set memory.endpoint")
+		}
+		return openQueueFiles(ctx, cfg, found)
+	}
+	return operation(c, service.Send, open, &in, nil, func(w, _ io.Writer, sent *service.Affected) {
+		note := ""
+		if sent.Turns == 0 {
+			note = ": it got all turns since then, or none is connected"
+		}
+		fmt.Fprintf(w, "%s queued for Graphiti%s\n", terminal.Count(sent.Turns, "turn"), note)
+	})
+}
+
 func newQueueChangeCommand(name, done string, op service.Operation[service.Selection, service.Affected]) *cobra.Command {
 	c, in := described("queue-"+name), service.Selection{}
 	cli.InputFlags(c, &in)

@@ -71,6 +71,7 @@ var inputs = map[string]fields{
 	"queue/retry":     {"all": true},
 	"queue/drop":      {"all": true},
 	"queue/turns":     {"text": true},
+	"memory/send":     {"since": "2026-01-31"},
 	"memory/search":   {"query": "What is the pet called?", "all": true},
 	"memory/promote":  {"kind": "preference", "text": "I was here."},
 	"memory/correct":  {"text": "I was here."},

@@ -17,7 +17,7 @@ import (
 
 // Operations returns all operations.
 func Operations() []Mountable {
-	return []Mountable{Status, Health, Counts, Turns, Retry, Drop, Groups, Show, SettleHeld, List, Search, Promote, Suggest, Import, ImportTurns, Forget, Correct, Restore, Pending, Settle, Facts, Work, Stats, Accept, Export,
+	return []Mountable{Status, Health, Counts, Turns, Retry, Drop, Send, Groups, Show, SettleHeld, List, Search, Promote, Suggest, Import, ImportTurns, Forget, Correct, Restore, Pending, Settle, Facts, Work, Stats, Accept, Export,
 		TurnsOf, Entities, Everybody, Requests}
 }
 
@@ -91,6 +91,22 @@ var Retry = change(Spec{Name: "queue/retry", About: "Deliver dead letters again"
 
 // Drop deletes dead turns.
 var Drop = change(Spec{Name: "queue/drop", About: "Delete dead letters permanently", Fails: OfFiles}, "drop turns", Spool.Drop)
+
+// Send copies earlier turns to a Graphiti that was connected later.
+var Send = Operation[SendRequest, Affected]{
+	Spec: Spec{Name: "memory/send", About: "Copy earlier turns to Graphiti", Fails: OfFiles},
+	Run: func(_ context.Context, h *Host, in *SendRequest) (Affected, error) {
+		if err := in.Check(); err != nil {
+			return Affected{}, err
+		}
+		since, _ := in.at()
+		n, err := h.Queue.Send(since)
+		return Affected{n}, err
+	},
+	Audit: func(_ *SendRequest, out *Affected) Entry {
+		return Entry{"send earlier turns", theQueue, nil, []slog.Attr{slog.Int("turns", out.Turns)}}
+	},
+}
 
 func change(s Spec, what string, do func(Spool, []int64) (int, error)) Operation[Selection, Affected] {
 	return Operation[Selection, Affected]{

@@ -125,6 +125,7 @@ func TestRefused(t *testing.T) {
 		{"queue/turns", `{"limit":0}`, "limit: 0 is not a number from 1 to 1000", false},
 		{"queue/retry", `{}`, "name the turns by their numbers", false},
 		{"queue/drop", `{"all":true,"numbers":[1]}`, "name the turns by their numbers", false},
+		{"memory/send", `{"since":"soon"}`, "write the date of the first turn", false},
 		{"registry/accept", `{"id":"ann"}`, `has the id "ann"`, false},
 	} {
 		_, e, err := call(t, m, tc.op, tc.in)
@@ -518,6 +519,8 @@ func (l *deadTurns) Turns(_ context.Context, o ledger.ListOptions) ([]ledger.Ite
 	l.asked = o
 	return []ledger.Item{{Group: "g"}, {Group: "h"}, {Group: "g"}}, 2, nil
 }
+
+func (*deadTurns) Send(time.Time) (int, error) { return 0, nil }
 
 func (l *deadTurns) Retry(numbers []int64) (int, error) { return l.Drop(numbers) }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -18,6 +19,7 @@ type Spool interface {
 	Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
 	Retry(numbers []int64) (int, error)
 	Drop(numbers []int64) (int, error)
+	Send(since time.Time) (int, error)
 }
 
 // OpenQueue opens the queue of a data directory.
@@ -39,6 +41,23 @@ type Listed struct {
 type Selection struct {
 	Numbers []int64 `json:"numbers,omitempty"`
 	All     bool    `json:"all,omitempty" help:"all dead letters"`
+}
+
+// SendRequest is the input of Send.
+type SendRequest struct {
+	Since string `json:"since" help:"date of the first turn to send, such as 2026-01-31"`
+}
+
+// Check returns an error without a valid date.
+func (r *SendRequest) Check() error {
+	if _, err := r.at(); err != nil {
+		return invalid("since: write the date of the first turn to send, such as 2026-01-31")
+	}
+	return nil
+}
+
+func (r *SendRequest) at() (time.Time, error) {
+	return time.ParseInLocation(time.DateOnly, r.Since, time.Local)
 }
 
 // Affected counts the turns that an operation changed.
