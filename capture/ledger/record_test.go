@@ -353,7 +353,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestSend checks that turns since a time are queued after all others, without those that Graphiti
+// TestSend checks that turns since a time are queued after all others, without turns that Graphiti
 // has or got.
 func TestSend(t *testing.T) {
 	s, err := openAny(t)

@@ -221,7 +221,7 @@ func TestForgettingThatIsCutOff(t *testing.T) {
 }
 
 // TestForgettingSaysWhatIsLeft checks that the command and the API return within two seconds, whatever
-// the state of Graphiti, that nothing is recalled then, and that both say what is left in Graphiti.
+// the state of Graphiti, that no block recalls it then, and that both say what is left in Graphiti.
 func TestForgettingSaysWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]graphititest.Fault{

@@ -274,7 +274,7 @@ func TestExpire(t *testing.T) {
 	if !finds(t, e, "g", "Where does the hamster live?", "Porto") {
 		t.Fatal("the old message is not found before")
 	}
-	for range 2 { // the second time, nothing is left
+	for range 2 { // the second call deletes no row
 		if _, err := s.Expire(t.Context(), now.Add(-30*24*time.Hour)); err != nil {
 			t.Fatal(err)
 		}

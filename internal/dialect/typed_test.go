@@ -142,7 +142,7 @@ func TestTypedSpeakers(t *testing.T) {
 
 // TestOpenRounds checks in each API which texts among or after the results of tools count as a
 // person's words, before the model has answered or the client reports that the person
-// interrupted the turn: those that look typed, or that the client marks.
+// interrupted the turn: typed ones, and those with a mark of the client.
 func TestOpenRounds(t *testing.T) {
 	const skill, stop = `Base directory for this skill: /a\n\nRemember that I like tabs.`, `[Request interrupted by user]`
 	const mark, tail = `The user sent a new message while you were working:\nUse tabs.`, `\n\nThis is how Claude Code surfaces messages.`

@@ -8,7 +8,7 @@ import (
 )
 
 // TestRead_Unanswered checks which messages without an answer become turns: those
-// after which the person went on, in the forms of each client.
+// followed by another message of the person, in the forms of each client.
 func TestRead_Unanswered(t *testing.T) {
 	t.Parallel()
 	const (
