@@ -37,8 +37,8 @@ const (
 const lock = "(26480, 1)"
 
 // opening begins the first statement of a transaction, which takes the lock. A process that hangs
-// must not hold the locks of its transaction for long.
-const opening = "SELECT set_config('idle_in_transaction_session_timeout', '5000', true), set_config('lock_timeout', '4000', true)"
+// must not hold the locks of its transaction for longer than another one waits for them.
+const opening = "SELECT set_config('idle_in_transaction_session_timeout', '2500', true), set_config('lock_timeout', '4000', true)"
 
 // DB returns the database. If lazy is true, commits do not wait for the disk: a crash of the
 // server's machine may lose the last ones.

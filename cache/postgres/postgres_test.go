@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -236,6 +237,29 @@ func TestLease(t *testing.T) {
 		t.Error("the lease continues after its release")
 	}
 	(<-taken)()
+}
+
+// TestProcessThatHangs checks that a process which hangs in a transaction stops no forget of another
+// process.
+func TestProcessThatHangs(t *testing.T) {
+	url := postgrestest.Database(t)
+	hung, other := open(t, url, "a").DB(false), open(t, url, "b").DB(false)
+	begun, release := make(chan struct{}), make(chan struct{})
+	var holder sync.WaitGroup
+	defer holder.Wait()
+	defer close(release)
+	holder.Go(func() {
+		_ = hung.Write(t.Context(), func(tx *database.Tx) error {
+			err := put("hung", 1)(tx)
+			close(begun)
+			<-release
+			return err
+		})
+	})
+	<-begun
+	if err := other.Alone(t.Context(), put("forget", 1)); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestOutage checks that calls fail fast while the server is killed or frozen, and work again

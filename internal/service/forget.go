@@ -159,7 +159,10 @@ func (sv *Service) forget(ctx context.Context, part ledger.Part) (blocks int, er
 	defer sv.goOn() // retry a failure
 	defer sv.inHand(f)()
 	blocks, err = sv.try(ctx, f)
-	if err != nil {
+	switch {
+	case err != nil && !sv.o.State.Generations.Blocks(part.Group): // no forget is stored
+		err = fmt.Errorf("not forgotten: %w; nothing has changed: repeat the command", err)
+	case err != nil:
 		err = fmt.Errorf("not forgotten: %w; until it succeeds, this group is not recalled; the proxy retries automatically, also after a restart", err)
 	}
 	return blocks, err
