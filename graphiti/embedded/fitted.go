@@ -72,7 +72,7 @@ const (
 	// copyFrom is the likeness of the words of copies. In it, all numbers are equal.
 	copyFrom = 0.85
 
-	// repeatedFrom is the same for texts without numbers: "This is Codex. The queue is called Miso."
+	// repeatedFrom is the same for texts without numbers, such as "This is Codex. The queue is called Miso.".
 	repeatedFrom = 0.65
 )
 
