@@ -87,7 +87,7 @@ func TestServerThatListsNothing(t *testing.T) {
 		"unavailable":       graphititest.Answer(503, "0"),
 		"garbage":           graphititest.Garbage(),
 		"failed but stored": graphititest.FailedButStored(),
-		"slow":              graphititest.Slow(1500 * time.Millisecond),
+		"slow":              graphititest.Slow(4 * time.Second),
 	}
 	for blind, want := range map[graphititest.Blindness]graphiti.Diagnosis{graphititest.BlindListing: graphiti.Unlisted, graphititest.BlindAll: graphiti.Unshown} {
 		for _, call := range []graphititest.Call{graphititest.Tool("add_memory"), graphititest.Tool("search_memory_facts"), graphititest.Tool("get_episodes")} {
@@ -99,7 +99,7 @@ func TestServerThatListsNothing(t *testing.T) {
 					for range 3 {
 						s.Next(call, fault)
 					}
-					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *deliver.Timing) { o.Timeout = time.Second })
+					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *deliver.Timing) { o.Timeout = 3 * time.Second })
 					var ids []string
 					for i := range 6 {
 						ids = append(ids, fmt.Sprint(i))

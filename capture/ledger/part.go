@@ -230,7 +230,7 @@ func disown(tx *sqlite.Tx, part Part) error {
 
 // raise sets the generation of a scope unless the stored one is newer.
 func (s *Ledger) raise(tx *sqlite.Tx, scope string, generation int64, now time.Time) error {
-	s.noFloors = false
+	s.noFloors.Store(false)
 	return run(tx, "INSERT INTO floors AS f VALUES (?, ?, ?) ON CONFLICT (scope) DO UPDATE SET generation = CASE WHEN f.generation > excluded.generation THEN f.generation ELSE excluded.generation END, at = excluded.at",
 		scope, generation, now.UnixMilli())
 }

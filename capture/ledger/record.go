@@ -54,11 +54,11 @@ func (s *Ledger) add(ctx context.Context, turns []Turn, now time.Time, copied bo
 				return err
 			}
 		}
-		if s.db.Shared() || !s.noFloors {
+		if s.db.Shared() || !s.noFloors.Load() {
 			if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM floors)").Scan(&b.floors); err != nil {
 				return err
 			}
-			s.noFloors = !b.floors
+			s.noFloors.Store(!b.floors)
 		}
 		for i := range turns {
 			a, err := b.add(tx, &turns[i])

@@ -25,7 +25,7 @@ func TestEditedMessagesReplaceEarlierOnes(t *testing.T) {
 		name     string
 		session  string
 		requests [][]m
-		rex      bool // Rex is recalled
+		rex      bool // the message about Rex is valid
 	}{
 		{"edited", "s", [][]m{with(cat[:1]), with(cat, rex[:1]), with(cat, bello[:1]), with(cat, bello, []m{thanks})}, false},
 		{"edited, without a session id", "", [][]m{with(cat[:1]), with(cat, rex[:1]), with(cat, bello[:1]), with(cat, bello, []m{thanks})}, false},
@@ -53,9 +53,12 @@ func TestEditedMessagesReplaceEarlierOnes(t *testing.T) {
 				}
 				w.delivered(i + 1)
 			}
-			_, _, saw := w.say("What is my dog called?")
-			if strings.Contains(saw, "Rex") != tc.rex {
-				t.Errorf("a later conversation sees %q, want Rex in it: %v", saw, tc.rex)
+			_, valid := w.asks("", "memory/facts", m{"user": "me"})
+			if strings.Contains(valid, "Rex") != tc.rex {
+				t.Errorf("got the valid facts %s, want Rex in them: %v", valid, tc.rex)
+			}
+			if _, _, saw := w.say("What is my dog called?"); !tc.rex && strings.Contains(saw, "Rex") {
+				t.Errorf("a later conversation sees %q, want no Rex", saw)
 			}
 		})
 	}

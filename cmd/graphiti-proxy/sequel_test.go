@@ -79,7 +79,7 @@ func TestSequelShowsASummary(t *testing.T) {
 // rule, and asks to sum them up gets the notes of their session.
 func TestSummaryOfQuotedTurns(t *testing.T) {
 	t.Parallel()
-	const one, two = "The staging database is called Bluefin.", "We moved the queue to Redis for it."
+	const one, two = "The staging database is called Bluefin.", "We decided to move the queue to Redis."
 	for name, tc := range map[string]struct {
 		ask    string
 		reason string

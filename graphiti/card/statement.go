@@ -173,8 +173,11 @@ func statement(s string, asked []int, ruled bool) (one Statement, ok bool) {
 	}
 	text := strings.TrimLeft(s, "-*• ")
 	everywhere, ok := readRule(text)
-	return Statement{Act: Rule, Text: text, Instructs: true, Personal: everywhere || !namesProject(s), begun: begins(s) && isPlain(s, "") && !isAbout(s)}, ok
+	return Statement{Act: Rule, Text: text, Instructs: true, Personal: everywhere || !namesProject(s), begun: begins(s) && isPlain(s, "") && !isAbout(s) && !innerEnd.MatchString(s)}, ok
 }
+
+// innerEnd matches the end of a sentence that more text follows: "Always use tabs. so says Eve".
+var innerEnd = regexp.MustCompile(`[.!。！]\s+\S`)
 
 // isPlain reports whether a sentence has no signs besides those of plain sentences, and others: a
 // bracket, a quotation mark, a colon, an arrow or a list sign may set off another author's text.
