@@ -186,7 +186,7 @@ func (g *groupIndex) settle(hits []*hit, q *asked) []*hit {
 	for _, h := range hits {
 		at[h.place] = h
 	}
-	past := q.dates.month
+	past := q.dates.past(now)
 	out := make([]*hit, 0, len(hits))
 	add := func(place int64, like *hit) { // a fact that is at least as good an answer
 		h := at[place]

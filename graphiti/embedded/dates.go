@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ type dates struct {
 	days   [32]bool
 	years  []int
 	month  bool // months has one
+	spans  []span
 }
 
 // monthNames maps the names of months to their numbers. A name with another meaning counts
@@ -32,8 +34,8 @@ var before = map[string]bool{"in": true, "of": true, "since": true, "during": tr
 // maxDated is the number of bytes of a question to search for dates.
 const maxDated = 2048
 
-// datesIn returns the times that a question names.
-func datesIn(text string) (d dates) {
+// datesIn returns the times that a question of the time now names.
+func datesIn(text string, now time.Time) (d dates) {
 	words := strings.FieldsFunc(strings.ToLower(text[:min(len(text), maxDated)]), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 	number := func(i int) int {
 		if i < 0 || i >= len(words) {
@@ -45,6 +47,7 @@ func datesIn(text string) (d dates) {
 		}
 		return n
 	}
+	d.spans = spansIn(words, now.Local())
 	for i, w := range words {
 		m, ok := monthNames[w]
 		if !ok {
@@ -69,7 +72,7 @@ func datesIn(text string) (d dates) {
 
 // fit returns the factor for a message of a day; 1 if the question names no time.
 func (d *dates) fit(n *Numbers, day int32) float64 {
-	if !d.month && len(d.years) == 0 {
+	if !d.month && len(d.years)+len(d.spans) == 0 {
 		return 1
 	}
 	said, f := startOf(day), 1.0
@@ -84,5 +87,15 @@ func (d *dates) fit(n *Numbers, day int32) float64 {
 			f *= 1.5
 		}
 	}
+	for i := range d.spans {
+		if !said.Before(d.spans[i].from) && said.Before(d.spans[i].to) {
+			return f * n.InSpan
+		}
+	}
 	return f
+}
+
+// past reports whether a question names a past time.
+func (d *dates) past(now time.Time) bool {
+	return d.month || slices.ContainsFunc(d.spans, func(s span) bool { return !s.to.After(now) })
 }

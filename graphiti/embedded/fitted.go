@@ -73,7 +73,7 @@ const (
 	copyFrom = 0.85
 
 	// repeatedFrom is the same for texts without numbers, such as "This is Codex. The queue is called Miso.".
-	repeatedFrom = 0.65
+	repeatedFrom = 0.6
 )
 
 // once returns hits without the older copies of a statement, and without other rows of the same
@@ -88,7 +88,7 @@ func once(hits []*hit, q *asked) (out []*hit) {
 			all := hasAll(q.terms, o.place, h.place)
 			return o.place > h.place && all && h.note.form.copies(&o.note.form) || all && otherRow(h, o, q.terms)
 		}
-		if h.note.Flags&isFact != 0 || h.note.isNamed() || q.dates.month || !slices.ContainsFunc(hits, better) {
+		if h.note.Flags&isFact != 0 || h.note.isNamed() || q.dates.month || len(q.dates.spans) > 0 || !slices.ContainsFunc(hits, better) {
 			out = append(out, h)
 		}
 	}

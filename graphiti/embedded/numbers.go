@@ -14,6 +14,7 @@ type Numbers struct {
 	Conversation float64 // of a message in a conversation that has all the words
 	Named        float64 // of a message by the speaker that the question names
 	OnDate       float64 // of a message from the month, or the day, in question
+	InSpan       float64 // of a message from the week, or the like, in question
 	AsksToo      float64 // of a message that ends with a question
 	OnlyAsks     float64 // of a message that states nothing, or repeats the question
 	Model        float64 // of a model's message
@@ -35,7 +36,7 @@ type Numbers struct {
 // Fitted are the Numbers in use.
 var Fitted = Numbers{
 	Saturation: 0.8, Length: 0.5, Name: 0.4, Light: 0.2, Kin: 0.7, Earlier: 0.3, Conversation: 0.8, Named: 2.4,
-	OnDate: 2.5, AsksToo: 0.9, OnlyAsks: 0.2, Model: 0.7, Curated: 1.2,
+	OnDate: 2.5, InSpan: 2, AsksToo: 0.9, OnlyAsks: 0.2, Model: 0.7, Curated: 1.2,
 	Marginal: 0.15, Weakest: 0.25, Doubtful: 0.25,
 	Unsaid: 0.5, Proof: 1.26, Request: 0.19, Hearsay: 0.29,
 }

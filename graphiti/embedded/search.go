@@ -91,7 +91,7 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 // askedOf describes a query.
 func (e *Store) askedOf(query string) *asked {
 	question, _, _ := strings.Cut(query, graphiti.Earlier)
-	q := &asked{text: question, words: words.Of(query, maxAsked), dates: datesIn(query), score: &e.score, numbers: &e.numbers}
+	q := &asked{text: question, words: words.Of(query, maxAsked), dates: datesIn(query, time.Now()), score: &e.score, numbers: &e.numbers}
 	q.marked = words.Asks(question)
 	q.asks = q.marked
 	q.personal = words.Personal(question)

@@ -1,0 +1,134 @@
+package embedded
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// span is a time that a question names, relative to the time of the question.
+type span struct{ from, to time.Time }
+
+// The words of relative dates. A number precedes its unit, and a word such as "ago" follows
+// the unit or precedes the number.
+var (
+	units = numbered("", "day days tag tage tagen jour jours día días giorno giorni dia dias dag dagen",
+		"week weeks woche wochen semaine semaines semana semanas settimana settimane weken",
+		"month months monat monate monaten mois mes meses mese mesi mês maand maanden",
+		"year years jahr jahre jahren an ans année año años anno anni ano anos jaar jaren")
+	numbers = numbered("", "a one einem einer ein eine un une una um uma een", "two couple zwei deux dos due dois duas twee",
+		"three drei trois tres tre três drie", "four vier quatre cuatro quattro quatro", "five fünf cinq cinco cinque vijf", "six sechs seis sei zes")
+	pastDays = numbered("today heute hoy oggi hoje vandaag", "yesterday gestern hier ayer ieri ontem gisteren вчера أمس 昨日 昨天 어제", "vorgestern anteayer eergisteren")
+
+	unspacedDays = strings.Fields("昨日 昨天 어제")
+	french       = set("nous vous j ai avons avez qu que est était")
+
+	theLast  = set("last past previous letzte letzten letztes letzter vergangene vergangenen dernier dernière pasado pasada scorso scorsa passado passada vorige afgelopen")
+	this     = set("this diese diesen dieses cette este esta questa questo deze dit")
+	agoAfter = set("ago fa geleden atrás")
+	agoFirst = set("vor hace há a")
+)
+
+// The numbers of units.
+const (
+	days = iota + 1
+	weeks
+	months
+	_ // years
+)
+
+// numbered maps the words of each list to the list's number.
+func numbered(lists ...string) map[string]int {
+	m := make(map[string]int)
+	for n, words := range lists {
+		for w := range strings.FieldsSeq(words) {
+			m[w] = n
+		}
+	}
+	return m
+}
+
+func set(words string) map[string]bool {
+	m := make(map[string]bool)
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// spansIn returns the times that a question names: "last week", "three days ago". A vague
+// time includes a margin.
+func spansIn(words []string, now time.Time) (out []span) {
+	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
+	at := func(i int) string {
+		if i < 0 || i >= len(words) {
+			return ""
+		}
+		return words[i]
+	}
+	isFrench := slices.ContainsFunc(words, func(w string) bool { return french[w] })
+	for i, w := range words {
+		n, ok := pastDays[w]
+		if w == "hier" { // German: here
+			ok = isFrench
+		}
+		for _, day := range unspacedDays { // no space parts the word from the others
+			if strings.Contains(w, day) {
+				n, ok = pastDays[day], true
+			}
+		}
+		if ok {
+			out = append(out, span{today.AddDate(0, 0, -n), today.AddDate(0, 0, 1-n)})
+			continue
+		}
+		unit, ok := units[w]
+		if !ok {
+			continue
+		}
+		n, err := strconv.Atoi(at(i - 1))
+		if err != nil {
+			n = numbers[at(i-1)]
+		}
+		switch {
+		case n > 0 && n < 1000 && (agoAfter[at(i+1)] || agoFirst[at(i-2)]):
+			out = append(out, ago(today, n, unit))
+		case unit == days:
+		case theLast[at(i-1)] || theLast[at(i+1)]:
+			out = append(out, period(today, unit, -1))
+		case this[at(i-1)]:
+			out = append(out, period(today, unit, 0))
+		}
+	}
+	return out
+}
+
+// ago returns the time n units before a day, with a margin.
+func ago(day time.Time, n int, unit int) span {
+	switch unit {
+	case days:
+		return span{day.AddDate(0, 0, -n-1), day.AddDate(0, 0, 2-n)}
+	case weeks:
+		return span{day.AddDate(0, 0, -7*n-4), day.AddDate(0, 0, -7*n+5)}
+	case months:
+		return span{day.AddDate(0, -n, -16), day.AddDate(0, -n, 16)}
+	}
+	// Years.
+	return span{day.AddDate(-n, -6, 0), day.AddDate(-n, 6, 0)}
+}
+
+// period returns the calendar week, month or year of a day, which units later. A week
+// includes a day before and after it.
+func period(day time.Time, unit int, which int) span {
+	switch unit {
+	case weeks:
+		monday := day.AddDate(0, 0, -(int(day.Weekday())+6)%7+7*which)
+		return span{monday.AddDate(0, 0, -1), monday.AddDate(0, 0, 8)}
+	case months:
+		first := day.AddDate(0, 0, 1-day.Day()).AddDate(0, which, 0)
+		return span{first, first.AddDate(0, 1, 0)}
+	}
+	// A year.
+	first := time.Date(day.Year()+which, 1, 1, 0, 0, 0, 0, time.UTC)
+	return span{first, first.AddDate(1, 0, 0)}
+}
