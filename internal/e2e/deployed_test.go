@@ -167,7 +167,7 @@ func TestCompose(t *testing.T) {
 	if len(graph.episodes(group)) == 0 {
 		t.Errorf("Graphiti's server lists no episode of %q", group)
 	}
-	w.command(t, append([]string{"memory", "forget", "--yes"}, whose...)...)
+	w.command(t, append([]string{"memory", "forget", "--yes", "--wait"}, whose...)...)
 	if left := graph.episodes(group); len(left) != 0 {
 		t.Errorf("Graphiti keeps %d episodes after a forget", len(left))
 	}

@@ -191,7 +191,7 @@ func TestRealGraphiti(t *testing.T) {
 	tell(1)
 	w.tell(t, "Eve says [[raise]] to the model.")
 	tell(3)
-	for range 4 {
+	for range 8 {
 		w.until(t, "a stall, or the end", func(q queue) bool { return q.Stalled != "" || q.Pending == 0 })
 		if w.queue(t).Pending == 0 {
 			break
@@ -319,13 +319,14 @@ func TestRealGraphitiOverMCP(t *testing.T) {
 	w.tell(t, "Eve says [[raise]] to the model.")
 	w.tell(t, "Ada met guest number 5 in London.")
 	g.start()
-	w.until(t, "all but one", func(q queue) bool { return q.Delivered == 8 && q.Dead == 1 && q.Pending == 0 })
+	// A turn that kills the worker is given up after about three tests, which become rare.
+	w.until(t, "all but one", func(q queue) bool { return q.Delivered == 8 && q.Dead+q.Pending == 1 })
 
 	g.refuse(0, http.StatusNotFound)
 	w.tell(t, "Ada met guest number 6 in London.")
 	w.until(t, "a stall", func(q queue) bool { return q.Stalled != "" })
 	g.refuse(0, 0)
-	w.until(t, "the message that had no vector", func(q queue) bool { return q.Delivered == 9 && q.Dead == 1 && q.Pending == 0 })
+	w.until(t, "the message that had no vector", func(q queue) bool { return q.Delivered == 9 && q.Dead+q.Pending == 1 })
 	held := g.episodes("user_josh")
 	for i := range 7 {
 		if n := held[fmt.Sprintf("(user): Ada met guest number %d in London.", i)]; n != 1 {

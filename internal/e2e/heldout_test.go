@@ -111,7 +111,7 @@ var agents = []struct {
 			return python(t, "agents", url, home, repo, "agents/bin/aider", "--model", "openai/m", "--no-check-update", "--analytics-disable", "--no-show-release-notes",
 				"--no-show-model-warnings", "--no-gitignore", "--yes-always", "--no-pretty", "--no-auto-commits", "-m", prompt)
 		}},
-		header: []string{"empty; source=live; reason=nothing", "recalled; source=live"},
+		header: []string{`empty; source=live; reason=nothing; earlier="client=1"`, `recalled; source=live; earlier="client=1"`},
 		kept:   []string{"you 2 " + told, "you 2 " + asking},
 	},
 	{
