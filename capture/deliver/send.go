@@ -383,7 +383,7 @@ func (l *Loop) silence(ctx context.Context, s *sender) {
 	}
 }
 
-// onNeo4j reports whether the memory says that its database is Neo4j.
+// onNeo4j reports whether the memory uses Neo4j, as far as it tells.
 func (l *Loop) onNeo4j(ctx context.Context) (yes bool) {
 	m, ok := l.o.Memory.(interface{ Database(context.Context) string })
 	return ok && l.call(ctx, func(ctx context.Context) error { yes = m.Database(ctx) == "neo4j"; return nil }) == nil && yes

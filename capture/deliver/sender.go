@@ -374,7 +374,7 @@ func (s *sender) testSoon(now time.Time) {
 	}
 }
 
-// refused begins a silence: the memory says why it stores nothing.
+// refused begins a silence after an answer with a cause, such as a status 429.
 func (s *sender) refused() {
 	if s.silent.IsZero() {
 		s.silent, s.pause = s.sign, s.patience()

@@ -61,8 +61,8 @@ type MessageStore interface {
 	// their names. A nil meant selects all messages.
 	Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error)
 
-	// Older returns the groups whose first message was said before a time. Those of an import may
-	// follow newer ones, and count when these are old.
+	// Older returns the groups whose first stored message is older than a time. An import may
+	// store older messages after newer ones.
 	Older(ctx context.Context, before time.Time) (groups []string, err error)
 
 	graphiti.Lister

@@ -24,7 +24,7 @@ import (
 const agentsFile = "AGENTS.md"
 
 // exportMarkdown writes the confirmed rules and the valid facts of a project between two markers of
-// a file, or takes them out. "-" prints them. AGENTS.md stands in the root of the project.
+// a file, or takes them out. "-" prints them. AGENTS.md means the one in the root of the project.
 func exportMarkdown(c *cobra.Command, at *cli.Runner, s *service.Selector, file string, remove bool) error {
 	if s.Workspace == "" {
 		return cli.Usage(errors.New("--markdown writes the memory of a project: run it in the project's directory, or name it with --workspace"))
@@ -133,7 +133,7 @@ func replaceSection(file, section string) (changed bool, err error) {
 	_, after, ended := bytes.Cut(rest, []byte(transcripts.SectionEnd))
 	switch {
 	case found && !ended:
-		return false, fmt.Errorf("the line %q is missing; delete the line %q and what belongs to it", strings.TrimSpace(transcripts.SectionEnd), strings.TrimSpace(transcripts.SectionBegin))
+		return false, fmt.Errorf("the line %q is missing; delete the line %q and the lines of the memory after it", strings.TrimSpace(transcripts.SectionEnd), strings.TrimSpace(transcripts.SectionBegin))
 	case !found && section == "":
 		return false, nil
 	case !found && len(old) > 0:

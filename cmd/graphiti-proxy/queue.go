@@ -91,7 +91,7 @@ func newMemorySendCommand() *cobra.Command {
 	return operation(c, service.Send, open, &in, nil, func(w, _ io.Writer, sent *service.Affected) {
 		note := ""
 		if sent.Turns == 0 {
-			note = ": it got all turns since then, or none is connected"
+			note = ": Graphiti has all turns since then, or no Graphiti is connected"
 		}
 		fmt.Fprintf(w, "%s queued for Graphiti%s\n", terminal.Count(sent.Turns, "turn"), note)
 	})

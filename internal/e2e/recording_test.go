@@ -75,7 +75,7 @@ func recording(lines []string) string {
 		fmt.Fprintf(&style, "@keyframes l%d{0%%,%.1f%%{opacity:0}%.1f%%,100%%{opacity:1}}.l%d{animation:l%[1]d %.1[5]fs infinite}\n", i, 100*starts[i]/end, 100*starts[i]/end+.1, i, end)
 		fmt.Fprintf(&text, `<text class="%s l%d" x="%d" y="%d">%s</text>`+"\n", class, i, left, top+high*i+high/2*(i/2), html.EscapeString(line))
 	}
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 %d" role="img" aria-label="Claude Code is told a fact, and Codex knows it">
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 %d" role="img" aria-label="Claude Code stores a fact, and Codex recalls it">
 <style>
 rect{fill:#14181f}text{font:15px ui-monospace,Menlo,Consolas,monospace}.command{fill:#e6e9ee}.answer{fill:#8fd19e}
 %s@media (prefers-reduced-motion:reduce){text{animation:none!important}}

@@ -37,7 +37,7 @@ func NewVersionCommand(version string) *cobra.Command {
 	return c
 }
 
-// licenses are those of the modules in the program.
+// licenses contains the license of each module in the program.
 //
 //go:generate ../../../deploy/licenses/write.sh
 //go:embed licenses.txt
