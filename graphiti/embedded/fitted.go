@@ -73,7 +73,7 @@ const (
 	copyFrom = 0.85
 
 	// repeatedFrom is the same for texts without numbers, such as "This is Codex. The queue is called Miso.".
-	repeatedFrom = 0.6
+	repeatedFrom = 0.65
 )
 
 // once returns hits without the older copies of a statement, and without other rows of the same

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"cmp"
 	"math/bits"
 	"slices"
@@ -41,13 +42,14 @@ type form struct {
 	hashes  [formed]uint16 // of its words, each once, ascending
 }
 
-// say adds a word. All numbers count as the same word.
+// say adds a word. All words with a digit count as the same word.
 func (f *form) say(w []byte) {
 	if f.over {
 		return
 	}
-	if '0' <= w[0] && w[0] <= '9' {
-		w, f.numbers = w[:0], true
+	f.numbers = f.numbers || '0' <= w[0] && w[0] <= '9'
+	if bytes.ContainsAny(w, "0123456789") {
+		w = w[:0]
 	}
 	h := xxhash.Sum64(w)
 	at, there := slices.BinarySearch(f.hashes[:f.n], uint16(h)) //nolint:gosec // its lower bits
