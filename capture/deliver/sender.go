@@ -292,6 +292,9 @@ func (s *sender) looked(views map[string]*view, now time.Time) (fs findings) {
 		s.lookSoon(now)
 	default:
 		s.lookWait = min(2*s.lookWait, s.timing.LastLook)
+		if !s.silent.IsZero() { // a restart takes seconds, and a refused connection shows it
+			s.lookWait = min(s.lookWait, s.timing.LastLook/5)
+		}
 		s.lookAt = now.Add(s.lookWait)
 	}
 	if deeper || known != s.proven && slices.ContainsFunc(s.flights, func(f *flight) bool { return s.decidable(f, s.proven, views, now) }) {
