@@ -291,11 +291,7 @@ func (s *sender) looked(views map[string]*view, now time.Time) (fs findings) {
 	case len(fs.lost)+len(fs.dead)+len(fs.beyond) > 0:
 		s.lookSoon(now)
 	default:
-		s.lookWait = min(2*s.lookWait, s.timing.LastLook)
-		if !s.silent.IsZero() { // a restart takes seconds, and a refused connection shows it
-			s.lookWait = min(s.lookWait, s.timing.LastLook/5)
-		}
-		s.lookAt = now.Add(s.lookWait)
+		s.lookLater(now, s.silent.IsZero())
 	}
 	if deeper || known != s.proven && slices.ContainsFunc(s.flights, func(f *flight) bool { return s.decidable(f, s.proven, views, now) }) {
 		s.lookAt = now // the next listing settles them
@@ -364,7 +360,16 @@ func (s *sender) unseen(now time.Time) {
 	if s.silent.IsZero() {
 		s.sign = now
 	}
+	s.lookLater(now, false)
+}
+
+// lookLater schedules the next listing after a longer time than before. Unless all is well, the time
+// is shorter than a restart of the memory, which a refused connection shows.
+func (s *sender) lookLater(now time.Time, isWell bool) {
 	s.lookWait = min(max(2*s.lookWait, s.timing.FirstLook), s.timing.LastLook)
+	if !isWell {
+		s.lookWait = min(s.lookWait, s.timing.LastLook/5)
+	}
 	s.lookAt = now.Add(s.lookWait)
 }
 
