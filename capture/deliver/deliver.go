@@ -70,7 +70,7 @@ func DefaultTiming(stallAfter time.Duration) Timing {
 		StallAfter: stallAfter,
 		Silence:    min(30*time.Second, stallAfter),
 		FirstLook:  25 * time.Millisecond,
-		LastLook:   5 * time.Second,
+		LastLook:   time.Second, // a restart takes longer, and shows by a refused connection
 		DoubtAfter: min(10*time.Second, stallAfter/4),
 		LastTest:   time.Hour,
 	}

@@ -21,6 +21,9 @@ const (
 	// maxRetryAfter limits a server's Retry-After.
 	maxRetryAfter = time.Hour
 
+	// lookEach is the time between two listings when many workers are listed.
+	lookEach = 20 * time.Millisecond
+
 	// opensAfter is the number of failed calls in a row after which the memory counts as down.
 	opensAfter = 5
 )
@@ -159,6 +162,7 @@ func (l *Loop) step(ctx context.Context) time.Duration {
 	l.mu.Lock()
 	timing, off, asked := l.timing, l.off, l.asked
 	l.run.timing, l.asked = timing, false
+	l.run.timing.LastLook = max(timing.LastLook, time.Duration(len(l.senders))*lookEach)
 	l.mu.Unlock()
 	if err := l.prepare(ctx, now); err != nil {
 		l.failedAt(failing{}, err)

@@ -248,9 +248,10 @@ const quietFor = 10 * time.Second
 // it answers again, a test is due.
 func (l *Loop) askQuiet(ctx context.Context, s *sender, now time.Time) {
 	f := s.again(false)
-	if f == nil || now.Sub(s.sign) < min(quietFor, s.timing.Silence) {
+	if f == nil || now.Sub(s.sign) < min(quietFor, s.timing.Silence) || s.askAt.After(now) {
 		return
 	}
+	s.askAt = now.Add(s.timing.Silence / 6)
 	refused := graphiti.Diagnose(l.search) != graphiti.NoDiagnosis
 	l.find(ctx, f)
 	switch {

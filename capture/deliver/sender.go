@@ -40,6 +40,8 @@ type sender struct {
 	depth    map[string]int  // episodes to list, by group
 	lookAt   time.Time
 	lookWait time.Duration
+	looking  bool      // the last action was a listing
+	askAt    time.Time // of the next search that may show why the worker is quiet
 
 	holdUntil time.Time // end of the pause after an unclear answer
 	retryAt   time.Time // time of the next attempt after a failure
@@ -107,9 +109,20 @@ func due(at, now time.Time, wait *time.Duration) bool {
 // next returns the next action, or the time until there is one.
 func (s *sender) next(now time.Time) (a act, wait time.Duration) {
 	wait = never
-	if len(s.flights) > 0 && due(s.lookAt, now, &wait) {
-		return look, 0
+	looks := len(s.flights) > 0 && due(s.lookAt, now, &wait)
+	if !looks || s.looking { // a slow listing delays no turn for ever
+		if a, w := s.nextSending(now); a != rest || !looks {
+			s.looking = false
+			return a, min(w, wait)
+		}
 	}
+	s.looking = true
+	return look, 0
+}
+
+// nextSending is next without listings.
+func (s *sender) nextSending(now time.Time) (a act, wait time.Duration) {
+	wait = never
 	if !due(s.holdUntil, now, &wait) || !due(s.retryAt, now, &wait) {
 		return rest, wait
 	}
@@ -291,7 +304,7 @@ func (s *sender) looked(views map[string]*view, now time.Time) (fs findings) {
 	case len(fs.lost)+len(fs.dead)+len(fs.beyond) > 0:
 		s.lookSoon(now)
 	default:
-		s.lookLater(now, s.silent.IsZero())
+		s.lookLater(now)
 	}
 	if deeper || known != s.proven && slices.ContainsFunc(s.flights, func(f *flight) bool { return s.decidable(f, s.proven, views, now) }) {
 		s.lookAt = now // the next listing settles them
@@ -360,16 +373,12 @@ func (s *sender) unseen(now time.Time) {
 	if s.silent.IsZero() {
 		s.sign = now
 	}
-	s.lookLater(now, false)
+	s.lookLater(now)
 }
 
-// lookLater schedules the next listing after a longer time than before. Unless all is well, the time
-// is shorter than a restart of the memory, which a refused connection shows.
-func (s *sender) lookLater(now time.Time, isWell bool) {
+// lookLater schedules the next listing after a longer time than before.
+func (s *sender) lookLater(now time.Time) {
 	s.lookWait = min(max(2*s.lookWait, s.timing.FirstLook), s.timing.LastLook)
-	if !isWell {
-		s.lookWait = min(s.lookWait, s.timing.LastLook/5)
-	}
 	s.lookAt = now.Add(s.lookWait)
 }
 
