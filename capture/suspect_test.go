@@ -3,8 +3,10 @@ package capture
 import (
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -85,6 +87,51 @@ func TestSuspectGoesAlone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRestartShowsByRefusedConnections checks that delivery goes on within 15 seconds of a restart
+// that refuses connections for three seconds, although nothing new is sent, and that a turn that ends the
+// worker becomes a dead letter even if no other follows it.
+func TestRestartShowsByRefusedConnections(t *testing.T) {
+	away := false
+	g := &graph{takes: time.Second, raises: func(content string) bool { return strings.Contains(content, "user poison") }}
+	g.fails = func(string, string) error {
+		if away {
+			return &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+		}
+		return nil
+	}
+	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+		for _, id := range []string{"1", "poison", "2", "3", "4"} {
+			add(t, p, spoken(id, "a"))
+		}
+		restarts := 0
+		for p.Status().Pending > 0 {
+			until(t, "a stall, or the end", func() bool { st := p.Status(); return st.Stalled != nil || st.Pending == 0 })
+			before := p.Status()
+			if before.Pending == 0 {
+				break
+			}
+			if restarts++; restarts > 6 {
+				t.Fatalf("got %+v after %d restarts, want no turn pending", before, restarts)
+			}
+			g.set(func() { away = true })
+			time.Sleep(3 * time.Second)
+			g.restart()
+			g.set(func() { away = false })
+			if before.Pending > 1 {
+				time.Sleep(15 * time.Second)
+				if st := p.Status(); st.Verified == before.Verified {
+					t.Errorf("got %+v 15 seconds after restart %d, want more than %d turns stored", st, restarts, before.Verified)
+				}
+			} else {
+				time.Sleep(time.Hour)
+			}
+		}
+		if st := p.Status(); st.Dead != 1 || st.Verified != 4 {
+			t.Errorf("got %+v, want Dead 1, Verified 4", st)
+		}
+	})
 }
 
 // TestRestartOfAnIdleMemory checks that a turn lost in a restart is sent again, and that a

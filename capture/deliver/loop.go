@@ -59,6 +59,7 @@ type run struct {
 	fails    int       // calls in a row that found the memory down
 	until    time.Time // no calls before this time
 	gone     bool      // the last call found the memory out of reach
+	back     bool      // it is in reach again, and has probably restarted
 	search   error     // of the last search for a silent worker
 	failures failures
 	failing  bool      // failing delivery was logged
@@ -168,7 +169,8 @@ func (l *Loop) step(ctx context.Context) time.Duration {
 		l.failedAt(failing{}, err)
 		return time.Second
 	}
-	if asked {
+	if asked || l.back {
+		l.back = false
 		l.testAll(now)
 	}
 	if off {
@@ -292,6 +294,11 @@ func (l *Loop) perform(ctx context.Context, s *sender, a act) {
 		return
 	}
 	if a == test {
+		if f := s.stops(); f != nil {
+			s.drop(f)
+			l.dead(&f.Copy, f.at, reasonPoison, errLost)
+			return
+		}
 		l.silence(ctx, s)
 		s.tested(time.Now())
 	}
@@ -330,10 +337,7 @@ func (l *Loop) callFor(ctx context.Context, timeout time.Duration, f func(contex
 			l.rested(l.until)
 		}
 	default:
-		if l.gone { // it has probably restarted
-			l.testAll(now)
-		}
-		l.fails, l.gone = 0, false
+		l.fails, l.gone, l.back = 0, false, l.back || l.gone
 	}
 	if asked := retryAfter(err); asked > 0 {
 		l.until = now.Add(asked)

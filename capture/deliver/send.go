@@ -15,17 +15,18 @@ const maxRefused = 100
 
 // send sends the next copy, or for a test one in flight again if there is no other.
 func (l *Loop) send(ctx context.Context, s *sender, isTest bool) {
-	if isTest {
-		if f := s.again(s.waits); f != nil {
-			l.give(ctx, s, &f.Copy, f)
-			return
-		}
+	var c *ledger.Copy
+	var err error
+	if !isTest || len(s.flights) < window+tests {
+		c, err = l.nextCopy(ctx, s, isTest)
 	}
-	c, err := l.nextCopy(ctx, s, isTest)
+	f := s.again()
 	switch {
 	case err != nil:
 		s.failed(err, time.Now())
 		l.failedAt(failing{s.group, send}, err)
+	case c == nil && isTest && f != nil:
+		l.give(ctx, s, &f.Copy, f)
 	case c == nil:
 		s.waits = false
 	case c.Losses >= aloneAfter && s.open() > 0 && !isTest:
@@ -129,8 +130,7 @@ func (l *Loop) gave(s *sender, c *ledger.Copy, again *flight, messages []graphit
 	}
 	switch doubt := err != nil && !unsent(err); {
 	case again != nil && (err == nil || doubt):
-		again.at, again.doubt, again.tests = now, doubt, again.tests+1
-		s.answered(doubt, now)
+		s.tried(again, doubt, now)
 	case again != nil:
 		s.failed(err, now)
 	case l.confirms() && (err == nil || doubt):
@@ -247,7 +247,7 @@ const quietFor = 10 * time.Second
 // askQuiet searches for a quiet worker. If the memory names its problem, the silence has begun; once
 // it answers again, a test is due.
 func (l *Loop) askQuiet(ctx context.Context, s *sender, now time.Time) {
-	f := s.again(false)
+	f := s.again()
 	if f == nil || now.Sub(s.sign) < min(quietFor, s.timing.Silence) || s.askAt.After(now) {
 		return
 	}
@@ -354,7 +354,7 @@ func (l *Loop) silence(ctx context.Context, s *sender) {
 	if !s.silent.IsZero() && s.pause <= s.patience() {
 		l.o.Log.Warn("memory accepts messages without storing them", "since", s.sign, "to_do", l.diagnosis().Remedy())
 	}
-	f := s.again(false)
+	f := s.again()
 	if f == nil {
 		return
 	}

@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -52,6 +53,8 @@ type sender struct {
 	silent time.Time     // start of a silence that needs tests, or zero
 	testAt time.Time     // of the next test
 	pause  time.Duration // between tests, doubled
+
+	restarted bool // the next test is the first after a restart
 }
 
 // flight is a turn that was sent but not yet listed.
@@ -66,7 +69,8 @@ type flight struct {
 	single      bool            // sent with nothing else in flight
 	ahead       bool            // dated after the memory's clock, so that no listing can show it yet
 	hidden      bool            // ahead, and processed
-	tests       int             // how often it was sent again
+	tests       int             // how often it was sent again since the last restart
+	fatal       int             // how often it was the first test after a restart
 }
 
 func newFlight(c *ledger.Copy, messages []graphiti.Row, now time.Time) *flight {
@@ -128,9 +132,12 @@ func (s *sender) nextSending(now time.Time) (a act, wait time.Duration) {
 	}
 	open := s.open()
 	if open == 0 {
-		s.isolate, s.silent = false, time.Time{}
+		s.isolate = false
 	}
-	if s.waits && s.silent.IsZero() && (open == 0 || open < window && !s.isolate && !s.alone()) {
+	if !slices.ContainsFunc(s.flights, func(f *flight) bool { return !f.hidden }) {
+		s.silent = time.Time{} // a failed listing ends no silence
+	}
+	if s.waits && (open == 0 || s.silent.IsZero() && open < window && !s.isolate && !s.alone()) {
 		return send, 0
 	}
 	if open > 0 && due(s.nextTest(), now, &wait) {
@@ -182,14 +189,14 @@ func (s *sender) tested(now time.Time) {
 	s.testAt = now.Add(s.pause)
 }
 
-// again returns the turn to send again as a test, or nil if another one should be sent. The last
-// turn in flight proves most, unless it is the one that stops the worker.
-func (s *sender) again(waits bool) (last *flight) {
-	if waits && len(s.flights) < window+tests {
-		return nil
-	}
+// again returns the turn in flight to send again as a test, or nil. The last one proves most, but a
+// turn that was lost or tested before may be the one that stops the worker.
+func (s *sender) again() (last *flight) {
 	for _, f := range s.flights {
-		if !f.ahead && !s.unread[f.Group] && (last == nil || f.tests <= last.tests) {
+		if f.ahead || s.unread[f.Group] {
+			continue
+		}
+		if last == nil || cmp.Or(cmp.Compare(f.Losses+f.fatal, last.Losses+last.fatal), cmp.Compare(f.tests, last.tests)) <= 0 {
 			last = f
 		}
 	}
@@ -209,6 +216,29 @@ func (s *sender) inFlight(f *flight, doubt bool, now time.Time) {
 // drop removes a flight whose turn was forgotten; nil is none.
 func (s *sender) drop(f *flight) {
 	s.flights = slices.DeleteFunc(s.flights, func(o *flight) bool { return o == f })
+}
+
+// tried records that a turn in flight was sent again as a test.
+func (s *sender) tried(f *flight, doubt bool, now time.Time) {
+	f.at, f.doubt, f.tests = now, doubt, f.tests+1
+	if s.restarted {
+		f.fatal, s.restarted = f.fatal+1, false
+	}
+	if s.stops() == f {
+		s.testAt = now.Add(s.patience())
+	}
+	s.answered(doubt, now)
+}
+
+// stops returns the turn that stops the worker, or nil: it was lost twice, and it is alone in flight
+// since then, also after a restart.
+func (s *sender) stops() *flight {
+	if len(s.flights) == 1 {
+		if f := s.flights[0]; f.single && f.Losses >= aloneAfter && f.fatal > 0 && !f.ahead {
+			return f
+		}
+	}
+	return nil
 }
 
 // answered records the end of a call that sent a turn.
@@ -290,7 +320,7 @@ func (s *sender) looked(views map[string]*view, now time.Time) (fs findings) {
 		if progress == 1 && f.at.After(began) {
 			began = f.at
 		}
-		smooth = smooth && !f.doubt && f.tests == 0
+		smooth = smooth && !f.doubt && f.tests+f.fatal == 0
 	}
 	deeper := s.settle(views, known, now, &fs)
 	switch {
@@ -387,7 +417,10 @@ func (s *sender) lookLater(now time.Time) {
 func (s *sender) testSoon(now time.Time) {
 	if s.open() > 0 {
 		s.refused()
-		s.testAt, s.pause, s.lookAt = now, s.timing.Silence/2, now
+		s.testAt, s.pause, s.lookAt, s.restarted = now, s.timing.Silence/2, now, true
+		for _, f := range s.flights {
+			f.tests = 0
+		}
 	}
 }
 
