@@ -143,6 +143,7 @@ func (d *doubts) add(h *ledger.Held, twin Twin) time.Time {
 	} else if h.Reason == graphiti.HeldTwin && !d.isAboutOpen(&twin) {
 		ref.until = h.At.Add(twinFor)
 	}
+	ref.drop = d.isAbout(&twin) // its turn was stored meanwhile
 	ref.keep = h.Reason == graphiti.HeldHistory && slices.ContainsFunc(d.went, func(w wentOn) bool { return w.session == ref.session && slices.Contains(w.history, ref.With) })
 	for _, r := range d.refs {
 		if ref.isPair(r) {
@@ -199,8 +200,6 @@ func (d *doubts) isAboutOpen(t *Twin) bool {
 // isAbout reports whether a message is a program's about a stored turn of the last minute: the
 // turn is an agent's, or has the same words.
 func (d *doubts) isAbout(t *Twin) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	return slices.ContainsFunc(d.begun, func(b begunTurn) bool {
 		return b.stored && time.Since(b.at) < pairFor && t.quotes(&b.Twin) && (b.Tools || bytes.Equal(b.Text, t.Text))
 	})
@@ -218,7 +217,10 @@ func (p *Pipeline) Hold(ctx context.Context, t ledger.Turn, why *Doubt) (graphit
 	} else if full {
 		return stored, p.Add(ctx, t)
 	}
-	if p.doubts.isAbout(&why.Twin) {
+	p.doubts.mu.Lock()
+	isAbout := p.doubts.isAbout(&why.Twin)
+	p.doubts.mu.Unlock()
+	if isAbout {
 		return graphiti.Fate{Name: graphiti.FateAbout, Reason: graphiti.AboutTwin}, nil
 	}
 	p.clean(&t)

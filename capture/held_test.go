@@ -169,6 +169,32 @@ func TestTwinsOfStoredTurns(t *testing.T) {
 	}
 }
 
+// storedMeanwhile is a disk that stores a turn's twin while it stores the held turn.
+type storedMeanwhile struct {
+	ledger.Holds
+	report func()
+}
+
+func (d storedMeanwhile) Hold(h *ledger.Held) error {
+	d.report()
+	return d.Holds.Hold(h)
+}
+
+// TestTwinsOfStoredTurns_Meanwhile checks a message about a turn that is stored while the message
+// is written to disk.
+func TestTwinsOfStoredTurns_Meanwhile(t *testing.T) {
+	p, e := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"))
+	stored := Twin{Of: dialect.Root("", "ann"), Text: []byte("mycatismiso"), Prompt: 1}
+	p.doubts.disk = storedMeanwhile{p.doubts.disk, func() { p.Twin(&stored, true) }}
+	asks := stored
+	asks.Whole, asks.Prompt = asks.Text, 2
+	if _, err := p.Hold(t.Context(), turn("1", "g"), &Doubt{Reason: graphiti.HeldTwin, Twin: asks}); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the verdict", func() bool { return !isInDoubt(t, e) })
+	isHeld(t, e, "g", nil)
+}
+
 // isInDoubt reports whether a ledger has a turn in doubt.
 func isInDoubt(t *testing.T, e *embedded.Store) (found bool) {
 	t.Helper()
