@@ -337,7 +337,7 @@ func (s *sender) looked(views map[string]*view, now time.Time) (fs findings) {
 		s.lookLater(now)
 	}
 	if deeper || known != s.proven && slices.ContainsFunc(s.flights, func(f *flight) bool { return s.decidable(f, s.proven, views, now) }) {
-		s.lookAt = now // the next listing settles them
+		s.lookAt, s.looking = now, false // the next listing, before all else, settles them
 	}
 	return fs
 }
