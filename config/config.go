@@ -144,8 +144,11 @@ type Config struct {
 	}
 	Log struct {
 		Level    string `key:"log.level" reload:"yes" default:"info" kind:"one of debug, info, warn, error" doc:"lowest level to log; logs never contain conversation text or credentials"`
-		Requests bool   `key:"log.requests" reload:"yes" default:"true" doc:"log each request at info, once its answer was read: client, model, upstream, person, outcome of memory, times, tokens; never texts"`
+		Requests bool   `key:"log.requests" reload:"yes" default:"true" doc:"log each request at info, once its answer was read: client, model, upstream, person, tenant, outcome of memory, times, tokens; never texts"`
 		Format   string `key:"log.format" default:"auto" kind:"one of auto, text, json" doc:"auto: text on a terminal, else json"`
+	}
+	Observe struct {
+		People string `key:"observe.people" reload:"yes" default:"name" kind:"one of name, hash" doc:"people in logs of requests, traces and the page Live: their names, or hashes of them. Audit lines always have names"`
 	}
 	OTel struct {
 		Endpoint string  `key:"otel.endpoint" kind:"url" doc:"OpenTelemetry collector for OTLP over HTTP, e.g. http://127.0.0.1:4318; if empty, OTEL_EXPORTER_OTLP_ENDPOINT applies, else export is off"`

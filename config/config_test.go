@@ -93,8 +93,8 @@ func TestMistakes(t *testing.T) {
 			`graphiti-proxy.yaml:1: recal is not a setting; did you mean recall?`},
 		{"unknown key below", "recall:\n  timout: 1s\n", nil, nil,
 			`graphiti-proxy.yaml:2: recall.timout is not a setting; did you mean recall.timeout?`},
-		{"a setting below nothing", "server:\n  listen: 127.0.0.1:1\n", nil, map[string]string{"server.listen": "127.0.0.1:1", "recall": "off", "recal.enabled": "true"},
-			`graphiti-proxy.yaml:1: server is not a setting; graphiti-proxy config print lists them all` + "\n" +
+		{"a setting below nothing", "firmware:\n  listen: 127.0.0.1:1\n", nil, map[string]string{"server.listen": "127.0.0.1:1", "recall": "off", "recal.enabled": "true"},
+			`graphiti-proxy.yaml:1: firmware is not a setting; graphiti-proxy config print lists them all` + "\n" +
 				`flag --set: recal.enabled is not a setting; did you mean recall.enabled?` + "\n" +
 				`flag --set: recall is a group of settings; write e.g. recall.also_groups` + "\n" +
 				`flag --set: server.listen is not a setting; did you mean listen?`},

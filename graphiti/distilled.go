@@ -65,6 +65,15 @@ type Undistilled struct {
 	Said time.Time
 }
 
+// Stored is the extent of a memory.
+type Stored struct {
+	Messages int64 // all messages
+	Waiting  int64 // of them, messages that wait for the model that distils facts
+	Facts    int64 // valid facts
+	Ended    int64 // facts that are not valid anymore
+	Bytes    int64 // on disk
+}
+
 // Spent counts calls to the model that distils facts, and their results.
 type Spent struct {
 	Calls   int `json:"calls"`

@@ -40,7 +40,8 @@ type LoggedRequest struct {
 
 	Conversation string `json:"conversation,omitempty"` // hash of the conversation, or ""
 	Turn         string `json:"turn,omitempty"`
-	Person       string `json:"person,omitempty"` // verified owner of the memory, with several people
+	Person       string `json:"person,omitempty"` // verified owner of the memory, with several people; or its hash
+	Tenant       string `json:"tenant,omitempty"` // hash of the credential or the person, with several people
 }
 
 // LoggedSearch is a search of a request.

@@ -35,6 +35,13 @@ func appendPart(b []byte, part string) []byte {
 	return append(binary.BigEndian.AppendUint64(b, uint64(len(part))), part...)
 }
 
+// HashedPerson begins a PersonHash.
+const HashedPerson = "sha256:"
+
+// PersonHash returns a hash that replaces a person's name in logs. Whoever knows the name can
+// compute it.
+func PersonHash(name string) string { return HashedPerson + tenant("log", name)[:16] }
+
 func tenant(kind string, parts ...string) string {
 	sum := Digest(kind, parts...)
 	return hex.EncodeToString(sum[:])

@@ -145,7 +145,7 @@ func (d *decision) deed(r *request) observe.Deed {
 	if !d.understood {
 		return observe.Deed{To: r.route.upstream.Name}
 	}
-	of := observe.Deed{API: r.route.api, To: r.route.upstream.Name, Model: r.buffers.conv.Model, Who: d.who, Blocks: len(d.plan.Inserts), Fate: d.fate}
+	of := observe.Deed{API: r.route.api, To: r.route.upstream.Name, Model: r.buffers.conv.Model, Serves: r.route.provider, Who: d.who, Blocks: len(d.plan.Inserts), Fate: d.fate}
 	if d.who == (graphiti.Who{}) && d.caller.Known { // refused, but not because of its caller
 		of.Who = d.caller.Who
 	}

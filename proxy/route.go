@@ -67,6 +67,7 @@ type Routes struct {
 	Limits    Limits
 	WebSocket WebSocket // mode for the Responses API over WebSocket
 	Logged    bool      // log a line for each request at level info
+	Hashed    bool      // show hashes of people in place of their names
 }
 
 // routes are Routes in use, with their upstreams.
@@ -99,7 +100,7 @@ func (s *Server) SetRoutes(w Routes) error {
 // apply makes routes the current ones.
 func (s *Server) apply(now *routes, w Routes) {
 	s.routes.Store(now)
-	s.observer.LogRequests(w.Logged)
+	s.observer.LogRequests(w.Logged, w.Hashed)
 	if s.budget != nil {
 		s.budget.Set(w.Limits.InspectTotal)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
@@ -153,7 +154,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		}
 		a.admin = side
 	}
-	return a, errors.Join(t.ObserveQueue(a.memory.queue), t.ObserveMemory(a.gauges))
+	return a, errors.Join(t.ObserveQueue(a.memory.queue), t.ObserveMemory(a.gauges), t.ObserveStored(a.stored))
 }
 
 // certified returns the TLS configuration of each listener, nil for one without TLS.
@@ -183,6 +184,15 @@ func (a *app) opener(t *telemetry.Telemetry, quiet *slog.Logger) (*opener, error
 func (a *app) gauges() map[string]bool {
 	s := a.status(context.Background(), false)
 	return s.Memory.Gauges()
+}
+
+// stored returns the extent of the memory, with the files of data_dir.
+func (a *app) stored(ctx context.Context) (s graphiti.Stored, err error) {
+	if h := a.hosted.Now(); h.Stored != nil {
+		s, err = h.Stored(ctx)
+		s.Bytes += datadir.Size(a.cfg.DataDir)
+	}
+	return s, err
 }
 
 // openAdmin opens the admin side. lock is nil if data_dir is not in use.

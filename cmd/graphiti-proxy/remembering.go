@@ -106,7 +106,7 @@ func (r *remembering) reload(cfg *config.Config, rest func() error) error {
 }
 
 func (r *remembering) host() *service.Host {
-	return &service.Host{Memory: r.service, Queue: r.pipeline, Counts: func(context.Context) (capture.QueueStatus, error) { return r.queue(), nil }}
+	return &service.Host{Memory: r.service, Queue: r.pipeline, Stored: r.backend.Facts.Stored, Counts: func(context.Context) (capture.QueueStatus, error) { return r.queue(), nil }}
 }
 
 func (r *remembering) queue() capture.QueueStatus {

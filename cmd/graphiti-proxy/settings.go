@@ -86,6 +86,7 @@ func (a *app) routes(cfg *config.Config) proxy.Routes {
 	return proxy.Routes{
 		Upstreams: served(cfg),
 		Logged:    cfg.Log.Requests,
+		Hashed:    cfg.Observe.People == "hash",
 		Limits: proxy.Limits{
 			InspectBytes:     cfg.Limits.InspectBytes,
 			InspectTotal:     inspectTotal(cfg),

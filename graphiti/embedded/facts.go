@@ -393,6 +393,20 @@ func (k *keeper) ownerOf(group int64, sources []string) (string, error) {
 	return "messages " + strings.Join(sources, " "), nil
 }
 
+// Stored returns the extent of the memory. It has the bytes of a shared database only.
+func (e *Store) Stored(ctx context.Context) (s graphiti.Stored, err error) {
+	err = e.db.QueryRow(ctx, `SELECT (SELECT count(*) FROM messages), (SELECT count(*) FROM undistilled),
+		(SELECT count(*) FROM facts WHERE valid_until IS NULL), (SELECT count(*) FROM facts WHERE valid_until IS NOT NULL)`, nil,
+		&s.Messages, &s.Waiting, &s.Facts, &s.Ended)
+	if err == nil && e.db.Shared() {
+		err = e.db.QueryRow(ctx, "SELECT pg_database_size(current_database())", nil, &s.Bytes)
+	}
+	if err != nil {
+		return s, fmt.Errorf("count the rows of the memory: %w", err)
+	}
+	return s, nil
+}
+
 // Spent returns the counts of a day.
 func (e *Store) Spent(ctx context.Context, day time.Time) (s graphiti.Spent, err error) {
 	err = e.db.QueryRow(ctx, "SELECT calls, failed, tokens, facts, refused FROM distil_days WHERE day = ?", []any{dayOf(day)},

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -92,7 +93,7 @@ func (v *visit) passed(r *service.LoggedRequest) requestRow {
 	if r.Reason != "" {
 		p.Why = reasonOf(r.Reason)
 	}
-	if r.Conversation != "" {
+	if r.Conversation != "" && !strings.HasPrefix(r.Person, service.HashedPerson) {
 		p.Talk = conversationAt(whose{User: r.Person}, r.Conversation, r.Turn)
 	}
 	return p

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
@@ -17,6 +18,9 @@ type Host struct {
 	Memory *Service // nil if memory is off, or only the queue is open
 	Queue  Spool    // nil if memory is off
 	Counts func(context.Context) (capture.QueueStatus, error)
+
+	// Stored returns the extent of the memory; nil if memory is off.
+	Stored func(context.Context) (graphiti.Stored, error)
 
 	// Passed returns the newest requests after a number, oldest first. An empty owner selects all
 	// owners. nil if the request log is off.

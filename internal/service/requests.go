@@ -21,6 +21,9 @@ type Passed struct {
 	Last     int             `json:"last"` // number of the newest request
 }
 
+// HashedPerson begins the hash of a person in a LoggedRequest.
+const HashedPerson = graphiti.HashedPerson
+
 // LoggedRequest is one entry of the request log, and LoggedSearch one of its searches.
 type (
 	LoggedRequest = graphiti.LoggedRequest

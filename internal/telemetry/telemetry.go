@@ -5,6 +5,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // Options configures telemetry, together with the standard OTEL_* variables.
@@ -202,6 +204,33 @@ func (t *Telemetry) ObserveMemory(check func() map[string]bool) error {
 		if err != nil {
 			return fmt.Errorf("prepare metrics: %w", err)
 		}
+	}
+	return nil
+}
+
+// ObserveStored registers the metrics of the memory's extent, which call stored at each scrape.
+func (t *Telemetry) ObserveStored(stored func(context.Context) (graphiti.Stored, error)) error {
+	m := t.Meter()
+	rows, failed := m.Int64ObservableGauge("graphiti_proxy_memory_rows", metric.WithDescription("Rows of the memory, by kind and state: messages, stored or waiting for the model that distils facts; facts, valid or ended."+ofAll))
+	size, err := m.Int64ObservableGauge("graphiti_proxy_memory_size", metric.WithUnit("By"), metric.WithDescription("Size of the databases in data_dir, and of the database in Postgres."))
+	if err = errors.Join(failed, err); err == nil {
+		_, err = m.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+			s, err := stored(ctx)
+			if err != nil {
+				return nil //nolint:nilerr // status reports the fault
+			}
+			for _, r := range []struct {
+				kind, state string
+				n           int64
+			}{{"message", "stored", s.Messages}, {"message", "waiting", s.Waiting}, {"fact", "valid", s.Facts}, {"fact", "ended", s.Ended}} {
+				o.ObserveInt64(rows, r.n, metric.WithAttributes(attribute.String("kind", r.kind), attribute.String("state", r.state)))
+			}
+			o.ObserveInt64(size, s.Bytes)
+			return nil
+		}, rows, size)
+	}
+	if err != nil {
+		return fmt.Errorf("prepare metrics: %w", err)
 	}
 	return nil
 }

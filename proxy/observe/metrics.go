@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -17,21 +18,22 @@ import (
 
 // instruments are the metrics. Their attributes are made only once.
 type instruments struct {
-	requests    *tally[outcomeKey]      // status × reason × source; about thirty occur
-	duration    metric.Float64Histogram // one series
-	facts       sum
-	chars       sum
-	abandoned   metric.Int64Counter     // one series
-	searches    metric.Float64Histogram // scope × source × outcome, 80 series
-	bySearch    map[searchKey]metric.MeasurementOption
-	repeated    sum
-	firstChunk  metric.Float64Histogram   // one series
-	answers     *tally[resultKey]         // upstream × result, 7 series for each upstream
-	inputTokens metric.Int64Counter       // one series
-	cachedInput metric.Int64Counter       // one series
-	lost        *tally[string]            // one series for each reason
-	messages    *tally[graphiti.FateName] // one series for each fate
-	signs       *tally[signKey]           // client × sign, three series for each client of the table
+	requests   *tally[outcomeKey]      // status × reason × source; about thirty occur
+	duration   metric.Float64Histogram // one series
+	facts      sum
+	chars      sum
+	abandoned  metric.Int64Counter     // one series
+	searches   metric.Float64Histogram // scope × source × outcome, 80 series
+	bySearch   map[searchKey]metric.MeasurementOption
+	repeated   sum
+	firstChunk metric.Float64Histogram // one series
+	answers    *tally[resultKey]       // upstream × result, 7 series for each upstream
+	tokens     [3]*tally[usageKey]     // input, cached input, output; at most maxSeries each
+	usage      genaiconv.ClientTokenUsage
+	operation  genaiconv.ClientOperationDuration
+	lost       *tally[string]            // one series for each reason
+	messages   *tally[graphiti.FateName] // one series for each fate
+	signs      *tally[signKey]           // client × sign, three series for each client of the table
 }
 
 type outcomeKey struct {
@@ -51,6 +53,13 @@ type signKey struct {
 }
 
 type resultKey struct{ upstream, result string }
+
+// usageKey identifies who used tokens of which model.
+type usageKey struct{ upstream, model, tenant string }
+
+func (k usageKey) labels() metric.ObserveOption {
+	return labels("upstream", k.upstream, "model", k.model, "tenant", k.tenant)
+}
 
 // Results of a request to an upstream without an answer.
 const (
@@ -88,13 +97,35 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 			.0001, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
 		firstChunk: histogram("first_chunk_delay", "From a request's arrival until the first of its streamed answer was with the client.",
 			.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60),
-		inputTokens: counter("input_tokens", "Tokens of requests, reported by providers in answers that the proxy read."),
-		cachedInput: counter("cached_input_tokens", "Of those, the tokens that providers read from their prompt caches."),
-		bySearch:    make(map[searchKey]metric.MeasurementOption),
+		bySearch: make(map[searchKey]metric.MeasurementOption),
 	}
-	if err := errors.Join(errs...); err != nil {
+	for i := range in.tokens {
+		in.tokens[i] = newTally(usageKey.labels)
+	}
+	var err error
+	in.usage, err = genaiconv.NewClientTokenUsage(m, metric.WithExplicitBucketBoundaries(1, 16, 256, 1024, 4096, 16384, 65536, 262144, 1048576))
+	errs = append(errs, err)
+	in.operation, err = genaiconv.NewClientOperationDuration(m, metric.WithExplicitBucketBoundaries(.1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300))
+	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}
+	in.expect()
+	return in, errors.Join(
+		in.tokens[0].report(m, "input_tokens", "Tokens of requests, reported by providers in answers that the proxy read."),
+		in.tokens[1].report(m, "cached_input_tokens", "Of those, the tokens that providers read from their prompt caches."),
+		in.tokens[2].report(m, "output_tokens", "Tokens of answers, reported by providers."),
+		in.requests.report(m, "requests", "Requests of known dialects, by outcome of memory."),
+		in.facts.report(m, "inserted_facts", "Facts in the blocks of newest turns."),
+		in.chars.report(m, "inserted_chars", "Characters of the blocks of newest turns."),
+		in.repeated.report(m, "repeated_blocks", "Blocks that were sent again unchanged, to keep the beginning of the request unchanged."),
+		in.answers.report(m, "upstream_answers", "Requests sent to an upstream, by class of the answer's status; unreachable: no answer, or an incomplete head; timeout: no answer in time."),
+		in.messages.report(m, "messages", "Messages of the role user, by fate. A message counts again when its fate changes: open and held messages get another fate."),
+		in.lost.report(m, "answers_not_stored", "Lost messages, by reason: cut_off, error, filtered: the answer was incomplete; no_end: no end was recognized; encoding, unread, too_large, busy: reading failed; store: writing failed; late: the project's directory was not read in time; abandoned: a short turn had no end; plan: planning failed."),
+		in.signs.report(m, "client_signs", "Signs of outdated rules for a client, by client: unknown_tag: a turn that begins with a tag without a rule; no_place: a request without a known place; no_words: a request without a person's words."))
+}
+
+// expect adds the known series.
+func (in *instruments) expect() {
 	for _, name := range dialect.Names() {
 		for _, s := range signs {
 			in.signs.expect(signKey{name, s}, true)
@@ -119,15 +150,6 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 			}
 		}
 	}
-	return in, errors.Join(
-		in.requests.report(m, "requests", "Requests of known dialects, by outcome of memory."),
-		in.facts.report(m, "inserted_facts", "Facts in the blocks of newest turns."),
-		in.chars.report(m, "inserted_chars", "Characters of the blocks of newest turns."),
-		in.repeated.report(m, "repeated_blocks", "Blocks that were sent again unchanged, to keep the beginning of the request unchanged."),
-		in.answers.report(m, "upstream_answers", "Requests sent to an upstream, by class of the answer's status; unreachable: no answer, or an incomplete head; timeout: no answer in time."),
-		in.messages.report(m, "messages", "Messages of the role user, by fate. A message counts again when its fate changes: open and held messages get another fate."),
-		in.lost.report(m, "answers_not_stored", "Lost messages, by reason: cut_off, error, filtered: the answer was incomplete; no_end: no end was recognized; encoding, unread, too_large, busy: reading failed; store: writing failed; late: the project's directory was not read in time; abandoned: a short turn had no end; plan: planning failed."),
-		in.signs.report(m, "client_signs", "Signs of outdated rules for a client, by client: unknown_tag: a turn that begins with a tag without a rule; no_place: a request without a known place; no_words: a request without a person's words."))
 }
 
 // labels returns attributes from alternating names and values.
@@ -184,12 +206,21 @@ func (in *instruments) planned(p *inject.Plan) {
 	}
 }
 
-// used records an answer's usage, as the provider reported it.
-func (in *instruments) used(u dialect.Usage) {
-	if u.Input > 0 {
-		in.inputTokens.Add(context.Background(), int64(u.Input))
-		in.cachedInput.Add(context.Background(), int64(u.Cached))
+// used records an answer's usage, as the provider reported it, and the time since the request was sent.
+func (in *instruments) used(m model, u dialect.Usage) {
+	if u.Input <= 0 {
+		return
 	}
+	k := in.tokens[0].within(m.usageKey, usageKey{m.upstream, dialect.Other, dialect.Other})
+	for i, n := range []int{u.Input, u.Cached, u.Output} {
+		in.tokens[i].plus(k, int64(n))
+	}
+	provider, upstream := genaiconv.ProviderNameAttr(m.provider), attribute.String("upstream", k.upstream)
+	model := attribute.String("gen_ai.request.model", k.model)
+	ctx := context.Background()
+	in.usage.Record(ctx, int64(u.Input), genaiconv.OperationNameChat, provider, genaiconv.TokenTypeInput, model, upstream)
+	in.usage.Record(ctx, int64(u.Output), genaiconv.OperationNameChat, provider, genaiconv.TokenTypeOutput, model, upstream)
+	in.operation.Record(ctx, time.Since(m.sent).Seconds(), genaiconv.OperationNameChat, provider, model, upstream)
 }
 
 // Answer records the status of an upstream's answer.

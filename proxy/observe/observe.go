@@ -30,6 +30,7 @@ type Observer struct {
 	last    atomic.Uint64
 	clients clients
 	logs    atomic.Bool // log a line for each request
+	hashes  atomic.Bool // show hashes of people
 	passed  passed
 }
 
@@ -54,6 +55,7 @@ type Request struct {
 
 	memory   *inject.Outcome // for a message of a WebSocket
 	fate     graphiti.Fate   // of the newest message
+	model    model           // that it asks
 	passing  *passing        // nil if the request is neither recorded nor logged
 	streamed bool            // the answer is a stream
 }
@@ -84,7 +86,7 @@ func (r *Request) Planned(p *inject.Plan) {
 // the end of the answer, which ends the upstream's span.
 func (r *Request) Read() Answered {
 	r.o.passed.reading(r.passing, true)
-	return Answered{r.o, r.spans.handOver(), r.passing, r.id}
+	return Answered{r.o, r.spans.handOver(), r.passing, r.id, r.model}
 }
 
 // Unread revokes Read: the answer will not be read.
@@ -101,12 +103,13 @@ type Answered struct {
 	span    trace.Span // of the upstream; nil if tracing is off
 	passing *passing   // nil if the request is neither recorded nor logged
 	id      uint64
+	model   model
 }
 
 // Report reports the answer's usage of tokens.
 func (a Answered) Report(of *dialect.Answer) {
 	u := of.Usage
-	a.o.used(u)
+	a.o.used(a.model, u)
 	if a.o.passed.used(a.passing, u) {
 		a.o.line(a.passing)
 	}
@@ -147,8 +150,12 @@ func fateOf(f graphiti.Fate) (list []slog.Attr) {
 	return list
 }
 
-// LogRequests turns the log line for each request on or off.
-func (o *Observer) LogRequests(on bool) { o.logs.Store(on) }
+// LogRequests turns the log line for each request on or off. If hashes is set, logs, traces and the
+// newest requests have hashes of people in place of their names.
+func (o *Observer) LogRequests(on, hashes bool) {
+	o.logs.Store(on)
+	o.hashes.Store(hashes)
+}
 
 // RequestLine is the message of a request's line in the log.
 const RequestLine = "request"
@@ -226,7 +233,7 @@ func (o *Observer) line(p *passing) {
 	}
 	texts("memory", p.outcome)
 	line.AddAttrs(fateOf(fate)...)
-	texts("client", r.Client, "model", r.Model, "upstream", r.Upstream, "person", r.Person)
+	texts("client", r.Client, "model", r.Model, "upstream", r.Upstream, "person", r.Person, "tenant", r.Tenant)
 	if r.Memory != "" {
 		line.AddAttrs(slog.Int("chars", r.Chars), slog.Float64("memory_ms", r.MemoryMs), slog.Float64("added_ms", r.AddedMs))
 	}

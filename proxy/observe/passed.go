@@ -106,6 +106,7 @@ type Deed struct {
 	To      string          // name of the upstream
 	Program dialect.Program // the client; without a name if unknown
 	Model   []byte          // from the body
+	Serves  string          // provider whose API is used
 	Who     graphiti.Who
 	Blocks  int
 	Fate    graphiti.Fate // of the newest message
@@ -114,12 +115,14 @@ type Deed struct {
 // Did records the plan of a request, directly before it is sent to its upstream.
 func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
 	r.fate = d.Fate
+	r.model = model{usageKey{d.To, modelName(d.Model), tenantOf(&d.Who)}, d.Serves, time.Now()}
+	r.spans.did(r, &d)
 	p := r.passing
 	if p == nil {
 		return
 	}
 	r.o.passed.settled(p, d.Fate)
-	p.ready, p.Upstream = time.Now(), d.To
+	p.ready, p.Upstream = r.model.sent, d.To
 	p.AddedMs = milliseconds(p.ready.Sub(p.arrived))
 	p.named(d.Program, h)
 	o := &plan.Outcome
@@ -127,7 +130,7 @@ func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
 	if p.API = d.API; p.API == "" {
 		return
 	}
-	p.Model = modelName(d.Model)
+	p.Model = r.model.model
 	p.Blocks, p.Turn, p.who = d.Blocks, plan.Turn, d.Who
 	for i := range plan.Searched {
 		l := &plan.Searched[i]
@@ -137,6 +140,27 @@ func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
 		}
 		p.Searches = append(p.Searches, s)
 	}
+}
+
+// model is the model of a request.
+type model struct {
+	usageKey
+	provider string
+	sent     time.Time // of the request
+}
+
+// tenantOf returns a short form of a caller's tenant, or "" if there is one memory only.
+func tenantOf(who *graphiti.Who) string { return who.Tenant[:min(len(who.Tenant), 12)] }
+
+// personOf returns the name of a proven person, or its hash; "" if there is one memory only.
+func (o *Observer) personOf(who *graphiti.Who) string {
+	if who.Tenant == "" || !who.Proven {
+		return ""
+	}
+	if o.hashes.Load() {
+		return graphiti.PersonHash(who.User)
+	}
+	return who.User
 }
 
 // named records the client's name and version.
@@ -233,9 +257,7 @@ func (p *passing) shown(o *Observer, number int) graphiti.LoggedRequest {
 	r := p.LoggedRequest
 	r.Number, r.ID, r.Time = number, string((&Request{o: o, id: p.id}).AppendID(nil)), p.began.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 	r.Fate, r.Cause, r.Earlier = string(p.fate.Name), p.fate.Reason, p.fate.Earlier
-	if r.Conversation = graphiti.SessionHash(p.who.Session); p.who.Tenant != "" && p.who.Proven { // several persons have memories
-		r.Person = p.who.User
-	}
+	r.Conversation, r.Person, r.Tenant = graphiti.SessionHash(p.who.Session), o.personOf(&p.who), tenantOf(&p.who)
 	return r
 }
 

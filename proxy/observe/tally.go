@@ -45,17 +45,33 @@ func listed[K ~string](label string, all []K) *tally[K] {
 func (t *tally[K]) expect(k K, zero bool) { t.known[k] = &series{labels: t.labels(k), zero: zero} }
 
 // add adds one to a series, and returns its sum.
-func (t *tally[K]) add(k K) int64 {
+func (t *tally[K]) add(k K) int64 { return t.plus(k, 1) }
+
+// plus adds n to a series, and returns its sum.
+func (t *tally[K]) plus(k K, n int64) int64 {
 	s, ok := t.known[k]
 	if !ok {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if s, ok = t.other[k]; !ok {
-			s = &series{labels: t.labels(k)}
+			s = &series{labels: t.labels(k), zero: true}
 			t.other[k] = s
 		}
 	}
-	return s.n.Add(1)
+	return s.n.Add(n)
+}
+
+// maxSeries limits the series whose labels are from requests.
+const maxSeries = 500
+
+// within returns k, or rest if k would be one series too many.
+func (t *tally[K]) within(k, rest K) K {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.other[k] == nil && len(t.other) >= maxSeries {
+		return rest
+	}
+	return k
 }
 
 // report makes a meter read the tally.

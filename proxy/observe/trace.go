@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
@@ -86,6 +87,26 @@ func (s *spans) planned(p *inject.Plan) {
 		}
 		span.End(trace.WithTimestamp(l.Began.Add(l.Took)))
 	}
+}
+
+// did notes the caller, the client and the fate of the newest message, as far as it is known before the answer.
+func (s *spans) did(r *Request, d *Deed) {
+	if !s.recording() || d.API == "" {
+		return
+	}
+	person := "user.id"
+	if r.o.hashes.Load() {
+		person = "user.hash"
+	}
+	for _, a := range []attribute.KeyValue{
+		attribute.String(person, r.o.personOf(&d.Who)), attribute.String("graphiti_proxy.tenant", r.model.tenant), attribute.String("graphiti_proxy.upstream", d.To),
+		attribute.String("graphiti_proxy.client", named(d.Program, nil).shown), attribute.String("graphiti_proxy.fate", string(d.Fate.Name)),
+	} {
+		if a.Value.AsString() != "" {
+			s.server.SetAttributes(a)
+		}
+	}
+	s.server.SetAttributes(attribute.Float64("graphiti_proxy.memory.added", r.model.sent.Sub(r.began).Seconds()))
 }
 
 // hashOf returns the hash that replaces a group's id.
@@ -169,6 +190,9 @@ func (r *Request) end(status int) {
 	s := r.spans
 	if s == nil {
 		return
+	}
+	if r.fate.Name != graphiti.FateNone && s.recording() { // it may have changed
+		s.server.SetAttributes(attribute.String("graphiti_proxy.fate", string(r.fate.Name)))
 	}
 	for _, span := range []trace.Span{s.upstream, s.server} {
 		if span == nil {
