@@ -67,10 +67,10 @@ func TestFiguresOfADay(t *testing.T) {
 		} {
 			s.Figures.Asked(ann, p)
 		}
-		s.Figures.Used(ann, 100, 40)
-		s.Figures.Used(ann, 0, 0)
+		s.Figures.Used(ann, "m", &graphiti.Usage{Input: 100, Cached: 40})
+		s.Figures.Used(ann, "m", &graphiti.Usage{})
 		s.Figures.Asked(bob, shown("x"))
-		wantAnn := Counts{Requests: 6, Waited: 5 * time.Millisecond, Blocks: 1, Chars: 12, Tokens: 3, Input: 100, Cached: 40,
+		wantAnn := Counts{Requests: 6, Waited: 5 * time.Millisecond, Blocks: 1, Chars: 12, Tokens: 3, Input: 100, Cached: 40, Models: map[string]*graphiti.Usage{"m": {Input: 100, Cached: 40}},
 			Silent: map[string]int64{"weak": 2, "timeout": 1, "not_persisted": 1}}
 		wantAnn.Waited += again.Outcome.Took
 		all := wantAnn

@@ -147,6 +147,9 @@ type Config struct {
 		Requests bool   `key:"log.requests" reload:"yes" default:"true" doc:"log each request at info, once its answer was read: client, model, upstream, person, tenant, outcome of memory, times, tokens; never texts"`
 		Format   string `key:"log.format" default:"auto" kind:"one of auto, text, json" doc:"auto: text on a terminal, else json"`
 	}
+	Cost struct {
+		Prices string `key:"cost.prices" reload:"yes" doc:"a JSON file with prices of models in the format of LiteLLM's model_prices_and_context_window.json, for the cost of conversations and of memory; its modification date is shown with each cost. Empty shows tokens only"`
+	}
 	Observe struct {
 		People string `key:"observe.people" reload:"yes" default:"name" kind:"one of name, hash" doc:"people in logs of requests, traces and the page Live: their names, or hashes of them. Audit lines always have names"`
 	}

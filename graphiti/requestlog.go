@@ -44,6 +44,32 @@ type LoggedRequest struct {
 	Tenant       string `json:"tenant,omitempty"` // hash of the credential or the person, with several people
 }
 
+// Usage counts tokens of requests and answers.
+type Usage struct {
+	Input  int64 `json:"input,omitempty"` // reported by the provider, including Cached
+	Cached int64 `json:"cached,omitempty"`
+	Output int64 `json:"output,omitempty"`
+
+	// Estimates of tokens of blocks, which are a part of Input.
+	New      int64 `json:"new,omitempty"`      // in requests that show a block for the first time
+	Repeated int64 `json:"repeated,omitempty"` // in all later requests
+}
+
+// Add adds the counts of o.
+func (u *Usage) Add(o *Usage) {
+	u.Input, u.Cached, u.Output, u.New, u.Repeated = u.Input+o.Input, u.Cached+o.Cached, u.Output+o.Output, u.New+o.New, u.Repeated+o.Repeated
+}
+
+// CachedBlocks estimates the part of Repeated that providers read from their prompt caches: the
+// same share as of all other input. It is a lower bound, because what follows the last block is
+// never cached.
+func (u *Usage) CachedBlocks() float64 {
+	if u.Input <= u.New {
+		return 0
+	}
+	return float64(u.Repeated) * min(1, float64(u.Cached)/float64(u.Input-u.New))
+}
+
 // LoggedSearch is a search of a request.
 type LoggedSearch struct {
 	Scope  string  `json:"scope"`

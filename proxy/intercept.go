@@ -191,7 +191,7 @@ func (x *intercept) newExchange(c *call, d *decision) *exchange {
 		ex.pending, ex.backfill, held = x.s.pendingTurn(c, d)
 		ex.pending.end = ex.end
 		ex.tee = c.memory.Responses.Read(x.route.dialect.NewReader(""), response.Meta{Order: orderOf(ex.pending.who.Session), Lost: ex.pending.unread, Of: ex.pending.referredBy()},
-			callback(ex.pending, false, ex.seen.Read()))
+			callback(ex.pending, d.blockTokens(), false, ex.seen.Read()))
 	}
 	c.share.Shrink(held)
 	ex.share, c.share = c.share, budget.Share{}

@@ -115,7 +115,7 @@ type Statistics interface {
 	Lost(who graphiti.Who, reason string)
 
 	// Used counts the tokens of a request, as its provider reported them.
-	Used(who graphiti.Who, input, cached int)
+	Used(who graphiti.Who, model string, u *graphiti.Usage)
 }
 
 // Memory contains the settings and services of the memory.
@@ -227,5 +227,5 @@ func (nothing) Accepted(context.Context, string) bool             { return true 
 func (nothing) Accept(string)                                     {}
 func (nothing) Now() int64                                        { return 0 }
 func (nothing) Asked(graphiti.Who, inject.Plan)                   {}
-func (nothing) Used(graphiti.Who, int, int)                       {}
+func (nothing) Used(graphiti.Who, string, *graphiti.Usage)        {}
 func (nothing) Lost(graphiti.Who, string)                         {}

@@ -63,7 +63,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	}
 	p, backfill, held := s.pendingTurn(c, d)
 	meta.Order, meta.Lost, meta.Of = orderOf(p.who.Session), p.unread, p.referredBy()
-	tee = c.memory.Responses.Read(d.parsed.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, d.parsed.conv.Threaded(), c.seen.Read()))
+	tee = c.memory.Responses.Read(d.parsed.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, d.blockTokens(), d.parsed.conv.Threaded(), c.seen.Read()))
 	backfill()
 	if tee == nil {
 		c.seen.Unread()
@@ -73,18 +73,34 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 }
 
 // callback returns the function to call with an answer after it was read. In a thread, the next
-// request names the answer by its first key.
-func callback(p *pendingTurn, threaded bool, read observe.Answered) func(dialect.Answer, bool) {
+// request names the answer by its first key. used has the tokens of blocks.
+func callback(p *pendingTurn, used graphiti.Usage, threaded bool, read observe.Answered) func(dialect.Answer, bool) {
 	p.seen = read
 	return func(a dialect.Answer, clean bool) {
 		read.Report(&a)
-		p.memory.Figures.Used(p.who, a.Usage.Input, a.Usage.Cached)
+		used.Input, used.Cached, used.Output = int64(a.Usage.Input), int64(a.Usage.Cached), int64(a.Usage.Output)
+		p.memory.Figures.Used(p.who, read.Model(), &used)
 		if threaded && len(a.Keys) > 0 {
 			a.ID = a.Keys[0]
 		}
 		p.answered(a, clean)
 	}
 }
+
+// blockTokens estimates the tokens of the blocks in a request.
+func (d *decision) blockTokens() (u graphiti.Usage) {
+	for i := range d.plan.Inserts {
+		u.Repeated += int64(len(d.plan.Inserts[i].Text)) / bytesPerToken
+	}
+	if d.plan.Decided {
+		u.New = min(u.Repeated, int64(len(d.plan.Block))/bytesPerToken)
+	}
+	u.Repeated -= u.New
+	return u
+}
+
+// bytesPerToken is the average length of a token in JSON.
+const bytesPerToken = 4
 
 // pendingTurn returns the turn of a request, and a function that records earlier turns
 // that were not stored: it must be called once the upstream has accepted the request, after callback.

@@ -162,11 +162,14 @@ func printWeek(w, errOut io.Writer, week *service.Week) {
 		fmt.Fprintln(errOut, terminal.Printable(note))
 	}
 	var t terminal.Table
-	t.Row("DAY", "CONVERSATIONS", "TURNS KEPT", "BLOCKS SHOWN", "CHARACTERS", "TOKENS", "SILENT", "REQUESTS", "WAITED")
+	t.Row("DAY", "CONVERSATIONS", "TURNS KEPT", "BLOCKS SHOWN", "CHARACTERS", "TOKENS", "SILENT", "REQUESTS", "WAITED", "COST", "OF MEMORY")
 	for _, day := range append(week.Days, service.Day{Date: "seven days", Figures: week.Week}) {
-		t.Row(day.Date, day.Conversations, day.Turns, day.Blocks, day.Chars, day.Tokens, day.Silent, day.Requests, waited(&day.Figures))
+		t.Row(day.Date, day.Conversations, day.Turns, day.Blocks, day.Chars, day.Tokens, day.Silent, day.Requests, waited(&day.Figures), dollars(day.Cost.Total), dollars(day.Cost.Blocks+day.Cost.Distil))
 	}
 	t.Print(w)
+	if week.Bill != "" {
+		fmt.Fprintln(w, week.Bill)
+	}
 	if f := &week.Week; f.Input > 0 {
 		fmt.Fprintf(w, "tokens of requests, reported by providers: %d, of them cached: %d (%.0f%%)\n", f.Input, f.Cached, 100*float64(f.Cached)/float64(f.Input))
 	}
@@ -182,6 +185,14 @@ func printWeek(w, errOut io.Writer, week *service.Week) {
 	if len(week.Outcomes) > 0 {
 		fmt.Fprintf(w, "requests since the proxy started, %s: %s\n", minute(week.Started), counts(week.Outcomes))
 	}
+}
+
+// dollars returns a cost, or "-" if it is unknown.
+func dollars(cost float64) string {
+	if cost == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("$%.4f", cost)
 }
 
 // waited returns the average wait of a request for memory.

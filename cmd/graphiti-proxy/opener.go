@@ -140,7 +140,7 @@ func (o *opener) openParts() (*remembering, error) {
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them
 	r.service = service.New(service.Options{
 		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: r.planner, Facts: facts, State: state,
-		Graph: r.backend.Graph,
+		Graph: r.backend.Graph, Spent: r.backend.Facts.Spent,
 		Multi: id.Multi, Owner: owner, Resolve: r.people.Resolve, Registered: r.people.name, People: r.people,
 		Settings: serviceSettings(cfg, namer), Secret: o.secret(),
 		Log: o.log,

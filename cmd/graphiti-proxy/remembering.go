@@ -143,6 +143,7 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 	s.Blocked = r.state.Generations.Blocked()
 	r.consent.describe(m)
 	m.Distil = r.facts.status(ctx)
+	s.Bill = r.service.Bill(ctx)
 	s.Queue = r.queue()
 	m.NotKept, m.InMemory = s.Queue.NotKept, s.Queue.InMemory
 	faults := r.given.files.Faults()

@@ -176,7 +176,7 @@ func (s *settings) planning(cfg *config.Config) inject.RecallSettings {
 }
 
 func serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings {
-	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, Directives: cfg.Promote.Directives, Remember: cfg.Promote.Remember}
+	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, Prices: cfg.Cost.Prices, Distils: cfg.Distil.Model, Directives: cfg.Promote.Directives, Remember: cfg.Promote.Remember}
 }
 
 // ingestBounds returns the bounds of the record of turns that a reload changes.

@@ -46,6 +46,9 @@ func (s *Status) Print(w io.Writer) {
 			fmt.Fprintf(w, "          latest problem with facts: %s\n", d.Problem)
 		}
 	}
+	if s.Bill != "" {
+		fmt.Fprintf(w, "          %s\n", s.Bill)
+	}
 	if m.Emptied > 0 {
 		fmt.Fprintf(w, "          memory forget emptied %s of running conversations; those conversations get no more blocks\n", terminal.Count(m.Emptied, "block"))
 	}

@@ -22,6 +22,7 @@ type today struct {
 	From  string
 	To    string
 
+	Bill    string // what memory adds
 	Figures []figure
 	Plots   []plot
 	Silent  []silence
@@ -121,7 +122,7 @@ func (t *today) count(w *service.Week) {
 		{"Tokens from prompt caches", grouped(f.Cached), cachedShare(f)},
 		{"Requests waited", took(f.WaitedMs), waited(f)},
 	}
-	t.Plots = weekPlots(w.Days)
+	t.Plots, t.Bill = weekPlots(w.Days), w.Bill
 	silent := make(map[string]int64, len(w.Silent))
 	for why, n := range w.Silent {
 		silent[why] = int64(n)

@@ -37,6 +37,8 @@ type Options struct {
 
 	People People // registered people
 
+	Spent func(ctx context.Context, day time.Time) (graphiti.Spent, error) // of the model that distils facts; may be nil
+
 	Secret []byte // signs the standing texts of exports; nil signs none
 
 	Settings Settings
@@ -49,6 +51,9 @@ type Settings struct {
 	MaxFacts int           // maximum facts of a search
 	MaxChars int           // maximum characters of a text
 	Timeout  time.Duration // limit of one call to the memory
+
+	Prices  string // file with prices of models, or ""
+	Distils string // model that distils facts, or ""
 
 	Directives bool // hear directives
 	Remember   bool // hear requests to remember or forget
@@ -70,6 +75,7 @@ type Service struct {
 	hearings sync.WaitGroup // background work for messages
 
 	process string // identifies this process in durable records
+	prices  prices
 
 	mu       sync.Mutex     // protects the fields below
 	commands map[string]int // running forget commands, by group and scope

@@ -31,6 +31,10 @@ type Figures struct {
 	Cached   int     `json:"cached_tokens"` // input tokens from prompt caches
 	Requests int     `json:"requests"`      // requests with possible memory; a turn has several
 	WaitedMs float64 `json:"waited_ms"`     // total wait of the requests for memory
+
+	Usage     graphiti.Usage `json:"usage,omitzero"`             // tokens of requests with a model's name
+	Distilled int            `json:"distilled_tokens,omitempty"` // of the model that distils facts
+	Cost      Cost           `json:"cost_usd,omitzero"`
 }
 
 // Day is one day's figures, in UTC.
@@ -53,7 +57,11 @@ type Week struct {
 	// Shortened counts the texts since the start that exceeded ingest.max_message_chars.
 	Shortened int `json:"shortened_since_start,omitempty"`
 
+	Bill   string `json:"bill,omitempty"`      // what memory adds, in words
+	Prices string `json:"prices_of,omitempty"` // date of the prices
+
 	Notes  []string `json:"notes,omitempty"` // limits of the counts
+	from   time.Time
 	Groups []string `json:"-"`
 }
 
@@ -77,21 +85,19 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 	if err != nil {
 		return w, err
 	}
-	from := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-statsDays)
-	w.Days, w.Silent = make([]Day, statsDays), make(map[string]int)
-	w.Lost = make(map[string]int)
-	for i := range w.Days {
-		w.Days[i].Date = from.AddDate(0, 0, i).Format(time.DateOnly)
-	}
+	w = newWeek()
 	var counts []cache.Counts
 	together := false
 	if owner != "" || s == (Selector{}) {
-		counts, together, err = sv.o.State.Figures.Since(ctx, from, statsDays, owner)
+		counts, together, err = sv.o.State.Figures.Since(ctx, w.from, statsDays, owner)
 	} else {
 		err = errors.New("the owner of this group is unknown")
 	}
 	for i := range counts {
 		w.add(&w.Days[i].Figures, &counts[i])
+	}
+	if err := sv.bill(ctx, &w, counts, s == (Selector{})); err != nil {
+		w.Notes = append(w.Notes, err.Error())
 	}
 	switch {
 	case err != nil:
@@ -101,7 +107,7 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
-	k := kept{from: from, turns: make(map[graphiti.TurnID]bool), talks: make(map[talkOn]bool)}
+	k := kept{from: w.from, turns: make(map[graphiti.TurnID]bool), talks: make(map[talkOn]bool)}
 	for _, o := range groups {
 		w.Groups = append(w.Groups, o.Group)
 		if err := sv.headings(ctx, o.Group, func(r *graphiti.Row) { k.add(&w, r) }); err != nil {
@@ -109,6 +115,16 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 		}
 	}
 	return w, nil
+}
+
+// newWeek returns the week that ends today, without counts.
+func newWeek() (w Week) {
+	w.from = time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-statsDays)
+	w.Days, w.Silent, w.Lost = make([]Day, statsDays), make(map[string]int), make(map[string]int)
+	for i := range w.Days {
+		w.Days[i].Date = w.from.AddDate(0, 0, i).Format(time.DateOnly)
+	}
+	return w
 }
 
 // counted returns the groups to count, and the owner of the other figures. An empty owner is

@@ -35,10 +35,11 @@ func TestStatsCountTheWeek(t *testing.T) {
 		} {
 			m.State.Figures.Asked(josh, p)
 		}
-		m.State.Figures.Used(josh, 1000, 600)
+		m.State.Figures.Used(josh, "gpt-5", &graphiti.Usage{Input: 1000, Cached: 600, Output: 50, New: 10, Repeated: 30})
 		m.State.Figures.Asked(ann, inject.Plan{Decided: true, Outcome: inject.Outcome{Status: inject.StatusTimeout}})
+		used := graphiti.Usage{Input: 1000, Cached: 600, Output: 50, New: 10, Repeated: 30}
 		w := run(t, m, service.Stats, service.Selector{})
-		if want := (service.Figures{Conversations: 2, Turns: 3, Blocks: 1, Chars: 5, Tokens: 2, Silent: 2, Input: 1000, Cached: 600, Requests: 4, WaitedMs: 2}); w.Week != want {
+		if want := (service.Figures{Conversations: 2, Turns: 3, Blocks: 1, Chars: 5, Tokens: 2, Silent: 2, Input: 1000, Cached: 600, Requests: 4, WaitedMs: 2, Usage: used}); w.Week != want {
 			t.Errorf("week: %+v, want %+v", w.Week, want)
 		}
 		var turns, blocks int
@@ -53,7 +54,7 @@ func TestStatsCountTheWeek(t *testing.T) {
 		}
 		for user, want := range map[string]service.Figures{
 			"ann": {Silent: 1, Requests: 1},
-			"me":  {Conversations: 2, Turns: 3, Blocks: 1, Chars: 5, Tokens: 2, Silent: 1, Input: 1000, Cached: 600, Requests: 3, WaitedMs: 2},
+			"me":  {Conversations: 2, Turns: 3, Blocks: 1, Chars: 5, Tokens: 2, Silent: 1, Input: 1000, Cached: 600, Requests: 3, WaitedMs: 2, Usage: used},
 		} {
 			if theirs := run(t, m, service.Stats, service.Selector{User: user}); theirs.Week != want || theirs.Started != "" {
 				t.Errorf("of %s: %+v, want %+v", user, theirs.Week, want)

@@ -1,0 +1,168 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Cost is what requests and memory cost, in US dollars.
+type Cost struct {
+	Total  float64 `json:"total,omitempty"`  // of requests and answers, including blocks
+	Blocks float64 `json:"blocks,omitempty"` // of blocks in requests
+	Distil float64 `json:"distil,omitempty"` // of the model that distils facts, at the price of its input
+}
+
+// price is what one token of a model costs.
+type price struct {
+	Input  float64  `json:"input_cost_per_token"`
+	Output float64  `json:"output_cost_per_token"`
+	Cached *float64 `json:"cache_read_input_token_cost"` // nil if it costs as much as other input
+}
+
+// of returns the cost of a usage.
+func (p *price) of(u *graphiti.Usage) Cost {
+	cached, blocks := p.Input, u.CachedBlocks()
+	if p.Cached != nil {
+		cached = *p.Cached
+	}
+	return Cost{
+		Total:  float64(u.Input-u.Cached)*p.Input + float64(u.Cached)*cached + float64(u.Output)*p.Output,
+		Blocks: (float64(u.New+u.Repeated)-blocks)*p.Input + blocks*cached,
+	}
+}
+
+// prices is the table of prices. It is read again when its file has changed.
+type prices struct {
+	mu     sync.Mutex // protects the fields below
+	path   string
+	at     time.Time // modification of the file
+	models map[string]price
+}
+
+// read returns the table in a file, and its date.
+func (p *prices) read(path string) (map[string]price, time.Time, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("cost.prices: %w", err)
+	}
+	if path == p.path && info.ModTime().Equal(p.at) {
+		return p.models, p.at, nil
+	}
+	text, err := os.ReadFile(path) // #nosec G304 -- the operator names it
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("cost.prices: %w", err)
+	}
+	var entries map[string]json.RawMessage
+	if err := json.Unmarshal(text, &entries); err != nil {
+		return nil, time.Time{}, fmt.Errorf("cost.prices: read %s: %w; write {\"model\": {\"input_cost_per_token\": 0.000001, \"output_cost_per_token\": 0.00001}}", path, err)
+	}
+	models := make(map[string]price, len(entries))
+	for name, entry := range entries {
+		var one price
+		if json.Unmarshal(entry, &one) == nil && one.Input > 0 { // LiteLLM's table has other entries, too
+			models[name] = one
+		}
+	}
+	p.path, p.at, p.models = path, info.ModTime(), models
+	return models, p.at, nil
+}
+
+// priced returns the price of a model, with or without its provider's name before it.
+func priced(models map[string]price, name string) (p price, ok bool) {
+	for !ok && name != "" {
+		if p, ok = models[name]; !ok {
+			_, name, _ = strings.Cut(name, "/")
+		}
+	}
+	return p, ok
+}
+
+// bill adds the tokens and the cost of the week to its days, and describes what memory adds. distils
+// adds the model that distils facts, whose tokens have no owner.
+func (sv *Service) bill(ctx context.Context, w *Week, counts []cache.Counts, distils bool) (err error) {
+	set := sv.settings()
+	var models map[string]price
+	if set.Prices != "" {
+		var at time.Time
+		if models, at, err = sv.prices.read(set.Prices); err != nil {
+			return err
+		}
+		w.Prices = at.UTC().Format(time.DateOnly)
+	}
+	unknown := make(map[string]bool)
+	for i := range counts {
+		day := &w.Days[i].Figures
+		use := func(name string, u *graphiti.Usage) (c Cost) {
+			p, ok := priced(models, name)
+			if !ok {
+				unknown[name] = models != nil
+			}
+			return p.of(u)
+		}
+		for name, u := range counts[i].Models {
+			day.Usage.Add(u)
+			c := use(name, u)
+			day.Cost.Total, day.Cost.Blocks = day.Cost.Total+c.Total, day.Cost.Blocks+c.Blocks
+		}
+		if distils && sv.o.Spent != nil {
+			spent, err := sv.o.Spent(ctx, time.Now().AddDate(0, 0, i+1-len(counts)))
+			if err != nil {
+				return err
+			}
+			if day.Distilled = spent.Tokens; spent.Tokens > 0 {
+				day.Cost.Distil = use(set.Distils, &graphiti.Usage{Input: int64(spent.Tokens)}).Total
+			}
+		}
+		w.Week.Usage.Add(&day.Usage)
+		w.Week.Distilled += day.Distilled
+		w.Week.Cost.Total, w.Week.Cost.Blocks, w.Week.Cost.Distil = w.Week.Cost.Total+day.Cost.Total, w.Week.Cost.Blocks+day.Cost.Blocks, w.Week.Cost.Distil+day.Cost.Distil
+	}
+	w.Bill = w.sentence()
+	maps.DeleteFunc(unknown, func(_ string, priced bool) bool { return !priced })
+	if len(unknown) > 0 {
+		return fmt.Errorf("cost.prices has no price for: %s", strings.Join(slices.Sorted(maps.Keys(unknown)), ", "))
+	}
+	return nil
+}
+
+// sentence describes what memory adds to the bill, or to the tokens if there are no prices.
+func (w *Week) sentence() string {
+	u, c := &w.Week.Usage, &w.Week.Cost
+	blocks := u.New + u.Repeated
+	if u.Input <= blocks {
+		return ""
+	}
+	said := fmt.Sprintf("memory added %.1f %% to your input tokens of seven days", 100*float64(blocks)/float64(u.Input-blocks))
+	if rest := c.Total - c.Blocks; rest > 0 {
+		said = fmt.Sprintf("memory added %.1f %% to your bill of seven days: $%.2f to $%.2f, at prices of %s", 100*(c.Blocks+c.Distil)/rest, c.Blocks+c.Distil, rest, w.Prices)
+	}
+	if u.Repeated > 0 {
+		said += fmt.Sprintf("; repeated blocks read from cache: about %.0f %%", 100*u.CachedBlocks()/float64(u.Repeated))
+	}
+	return said
+}
+
+// Bill returns the sentence of the last seven days, of all people.
+func (sv *Service) Bill(ctx context.Context) string {
+	w := newWeek()
+	counts, _, err := sv.o.State.Figures.Since(ctx, w.from, statsDays, "")
+	if err == nil {
+		err = sv.bill(ctx, &w, counts, true)
+	}
+	if err != nil && w.Bill == "" {
+		return "unknown: " + err.Error()
+	}
+	return w.Bill
+}
