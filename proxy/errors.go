@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"strconv"
 
 	"github.com/valyala/fasthttp"
 
@@ -54,6 +55,9 @@ func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, d decision, err e
 	if d.understood {
 		ctx.Response.Header.Set(memoryHeader, string(d.plan.Outcome.Append(nil)))
 		ctx.Response.Header.Set(requestHeader, string(c.seen.AppendID(nil)))
+	}
+	if ce != nil && ce.RetryAfter > 0 {
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(ce.RetryAfter))
 	}
 	ctx.SetConnectionClose()
 	failure := dialect.Failure{Status: status, Type: typ, Code: kind, Message: message}

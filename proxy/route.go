@@ -101,6 +101,7 @@ func (s *Server) SetRoutes(w Routes) error {
 func (s *Server) apply(now *routes, w Routes) {
 	s.routes.Store(now)
 	s.observer.LogRequests(w.Logged, w.Hashed)
+	s.rates.Set(w.Limits.Rates)
 	if s.budget != nil {
 		s.budget.Set(w.Limits.InspectTotal)
 	}

@@ -40,6 +40,7 @@ type Limits struct {
 	Connections      int                   // concurrent client connections; more get status 503
 	PerAddress       int                   // concurrent connections from one address; 0 if unlimited
 	Allow            []netip.Prefix        // networks of clients that are served, besides this machine; all if empty
+	Rates            Rates                 // of each person or credential
 	Keys             identity.Fingerprints // a client must show one of them; nil if it need not
 	UpstreamConnect  time.Duration         // for connecting, including TLS
 	UpstreamResponse time.Duration         // for the head of an answer
@@ -77,6 +78,7 @@ type Server struct {
 	roots *tls.Config // for upstreams
 
 	observer *observe.Observer
+	rates    rates
 
 	fast     *fasthttp.Server
 	listener net.Listener

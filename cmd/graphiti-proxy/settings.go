@@ -99,6 +99,7 @@ func (a *app) routes(cfg *config.Config) proxy.Routes {
 			PerAddress:       cfg.PerAddress(),
 			Allow:            cfg.Networks(func(error) {}), // likewise
 			Keys:             keys,
+			Rates:            proxy.Rates{Requests: cfg.Limits.Requests, Tokens: cfg.Limits.Tokens},
 			UpstreamConnect:  cfg.Upstream.ConnectTimeout,
 			UpstreamResponse: cfg.Upstream.ResponseTimeout,
 			UpstreamIdle:     cfg.Upstream.IdleTimeout,

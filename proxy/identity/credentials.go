@@ -76,6 +76,18 @@ func credentialsOf(h *fasthttp.RequestHeader, buf []string) credentials {
 	return all
 }
 
+// Payers returns the names that count a request for limits: the proven person, or else each
+// credential. Another credential beside them, which the upstream may ignore, lifts no limit.
+func (id *Settings) Payers(h *fasthttp.RequestHeader) []string {
+	if w := id.Identify(new(Claims).ReadHead(h), "").Who; id.Multi && w.Proven {
+		return []string{"person " + w.User}
+	}
+	if all := credentialsOf(h, nil); len(all) > 0 {
+		return all
+	}
+	return []string{""}
+}
+
 // Secret returns the only credential of a request. ok is false unless there is exactly one.
 func Secret(h *fasthttp.RequestHeader) (secret string, ok bool) {
 	for v := range secretsIn(h) {

@@ -31,6 +31,7 @@ type instruments struct {
 	tokens     [3]*tally[usageKey]     // input, cached input, output; at most maxSeries each
 	usage      genaiconv.ClientTokenUsage
 	operation  genaiconv.ClientOperationDuration
+	limited    *tally[string]            // one series for each limit
 	lost       *tally[string]            // one series for each reason
 	messages   *tally[graphiti.FateName] // one series for each fate
 	signs      *tally[signKey]           // client × sign, three series for each client of the table
@@ -89,6 +90,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		answers:  newTally(func(k resultKey) metric.ObserveOption { return labels("upstream", k.upstream, "result", k.result) }),
 		lost:     listed("reason", graphiti.LostReasons),
 		messages: listed("fate", graphiti.Fates),
+		limited:  listed("limit", []string{"requests", "tokens"}),
 		signs:    newTally(func(k signKey) metric.ObserveOption { return labels("client", k.client, "sign", string(k.sign)) }),
 		duration: histogram("memory_duration", "Time of a request spent on memory.",
 			.0001, .0005, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
@@ -120,6 +122,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		in.repeated.report(m, "repeated_blocks", "Blocks that were sent again unchanged, to keep the beginning of the request unchanged."),
 		in.answers.report(m, "upstream_answers", "Requests sent to an upstream, by class of the answer's status; unreachable: no answer, or an incomplete head; timeout: no answer in time."),
 		in.messages.report(m, "messages", "Messages of the role user, by fate. A message counts again when its fate changes: open and held messages get another fate."),
+		in.limited.report(m, "requests_limited", "Requests refused with status 429, by limit: limits.requests_per_minute or limits.tokens_per_minute."),
 		in.lost.report(m, "answers_not_stored", "Lost messages, by reason: cut_off, error, filtered: the answer was incomplete; no_end: no end was recognized; encoding, unread, too_large, busy: reading failed; store: writing failed; late: the project's directory was not read in time; abandoned: a short turn had no end; plan: planning failed."),
 		in.signs.report(m, "client_signs", "Signs of outdated rules for a client, by client: unknown_tag: a turn that begins with a tag without a rule; no_place: a request without a known place; no_words: a request without a person's words."))
 }
@@ -241,6 +244,9 @@ func (in *instruments) NoAnswer(upstream, result string) {
 func (in *instruments) FirstChunk(after time.Duration) {
 	in.firstChunk.Record(context.Background(), after.Seconds())
 }
+
+// Limited records that a request was refused because of a limit: requests or tokens.
+func (in *instruments) Limited(limit string) { in.limited.add(limit) }
 
 // Abandoned records that a client disconnected before the end of its answer.
 func (in *instruments) Abandoned() { in.abandoned.Add(context.Background(), 1) }

@@ -61,6 +61,6 @@ func (x *Exchange) checkHops(up *Upstream, hops [][]byte) error {
 	setting := up.Setting
 	x.w.o.Log.Warn("a request came back to the proxy that sent it", "setting", setting, "upstream", up.Host,
 		"remedy", "set it to the provider's address; now it is a way back to this proxy")
-	return &ClientError{fasthttp.StatusLoopDetected, "graphiti-proxy: this request came back to the proxy that sent it; set " + setting +
+	return &ClientError{Status: fasthttp.StatusLoopDetected, Message: "graphiti-proxy: this request came back to the proxy that sent it; set " + setting +
 		" to the provider's address, not to one that leads back here"}
 }

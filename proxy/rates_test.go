@@ -1,0 +1,108 @@
+package proxy
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
+)
+
+// TestRates checks the limits of requests and tokens for callers, with a clock.
+func TestRates(t *testing.T) {
+	type step struct {
+		at     time.Duration
+		payers string
+		tokens int // of the answer
+		wait   int // seconds; 0 if the request is admitted
+	}
+	for name, tc := range map[string]struct {
+		set   Rates
+		steps []step
+	}{
+		"no limit":                {Rates{}, []step{{0, "a", 1e9, 0}, {0, "a", 0, 0}}},
+		"requests":                {Rates{Requests: 2}, []step{{0, "a", 0, 0}, {0, "a", 0, 0}, {0, "a", 0, 30}, {29 * time.Second, "a", 0, 1}, {30 * time.Second, "a", 0, 0}}},
+		"another caller":          {Rates{Requests: 1}, []step{{0, "a", 0, 0}, {0, "b", 0, 0}, {0, "b", 0, 60}}},
+		"a credential beside":     {Rates{Requests: 1}, []step{{0, "a", 0, 0}, {0, "a x", 0, 60}, {0, "y a", 0, 60}, {0, "x", 0, 0}}},
+		"a refused request":       {Rates{Requests: 1}, []step{{0, "a", 0, 0}, {time.Second, "a", 0, 59}, {2 * time.Second, "a", 0, 58}}},
+		"tokens delay later ones": {Rates{Tokens: 60}, []step{{0, "a", 90, 0}, {0, "a", 0, 31}, {31 * time.Second, "a", 0, 0}}},
+		"a bounded debt":          {Rates{Tokens: 60}, []step{{0, "a", 1e9, 0}, {0, "a", 0, 541}}},
+		"both":                    {Rates{Requests: 1, Tokens: 60}, []step{{0, "a", 60, 0}, {0, "a", 0, 60}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r rates
+			r.Set(tc.set)
+			start := time.Now()
+			for i, s := range tc.steps {
+				now := start.Add(s.at)
+				all, _, err := r.Admit(nil, func(*fasthttp.RequestHeader) []string { return strings.Fields(s.payers) }, now)
+				got := 0
+				if ce := (*wire.ClientError)(nil); errors.As(err, &ce) {
+					got = ce.RetryAfter
+				}
+				if got != s.wait {
+					t.Fatalf("step %d: wait of %d s, want %d", i, got, s.wait)
+				}
+				spend(all, s.tokens, now)
+				r.Set(tc.set) // a reload without a change
+			}
+		})
+	}
+}
+
+// TestLimitedAnswers checks that a request above a limit is refused in its API's own form, before it
+// reaches the upstream, and that a reload changes the limit.
+func TestLimitedAnswers(t *testing.T) {
+	url, _ := echo(t)
+	for path, want := range map[string][2]string{
+		"/v1/chat/completions":                    {"error.type", "rate_limit_error"},
+		"/v1/responses":                           {"error.type", "rate_limit_error"},
+		"/v1/messages":                            {"error.type", "rate_limit_error"},
+		"/v1beta/models/gemini-3:generateContent": {"error.status", "RESOURCE_EXHAUSTED"},
+		"/v1/models":                              {"error.type", "rate_limit_error"},
+		"/v1/chat/completions?reload=a-new-limit": {},
+	} {
+		s, base := start(t, url, func(o *Options) { o.Routes.Limits.Rates.Requests = 1 })
+		post := func(key string) (*http.Response, string) {
+			req, _ := http.NewRequest(http.MethodPost, base+path, strings.NewReader(`{"messages":[{"role":"user","content":"hi"}]}`))
+			req.Header.Set("Authorization", "Bearer "+key)
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			text, _ := io.ReadAll(resp.Body)
+			return resp, string(text)
+		}
+		if resp, _ := post("a"); resp.StatusCode != http.StatusOK {
+			t.Errorf("%s: first status %d", path, resp.StatusCode)
+		}
+		if want[0] == "" {
+			limits := testLimits()
+			limits.Rates.Requests = 2
+			if err := s.SetRoutes(Routes{Upstreams: upstreams(url), Limits: limits}); err != nil {
+				t.Fatal(err)
+			}
+			if resp, _ := post("a"); resp.StatusCode != http.StatusOK {
+				t.Errorf("status %d after a reload", resp.StatusCode)
+			}
+			continue
+		}
+		resp, text := post("a")
+		var body map[string]map[string]any
+		_ = json.Unmarshal([]byte(strings.ReplaceAll(text, `"type":"error",`, "")), &body)
+		_, field, _ := strings.Cut(want[0], ".")
+		if resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") != "60" || body["error"][field] != want[1] || !strings.Contains(text, "limits.requests_per_minute") {
+			t.Errorf("%s: %d, Retry-After %s, %s", path, resp.StatusCode, resp.Header.Get("Retry-After"), text)
+		}
+		if resp, _ := post("b"); resp.StatusCode != http.StatusOK {
+			t.Errorf("%s: another caller has status %d", path, resp.StatusCode)
+		}
+	}
+}
