@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -107,19 +108,38 @@ const expireEvery = time.Hour
 
 func (k *ownFile) expire(now time.Time) {
 	retain := k.opts().Retain
-	if retain == 0 || now.Sub(k.expired) < expireEvery {
+	if retain.Shortest() == 0 || now.Sub(k.expired) < expireEvery {
 		return
 	}
-	groups, err := k.Expire(context.Background(), now.Add(-retain))
-	if err != nil {
-		k.log.Warn("delete old messages failed, retrying", "error", err)
+	ctx := context.Background()
+	gone, err := k.Expire(ctx, &retain, now, false)
+	var left []ledger.Expired
+	if err == nil && len(gone) > 0 { // verify the deletion
+		left, err = k.Expire(ctx, &retain, now, true)
+	}
+	left = slices.DeleteFunc(left, func(e ledger.Expired) bool { return e.Held })
+	if err != nil || len(left) > 0 {
+		k.log.Warn("delete old messages failed, retrying", "error", err, "groups_left", len(left))
 	} else {
 		k.expired = now
 	}
-	for _, g := range groups {
-		k.OnStored(g)
+	messages := 0
+	for _, e := range gone {
+		messages += e.Messages
+		k.OnStored(e.Group)
+	}
+	if messages > 0 {
+		k.log.Info("old messages deleted", "messages", messages, "groups", len(gone))
 	}
 }
+
+// Expired counts the messages that a retention would delete now, and those on hold.
+func (p *Pipeline) Expired(ctx context.Context, r *ledger.Retention) ([]ledger.Expired, error) {
+	return p.file.Expire(ctx, r, time.Now(), true)
+}
+
+// Retention returns the current retention.
+func (p *Pipeline) Retention() ledger.Retention { return p.opts().Retain }
 
 // close leaves the file open for the memory.
 func (k *ownFile) close(context.Context) error {

@@ -34,7 +34,7 @@ type Bounds struct {
 	Episodes   Episodes
 	Timeout    time.Duration
 	StallAfter time.Duration // time without progress
-	Retain     time.Duration // age at which messages are deleted, or 0
+	Retain     ledger.Retention
 }
 
 // Destination describes the store of turns.
@@ -154,6 +154,7 @@ type Pipeline struct {
 	Groups
 	*settings
 	record    record
+	file      ledger.File
 	onKept    func(t *ledger.Turn, groups []string)
 	log       *slog.Logger
 	secrets   *redact.Redactor
@@ -201,7 +202,7 @@ func open(o Options, t deliver.Timing) (*Pipeline, error) {
 		p.journal.close()
 		return nil, err
 	}
-	p.record, p.Queue, p.Groups, p.doubts.disk = k, noQueue{}, k, k.Store
+	p.record, p.Queue, p.Groups, p.file, p.doubts.disk = k, noQueue{}, k, k.Store, k.Store
 	if o.Graph != nil {
 		b, err := openOutbox(k, &o, p.stop, p.Redacted, t)
 		if err != nil {

@@ -312,7 +312,7 @@ func (p *puller) importSince(ctx context.Context, owner *ledger.Turn, last time.
 	if err != nil {
 		return err
 	}
-	retain := p.opts().Retain
+	retain := p.opts().Retain.For([]ledger.Owned{{Owner: owner.Owner, Key: owner.Workspace}})
 	forgotten := func(r *graphiti.Row) bool {
 		return retain > 0 && time.Since(r.Said) > retain || slices.ContainsFunc(withdrawn, func(w ledger.Withdrawn) bool { return len(w.Means(r)) > 0 })
 	}

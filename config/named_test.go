@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 var (
@@ -119,4 +120,15 @@ func textsIn(path string) (texts []string, err error) {
 		return true
 	})
 	return texts, nil
+}
+
+// TestAges checks that ages of people and projects are read from a file.
+func TestAges(t *testing.T) {
+	c, err := load(t, "memory:\n  retention: {\"github_repo:github.com/acme/app\": 30d, \"user:mira\": hold}\n", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ages := c.Ages(); len(ages) != 2 || ages["github_repo:github.com/acme/app"] != 30*24*time.Hour || ages["user:mira"] != HoldAge {
+		t.Errorf("got %v", ages)
+	}
 }

@@ -97,6 +97,9 @@ func (f *field) set(s string) error {
 		}
 		return f.checkList(*p)
 	case *map[string]string:
+		if f.kind == "name=age" {
+			return f.setAges(p, s)
+		}
 		return f.setNames(p, s)
 	}
 	return nil
@@ -135,6 +138,25 @@ func (f *field) setNames(p *map[string]string, s string) error {
 		return fmt.Errorf("%s: %d names are too many; at most %d are allowed", f.key, len(all), maxNames)
 	}
 	*p = all
+	return nil
+}
+
+// setAges parses key=age pairs, separated by commas.
+func (f *field) setAges(p *map[string]string, s string) error {
+	*p = make(map[string]string)
+	for item := range strings.SplitSeq(s, ",") {
+		if item = strings.TrimSpace(item); item == "" {
+			continue
+		}
+		key, age, _ := strings.Cut(item, "=")
+		switch d, err := parseDuration(age); {
+		case !strings.Contains(key, ":"):
+			return f.wrong(key, "is not the key of a project or a person", "write e.g. user:mira or github_repo:github.com/acme/app")
+		case age != "hold" && (err != nil || d <= 0):
+			return f.wrong(age, "is not an age", "write e.g. 30d, or hold")
+		}
+		(*p)[key] = age
+	}
 	return nil
 }
 

@@ -40,7 +40,7 @@ func (l *loader) walk(name, prefix string, n *yaml.Node, seen map[string]bool) {
 		switch f := l.fields[key]; {
 		case seen[key]:
 			l.fail(fmt.Errorf("%s%s is given twice; keep one", where, key))
-		case f != nil && (v.Kind != yaml.MappingNode || f.kind == "name=url" || !l.group(key)):
+		case f != nil && (v.Kind != yaml.MappingNode || strings.HasPrefix(f.kind, "name=") || !l.group(key)):
 			s, err := f.scalar(v)
 			if err != nil {
 				l.fail(fmt.Errorf("%s%s: %w", where, key, err))
@@ -78,13 +78,13 @@ func (l *loader) group(key string) bool {
 func (f *field) scalar(n *yaml.Node) (string, error) {
 	switch n.Kind {
 	case yaml.MappingNode:
-		if f.kind != "name=url" {
+		if !strings.HasPrefix(f.kind, "name=") {
 			break
 		}
 		var items []string
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if n.Content[i+1].Kind != yaml.ScalarNode {
-				return "", fmt.Errorf("%s needs an address", n.Content[i].Value)
+				return "", fmt.Errorf("%s needs a plain value", n.Content[i].Value)
 			}
 			items = append(items, n.Content[i].Value+"="+n.Content[i+1].Value)
 		}

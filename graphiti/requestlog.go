@@ -61,8 +61,8 @@ func (u *Usage) Add(o *Usage) {
 }
 
 // CachedBlocks estimates the part of Repeated that providers read from their prompt caches: the
-// same share as of all other input. It is a lower bound, because what follows the last block is
-// never cached.
+// same share as of all other input. It is a lower bound, because the newest messages are never
+// cached.
 func (u *Usage) CachedBlocks() float64 {
 	if u.Input <= u.New {
 		return 0

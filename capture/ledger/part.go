@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -142,7 +141,7 @@ func (s *Ledger) Forget(part Part, generation int64) error {
 		if err := s.raise(tx, part.Scope(), generation, now); err != nil {
 			return err
 		}
-		kept, err := s.forgetKept(tx, part, generation, now)
+		_, kept, err := s.forgetKept(tx, part, generation, now)
 		if err != nil || kept || part.Message != "" {
 			return err
 		}
@@ -150,32 +149,14 @@ func (s *Ledger) Forget(part Part, generation int64) error {
 	})
 }
 
-// Expire deletes messages said before a time, and the facts that only they support, and returns
-// their groups. A history cannot restore their turns. It deletes nothing in Graphiti.
-func (s *Ledger) Expire(ctx context.Context, before time.Time) (expired []string, err error) {
-	groups, err := s.memory.Older(ctx, before)
-	for _, g := range groups {
-		err := s.write("delete old messages", func(tx *sqlite.Tx) error {
-			tx.Fold()
-			_, err := s.forgetKept(tx, Part{Group: g, before: before}, math.MaxInt64, time.Now())
-			return err
-		})
-		if err != nil {
-			return expired, err
-		}
-		expired = append(expired, g)
-	}
-	return expired, err
-}
-
 // spared selects the turns of a group that a forget leaves: newer ones, and those of another
 // owner. Its second column reports whether there are newer ones.
 const spared = `SELECT coalesce(json_group_array(turn), '[]'), count(CASE WHEN generation >= ?2 THEN 1 END) > 0 FROM turns WHERE grp = ?1 AND state NOT IN ('cut', 'forgotten')
 	AND (generation >= ?2 OR ?3 <> '' AND owner NOT IN ('', ?3))`
 
-// forgetKept forgets the messages and turns of a part that are older than a generation, and
-// reports whether the group still has newer turns.
-func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64, now time.Time) (kept bool, err error) {
+// forgetKept forgets the messages and turns of a part that are older than a generation. It returns
+// the names of messages, unless it deletes all, and whether the group still has newer turns.
+func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64, now time.Time) (names []string, kept bool, err error) {
 	var list string
 	var others []string
 	err = tx.QueryRow(spared, part.Group, generation, part.Owner).Scan(&list, &kept)
@@ -183,7 +164,7 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64, now time
 		err = json.Unmarshal([]byte(list), &others)
 	}
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	var meant func(*graphiti.Row) bool
 	if !part.whole() || kept {
@@ -192,27 +173,27 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64, now time
 			return part.Said(e) && !slices.Contains(others, turn)
 		}
 	}
-	names, err := s.memory.Delete(tx, part.Group, meant)
+	names, err = s.memory.Delete(tx, part.Group, meant)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	if part.before.IsZero() {
 		err = s.withdraw(tx, part, generation, names, now)
 	}
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	if part.whole() {
-		return kept, run(tx, forgetTurns+" AND generation < ?3", part.Group, now.UnixMilli(), generation)
+		return names, kept, run(tx, forgetTurns+" AND generation < ?3", part.Group, now.UnixMilli(), generation)
 	}
 	for _, name := range names {
 		if turn, ok := graphiti.TurnOf(name); ok {
 			if err := run(tx, forgetTurns+" AND turn = ?3", part.Group, now.UnixMilli(), turn); err != nil {
-				return false, err
+				return nil, false, err
 			}
 		}
 	}
-	return kept, nil
+	return names, kept, nil
 }
 
 // disown deletes the ownership rows of a part.

@@ -145,8 +145,8 @@ type File interface {
 	// Prune deletes old rows of settled turns, and all but the newest most.
 	Prune(now time.Time, most int) error
 
-	// Expire deletes the messages said before a time, and returns their groups.
-	Expire(ctx context.Context, before time.Time) (groups []string, err error)
+	// Expire deletes the messages that are older than their age, or only counts them.
+	Expire(ctx context.Context, r *Retention, now time.Time, dry bool) ([]Expired, error)
 
 	// Fault returns the known problem of this process's file, or nil. Check tests the file.
 	Fault() *sqlite.Fault

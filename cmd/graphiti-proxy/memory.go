@@ -21,7 +21,7 @@ import (
 )
 
 func newMemoryCommand() *cobra.Command {
-	return describedGroup("memory", newMemoryShowCommand(), newMemoryListCommand(), newMemoryFactsCommand(), newMemoryWorkCommand(), newMemoryStatsCommand(), newMemorySearchCommand(), newMemoryPendingCommand(), newMemoryPromoteCommand(),
+	return describedGroup("memory", newMemoryShowCommand(), newMemoryListCommand(), newMemoryFactsCommand(), newMemoryWorkCommand(), newMemoryStatsCommand(), newMemoryRetentionCommand(), newMemorySearchCommand(), newMemoryPendingCommand(), newMemoryPromoteCommand(),
 		newMemoryImportCommand(), newMemoryExportCommand(), newMemoryForgetCommand(), newMemoryCorrectCommand(), newMemoryRestoreCommand(), newMemorySendCommand())
 }
 

@@ -157,6 +157,33 @@ func newMemoryStatsCommand() *cobra.Command {
 	return operation(c, service.Stats, openMemoryFiles, &s, nil, printWeek)
 }
 
+func newMemoryRetentionCommand() *cobra.Command {
+	var in service.RetentionRequest
+	c := described("memory-retention")
+	cli.InputFlags(c, &in)
+	return operation(c, service.Retention, openMemoryFiles, &in, nil, func(w, _ io.Writer, e *service.Expiring) {
+		if len(e.Groups) == 0 {
+			fmt.Fprintln(w, "no message is old enough to be deleted")
+			return
+		}
+		var t terminal.Table
+		t.Row("MEMORY", "MESSAGES", "EFFECT")
+		for _, g := range e.Groups {
+			names := []string{g.Group}
+			for _, o := range g.Owners {
+				names = append(names, o.Owner, o.Key)
+			}
+			slices.Sort(names[1:])
+			effect := "deleted within the hour"
+			if g.Held {
+				effect = "on hold"
+			}
+			t.Row(terminal.Printable(strings.Join(slices.Compact(names), " ")), g.Messages, effect)
+		}
+		t.Print(w)
+	})
+}
+
 func printWeek(w, errOut io.Writer, week *service.Week) {
 	for _, note := range week.Notes {
 		fmt.Fprintln(errOut, terminal.Printable(note))

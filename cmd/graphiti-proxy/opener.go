@@ -227,7 +227,8 @@ func (o opening) Summary(ctx context.Context, w graphiti.Who, session string) (a
 // openState opens the store of blocks and sessions.
 func (o *opener) openState(shared *postgres.Server) (state *cache.State, err error) {
 	ttl := o.cfg.Recall.StickyTTL
-	if retain := o.cfg.Memory.Retain; retain > 0 { // blocks and notes quote messages
+	of := retention(o.cfg)
+	if retain := of.Shortest(); retain > 0 { // blocks and notes quote messages
 		ttl = min(ttl, retain)
 	}
 	if shared != nil {

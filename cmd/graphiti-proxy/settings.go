@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -180,10 +181,15 @@ func serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings 
 	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, Prices: cfg.Cost.Prices, Distils: cfg.Distil.Model, Directives: cfg.Promote.Directives, Remember: cfg.Promote.Remember}
 }
 
+// retention returns the ages at which messages are deleted.
+func retention(cfg *config.Config) ledger.Retention {
+	return ledger.Retention{Age: cfg.Memory.Retain, Of: cfg.Ages()}
+}
+
 // ingestBounds returns the bounds of the record of turns that a reload changes.
 func ingestBounds(cfg *config.Config) capture.Bounds {
 	return capture.Bounds{
 		MaxChars: cfg.Ingest.MaxMessageChars, Episodes: capture.Episodes(cfg.Ingest.Episodes),
-		Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, Retain: cfg.Memory.Retain,
+		Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, Retain: retention(cfg),
 	}
 }

@@ -275,7 +275,7 @@ func TestExpire(t *testing.T) {
 		t.Fatal("the old message is not found before")
 	}
 	for range 2 { // the second call deletes no row
-		if _, err := s.Expire(t.Context(), now.Add(-30*24*time.Hour)); err != nil {
+		if _, err := s.Expire(t.Context(), &ledger.Retention{Age: 30 * 24 * time.Hour}, now, false); err != nil {
 			t.Fatal(err)
 		}
 		again := old
@@ -289,6 +289,87 @@ func TestExpire(t *testing.T) {
 		if !finds(t, e, "g", "Where does the parrot live?", "Lisbon") {
 			t.Error("the newer message is gone")
 		}
+	}
+}
+
+// TestRetention checks the ages of people and projects, holds, and that a dry run deletes nothing.
+func TestRetention(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, tc := range map[string]struct {
+		of   ledger.Retention
+		gone string // groups that lose their message
+		held string
+	}{
+		"nothing":                {ledger.Retention{}, "", ""},
+		"one age":                {ledger.Retention{Age: 30 * day}, "ann bob shared", ""},
+		"a person's shorter age": {ledger.Retention{Of: map[string]time.Duration{"user:ann": 30 * day}}, "ann shared", ""},
+		"a person's longer age":  {ledger.Retention{Age: 30 * day, Of: map[string]time.Duration{"user:ann": 100 * day}}, "bob", ""},
+		"a project's age":        {ledger.Retention{Age: 100 * day, Of: map[string]time.Duration{"github_repo:x/y": 30 * day}}, "shared", ""},
+		"a hold":                 {ledger.Retention{Age: 30 * day, Of: map[string]time.Duration{"user:ann": ledger.Hold}}, "bob", "ann shared"},
+		"a hold beside an age":   {ledger.Retention{Age: 30 * day, Of: map[string]time.Duration{"user:ann": ledger.Hold, "github_repo:x/y": 20 * day}}, "bob", "ann shared"},
+		"only a hold":            {ledger.Retention{Of: map[string]time.Duration{"user:ann": ledger.Hold}}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := openAny(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			s := e.Ledger(func(t *ledger.Turn, _ graphiti.Scope) []graphiti.Row {
+				return []graphiti.Row{{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), Role: graphiti.RoleUser, Text: t.User, Said: t.Said}}
+			})
+			now := time.Now()
+			var turns []ledger.Turn
+			for i, one := range []struct{ owner, group string }{{"user:ann", "ann"}, {"user:bob", "bob"}, {"user:ann", "shared"}, {"user:bob", "shared"}} {
+				of := ledger.Turn{ID: fmt.Sprintf("%032x", i+1), User: "The hamster Bolt lives in Porto.", Said: now.Add(-40 * day), Owner: one.owner, Targets: []graphiti.Target{{Group: one.group, Scope: graphiti.ScopeUser}}}
+				if one.group == "shared" {
+					of.Workspace, of.Targets[0].Scope = "github_repo:x/y", graphiti.ScopeWorkspace
+				}
+				turns = append(turns, of)
+			}
+			if _, err := s.Add(t.Context(), turns, now); err != nil {
+				t.Fatal(err)
+			}
+			found := func() (all []string) {
+				for _, g := range []string{"ann", "bob", "shared"} {
+					if !finds(t, e, g, "Where does the hamster live?", "Porto") {
+						all = append(all, g)
+					}
+				}
+				return all
+			}
+			expire := func(dry bool) (gone, held string) {
+				t.Helper()
+				list, err := s.Expire(t.Context(), &tc.of, now, dry)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var names [2][]string
+				for _, g := range list {
+					if want := map[string]int{"shared": 2}[g.Group]; g.Messages != max(want, 1) {
+						t.Errorf("%s: %d messages", g.Group, g.Messages)
+					}
+					of := &names[0]
+					if g.Held {
+						of = &names[1]
+					}
+					*of = append(*of, g.Group)
+				}
+				for _, list := range names {
+					slices.Sort(list)
+				}
+				return strings.Join(names[0], " "), strings.Join(names[1], " ")
+			}
+			if gone, held := expire(true); gone != tc.gone || held != tc.held || len(found()) > 0 {
+				t.Errorf("the dry run names %q and %q, want %q and %q; missing: %v", gone, held, tc.gone, tc.held, found())
+			}
+			if gone, held := expire(false); gone != tc.gone || held != "" || strings.Join(found(), " ") != tc.gone {
+				t.Errorf("%q and %q are gone, missing: %v; want %q", gone, held, found(), tc.gone)
+			}
+			if gone, _ := expire(true); gone != "" {
+				t.Errorf("%q is left", gone)
+			}
+		})
 	}
 }
 

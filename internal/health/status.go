@@ -33,7 +33,7 @@ type Status struct {
 	Memory MemoryStatus        `json:"memory"`
 	Queue  capture.QueueStatus `json:"queue"`
 
-	Bill string `json:"bill,omitempty"` // what memory added to the bill of seven days, in words
+	Bill string `json:"bill,omitempty"` // memory's share of the bill of seven days, in words
 
 	// Blocked lists the groups without recall and delivery, because a forget is not
 	// yet verified.

@@ -22,7 +22,7 @@ type today struct {
 	From  string
 	To    string
 
-	Bill    string // what memory adds
+	Bill    string // memory's share of the bill
 	Figures []figure
 	Plots   []plot
 	Silent  []silence

@@ -15,14 +15,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Cost is what requests and memory cost, in US dollars.
+// Cost is the cost of requests and of memory, in US dollars.
 type Cost struct {
 	Total  float64 `json:"total,omitempty"`  // of requests and answers, including blocks
 	Blocks float64 `json:"blocks,omitempty"` // of blocks in requests
 	Distil float64 `json:"distil,omitempty"` // of the model that distils facts, at the price of its input
 }
 
-// price is what one token of a model costs.
+// price is the price of one token of a model.
 type price struct {
 	Input  float64  `json:"input_cost_per_token"`
 	Output float64  `json:"output_cost_per_token"`
@@ -89,7 +89,7 @@ func priced(models map[string]price, name string) (p price, ok bool) {
 	return p, ok
 }
 
-// bill adds the tokens and the cost of the week to its days, and describes what memory adds. distils
+// bill adds the tokens and the cost of the week to its days, and describes memory's share. distils
 // adds the model that distils facts, whose tokens have no owner.
 func (sv *Service) bill(ctx context.Context, w *Week, counts []cache.Counts, distils bool) (err error) {
 	set := sv.settings()
@@ -137,7 +137,7 @@ func (sv *Service) bill(ctx context.Context, w *Week, counts []cache.Counts, dis
 	return nil
 }
 
-// sentence describes what memory adds to the bill, or to the tokens if there are no prices.
+// sentence describes memory's share of the bill, or to the tokens if there are no prices.
 func (w *Week) sentence() string {
 	u, c := &w.Week.Usage, &w.Week.Cost
 	blocks := u.New + u.Repeated
@@ -146,12 +146,20 @@ func (w *Week) sentence() string {
 	}
 	said := fmt.Sprintf("memory added %.1f %% to your input tokens of seven days", 100*float64(blocks)/float64(u.Input-blocks))
 	if rest := c.Total - c.Blocks; rest > 0 {
-		said = fmt.Sprintf("memory added %.1f %% to your bill of seven days: $%.2f to $%.2f, at prices of %s", 100*(c.Blocks+c.Distil)/rest, c.Blocks+c.Distil, rest, w.Prices)
+		said = fmt.Sprintf("memory added %.1f %% to your bill of seven days: $%.*f to $%.*f, at prices of %s", 100*(c.Blocks+c.Distil)/rest, cents(c.Blocks+c.Distil), c.Blocks+c.Distil, cents(rest), rest, w.Prices)
 	}
 	if u.Repeated > 0 {
 		said += fmt.Sprintf("; repeated blocks read from cache: about %.0f %%", 100*u.CachedBlocks()/float64(u.Repeated))
 	}
 	return said
+}
+
+// cents returns the decimals to show of a cost.
+func cents(cost float64) int {
+	if cost < 1 {
+		return 4
+	}
+	return 2
 }
 
 // Bill returns the sentence of the last seven days, of all people.

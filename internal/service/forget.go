@@ -153,6 +153,9 @@ func refused(err error) string {
 
 // forget deletes a part here. It returns the number of emptied blocks.
 func (sv *Service) forget(ctx context.Context, part ledger.Part) (blocks int, err error) {
+	if err := sv.released(ctx, part); err != nil {
+		return 0, err
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	f := cache.Forget{Group: part.Group, Session: part.Session, Owner: part.Owner, Message: part.Message, Scope: part.Scope()}

@@ -57,7 +57,7 @@ type Week struct {
 	// Shortened counts the texts since the start that exceeded ingest.max_message_chars.
 	Shortened int `json:"shortened_since_start,omitempty"`
 
-	Bill   string `json:"bill,omitempty"`      // what memory adds, in words
+	Bill   string `json:"bill,omitempty"`      // memory's share, in words
 	Prices string `json:"prices_of,omitempty"` // date of the prices
 
 	Notes  []string `json:"notes,omitempty"` // limits of the counts

@@ -77,7 +77,7 @@ func credentialsOf(h *fasthttp.RequestHeader, buf []string) credentials {
 }
 
 // Payers returns the names that count a request for limits: the proven person, or else each
-// credential. Another credential beside them, which the upstream may ignore, lifts no limit.
+// credential. A further credential, which the upstream may ignore, lifts no limit.
 func (id *Settings) Payers(h *fasthttp.RequestHeader) []string {
 	if w := id.Identify(new(Claims).ReadHead(h), "").Who; id.Multi && w.Proven {
 		return []string{"person " + w.User}

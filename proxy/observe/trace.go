@@ -89,7 +89,7 @@ func (s *spans) planned(p *inject.Plan) {
 	}
 }
 
-// did notes the caller, the client and the fate of the newest message, as far as it is known before the answer.
+// did notes the caller, the client, and the first fate of the newest message.
 func (s *spans) did(r *Request, d *Deed) {
 	if !s.recording() || d.API == "" {
 		return

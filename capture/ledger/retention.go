@@ -1,0 +1,106 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+)
+
+// Hold is the age of messages that are never deleted, not even on request.
+const Hold time.Duration = -1
+
+// Retention determines the ages at which messages are deleted. An age of 0 keeps them.
+type Retention struct {
+	Age time.Duration            // of all others
+	Of  map[string]time.Duration // by the key of a project or a person
+}
+
+// For returns the age for a group with these owners: a hold, or else the shortest age of its
+// projects and owners, or else that of all others.
+func (r *Retention) For(owners []Owned) time.Duration {
+	age, found := r.Age, false
+	for _, o := range owners {
+		for _, key := range []string{o.Owner, o.Key} {
+			switch own, ok := r.Of[key]; {
+			case !ok:
+			case own == Hold:
+				return Hold
+			case !found || own > 0 && (own < age || age == 0):
+				age, found = own, true
+			}
+		}
+	}
+	return age
+}
+
+// Shortest returns the shortest age, or 0 if all are kept.
+func (r *Retention) Shortest() time.Duration {
+	shortest := max(r.Age, 0)
+	for _, age := range r.Of {
+		if age > 0 && (age < shortest || shortest == 0) {
+			shortest = age
+		}
+	}
+	return shortest
+}
+
+// Expired counts the messages of a group that are older than its age.
+type Expired struct {
+	Group    string        `json:"group"`
+	Owners   []Owned       `json:"owners"`
+	Age      time.Duration `json:"-"`
+	Held     bool          `json:"held,omitempty"` // they stay
+	Messages int           `json:"messages"`
+}
+
+// errDry undoes a deletion.
+var errDry = errors.New("nothing is deleted")
+
+// Expire deletes messages that are older than their age, and the facts that only they support. A
+// history cannot restore their turns. Copies in Graphiti stay. With dry, it undoes each
+// deletion, and counts the held messages, too.
+func (s *Ledger) Expire(ctx context.Context, r *Retention, now time.Time, dry bool) (expired []Expired, err error) {
+	shortest := r.Shortest()
+	if shortest == 0 {
+		return nil, nil
+	}
+	owned, err := s.Owned(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	owners := make(map[string][]Owned)
+	for _, o := range owned {
+		owners[o.Group] = append(owners[o.Group], o)
+	}
+	groups, err := s.memory.Older(ctx, now.Add(-shortest))
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
+		e := Expired{Group: g, Owners: owners[g], Age: r.For(owners[g])}
+		if e.Held = e.Age == Hold; e.Held {
+			e.Age = shortest
+		}
+		if e.Age == 0 || e.Held && !dry {
+			continue
+		}
+		err := s.write("delete old messages", func(tx *sqlite.Tx) error {
+			tx.Fold()
+			names, _, err := s.forgetKept(tx, Part{Group: g, before: now.Add(-e.Age)}, math.MaxInt64, time.Now())
+			if e.Messages = len(names); err == nil && dry {
+				err = errDry
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, errDry) {
+			return expired, err
+		}
+		if e.Messages > 0 {
+			expired = append(expired, e)
+		}
+	}
+	return expired, nil
+}
