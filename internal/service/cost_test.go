@@ -40,7 +40,7 @@ func TestCostOfWeek(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			m.Host.Memory.Set(set)
+			m.Memory.Set(set)
 			m.State.Figures.Used(graphiti.Who{User: servicetest.Owner}, tc.model, &usage)
 			w := run(t, m, service.Stats, service.Selector{})
 			near := func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
