@@ -9,7 +9,9 @@ import (
 	"github.com/valyala/fasthttp"
 	"golang.org/x/time/rate"
 
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -83,6 +85,7 @@ func (s *Server) pay(c *call) ([]payer, error) {
 	all, limit, err := s.rates.Admit(c.head, c.memory.Identity.Payers, time.Now())
 	if err != nil {
 		s.observer.Limited(limit)
+		c.seen.Did(c.head, observe.Deed{To: c.route.upstream.Name, Who: c.identify().Who}, new(inject.Plan)) // the log names the caller
 	}
 	return all, err
 }

@@ -1,16 +1,20 @@
 package proxy
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -53,6 +57,33 @@ func TestRates(t *testing.T) {
 				r.Set(tc.set) // a reload without a change
 			}
 		})
+	}
+}
+
+// TestLimitedCallerIsLogged checks that the log names the caller of a refused request.
+func TestLimitedCallerIsLogged(t *testing.T) {
+	url, _ := echo(t)
+	var log bytes.Buffer
+	s, base := start(t, url, func(o *Options) {
+		o.Routes.Limits.Rates.Requests, o.Routes.Logged, o.Memory.Identity.Multi = 1, true, true
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	for range 2 {
+		req, _ := http.NewRequest(http.MethodPost, base+"/v1/chat/completions", strings.NewReader(`{}`))
+		req.Header.Set("Authorization", "Bearer a-key")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var who graphiti.Who
+	who.SetCredentials("", graphiti.Fingerprint([]byte("a-key")))
+	if lines := log.String(); !regexp.MustCompile(`status=429 .*upstream=openai tenant=` + who.Tenant[:12]).MatchString(lines) {
+		t.Errorf("got %s", lines)
 	}
 }
 

@@ -122,7 +122,7 @@ func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
 		return
 	}
 	r.o.passed.settled(p, d.Fate)
-	p.ready, p.Upstream = r.model.sent, d.To
+	p.ready, p.Upstream, p.who = r.model.sent, d.To, d.Who
 	p.AddedMs = milliseconds(p.ready.Sub(p.arrived))
 	p.named(d.Program, h)
 	o := &plan.Outcome
@@ -131,7 +131,7 @@ func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
 		return
 	}
 	p.Model = r.model.model
-	p.Blocks, p.Turn, p.who = d.Blocks, plan.Turn, d.Who
+	p.Blocks, p.Turn = d.Blocks, plan.Turn
 	for i := range plan.Searched {
 		l := &plan.Searched[i]
 		s := graphiti.LoggedSearch{Scope: string(l.Scope), Source: string(l.Source), Found: l.Found, Ms: milliseconds(l.Took)}
