@@ -33,8 +33,10 @@ type Row struct {
 	Facts []string // UUIDs of its facts in Graphiti, if known
 
 	// Rest is the number of selected entries after this one, regardless of Filter.Last, if
-	// Filter.Newest is set.
+	// Filter.Newest or Filter.Words is set.
 	Rest int
+
+	Found int // number of Filter.Words in it
 }
 
 // ID identifies a message by its name. People use it in commands, because names may be long
@@ -100,7 +102,12 @@ type Filter struct {
 
 	Session string     // hash of a session
 	Roles   []RoleType // any of these
+	Since   time.Time  // not said earlier
 	Before  time.Time  // said earlier
+
+	// Words have the form of words.Of. Of a memory with an index of words, a row has one of
+	// them; those with the most of them come first, then the latest. With Newest, a row has all.
+	Words []string
 
 	// Last limits the entries to the last ones: in the order of storage, without other
 	// conditions, or with Newest by time, together with all entries of the earliest moment.
@@ -123,6 +130,7 @@ func (f *Filter) Has(r *Row) bool {
 	case f.Named() && !slices.Contains(f.IDs, r.ID) && !slices.Contains(f.Names, r.Name) && !slices.Contains(f.Keys, r.Key),
 		f.Session != "" && r.Session != f.Session,
 		len(f.Roles) > 0 && !slices.Contains(f.Roles, r.Role),
+		!f.Since.IsZero() && r.Said.Before(f.Since),
 		!f.Before.IsZero() && !r.Said.Before(f.Before):
 		return false
 	}

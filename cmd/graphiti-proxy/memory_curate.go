@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -88,9 +90,13 @@ func printMessages(w, errOut io.Writer, s *service.Selector, answer *service.Sho
 // whereKept names the owner of a message in a list of several memories.
 var whereKept = map[string]string{string(graphiti.ScopeWorkspace): "project", string(graphiti.ScopeUser): "you"}
 
-// minute formats a time for people, to the minute.
+// minute formats a time for people, to the minute, in their zone.
 func minute(rfc3339 string) string {
-	return strings.Replace(rfc3339[:min(len(rfc3339), len("2026-11-21T09:00"))], "T", " ", 1)
+	at, err := time.Parse(time.RFC3339, rfc3339)
+	if err != nil {
+		return rfc3339
+	}
+	return at.Local().Format("2006-01-02 15:04")
 }
 
 // hintAt prints a hint at groups outside of the search: the messages of a project are
@@ -127,42 +133,78 @@ func meantHere(s *service.Selector) string {
 }
 
 func newMemorySearchCommand() *cobra.Command {
-	var in service.SearchRequest
+	in := service.Search.Default
 	c := described("memory-search")
 	c.Args = func(c *cobra.Command, args []string) error {
-		in.Query = strings.Join(args, " ")
+		for _, day := range []*string{&in.Since, &in.Until} {
+			if at, err := service.DayOf(*day, day == &in.Until, time.Local); err == nil && *day != "" {
+				*day = at.Format(time.RFC3339)
+			}
+		}
+		if in.Query = strings.Join(args, " "); in.SearchFilter != (service.SearchFilter{}) {
+			if in.Selector == (service.Selector{}) {
+				in.User = "me" // not only the current directory
+			}
+			return nil
+		}
 		return cli.Needs("the text of a message")(c, args)
 	}
 	cli.InputFlags(c, &in)
+	cli.Complete(c, "speaker", service.Speakers...)
+	cli.Complete(c, "kind", service.Kinds...)
+	cli.Complete(c, "state", service.States...)
 	return operation(c, service.Search, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Searched) {
 		hintAt(errOut, &in.Selector, answer.Others)
-		if len(answer.Facts) == 0 {
+		switch {
+		case len(answer.Facts) == 0:
 			fmt.Fprintln(errOut, "no facts found")
-			return
+		case in.SearchFilter != (service.SearchFilter{}):
+			printHits(w, answer)
+		default:
+			printFound(w, errOut, answer, in.All)
 		}
-		var t terminal.Table
-		t.Row("ID", "VERDICT", terminal.If(in.All, "STRENGTH"), "SCOPE", "FACT")
-		hint := ""
-		for _, f := range answer.Facts {
-			id, strength := "-", "-" // forget knows no ID of Graphiti's
-			if _, ok := graphiti.ParseID(f.ID); ok {
-				id, hint = f.ID, "forget one: graphiti-proxy memory forget --message ID\n"
-			}
-			if f.Strength != nil {
-				strength = fmt.Sprintf("%.2f", *f.Strength)
-			}
-			text := f.Text
-			if len(f.Keys) > 0 {
-				text += "; keys: " + strings.Join(f.Keys, ", ")
-			}
-			t.Row(id, f.Verdict, terminal.If(in.All, strength), f.Scope, text)
-		}
-		t.Print(w)
-		if in.All {
-			fmt.Fprintln(w, answer.Threshold())
-		}
-		fmt.Fprint(errOut, hint)
 	})
+}
+
+// printHits prints the results of a search with a filter.
+func printHits(w io.Writer, answer *service.Searched) {
+	var t terminal.Table
+	t.Row("ID", "TIME", "KIND", "STATE", "BY", "CLIENT", "IN", "TEXT")
+	for _, f := range answer.Facts {
+		kind := f.Kind
+		if f.ByMeaning {
+			kind += ", by meaning"
+		}
+		by := cmp.Or(map[string]string{"user": "person", "system": "person", "assistant": "model"}[f.Role], "-")
+		t.Row(cmp.Or(f.ID, "-"), minute(f.Since), kind, f.State, by, cmp.Or(f.Client, "-"), f.In, f.Text)
+	}
+	t.Print(w)
+	printMore(w, answer.All-len(answer.Facts))
+}
+
+func printFound(w, errOut io.Writer, answer *service.Searched, explain bool) {
+	var t terminal.Table
+	t.Row("ID", "VERDICT", terminal.If(explain, "STRENGTH"), "SCOPE", "FACT")
+	hint := ""
+	for _, f := range answer.Facts {
+		id, strength := "-", "-" // forget knows no ID of Graphiti's
+		if _, ok := graphiti.ParseID(f.ID); ok {
+			id, hint = f.ID, "forget one: graphiti-proxy memory forget --message ID\n"
+		}
+		if f.Strength != nil {
+			strength = fmt.Sprintf("%.2f", *f.Strength)
+		}
+		text := f.Text
+		if len(f.Keys) > 0 {
+			text += "; keys: " + strings.Join(f.Keys, ", ")
+		}
+		t.Row(id, f.Verdict, terminal.If(explain, strength), f.Scope, text)
+	}
+	t.Print(w)
+	if explain {
+		fmt.Fprintln(w, answer.Threshold())
+	}
+	fmt.Fprint(errOut, hint)
 }
 
 func newMemoryPromoteCommand() *cobra.Command {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -44,6 +45,7 @@ func (e *Store) rows(ctx context.Context, group string, filter *graphiti.Filter,
 		return e.pages(ctx, group, ids, filter, true, f)
 	}
 	var ids []int64
+	var found map[uint32]int // number of the filter's words, by place
 	named := len(filter.Names)+len(filter.Keys) > 0
 	if named {
 		if ids, err = e.named(ctx, g, filter); err != nil {
@@ -56,6 +58,11 @@ func (e *Store) rows(ctx context.Context, group string, filter *graphiti.Filter,
 			return err
 		}
 		chosen := choose(messages, talks, filter)
+		if len(filter.Words) > 0 {
+			if chosen, found, err = e.withWords(ctx, group, chosen, filter); err != nil {
+				return err
+			}
+		}
 		if !filter.Text && !named {
 			headings(group, chosen, talks, f)
 			return nil
@@ -68,13 +75,56 @@ func (e *Store) rows(ctx context.Context, group string, filter *graphiti.Filter,
 		slices.Sort(ids)
 		ids = slices.Compact(ids)
 	}
-	return e.pages(ctx, group, ids, filter, !named, f)
+	return e.pages(ctx, group, ids, filter, !named, func(r *graphiti.Row) bool {
+		if found != nil {
+			key, _ := strconv.ParseInt(r.Key, 10, 64) // page has written it
+			r.Found = found[uint32(key&maxPlace)]     //nolint:gosec // a place has 32 bits
+		}
+		return f(r)
+	})
 }
 
-// choose returns the messages that a filter selects, regardless of Names and Keys.
+// withWords returns those of chosen messages with words of a filter, in its order, and the number
+// of words at each place. Similar words count for one that hardly any message has.
+func (e *Store) withWords(ctx context.Context, group string, chosen []outlined, f *graphiti.Filter) (with []outlined, found map[uint32]int, err error) {
+	g, err := e.index.Get(ctx, group)
+	if err != nil {
+		return nil, nil, err
+	}
+	found = make(map[uint32]int)
+	for _, w := range f.Words {
+		places, messages := g.find(w, math.MaxInt)
+		if messages <= fewOfWord {
+			t := term{word: w}
+			places = append(places, t.like(g).places...)
+			slices.Sort(places)
+			places = slices.Compact(places)
+		}
+		for _, p := range places {
+			found[uint32(p)]++ //nolint:gosec // a place has 32 bits
+		}
+	}
+	least := 1
+	if f.Newest {
+		least = len(f.Words)
+	}
+	for i := range chosen {
+		if found[chosen[i].place] >= least {
+			with = append(with, chosen[i])
+		}
+	}
+	if !f.Newest {
+		slices.SortStableFunc(with, func(a, b outlined) int {
+			return cmp.Or(found[b.place]-found[a.place], cmp.Compare(b.said, a.said), cmp.Compare(b.place, a.place))
+		})
+	}
+	return with, found, nil
+}
+
+// choose returns the messages that a filter selects, regardless of Names, Keys and Words.
 func choose(messages []outlined, talks []string, f *graphiti.Filter) []outlined {
 	chosen := messages
-	if len(f.IDs)+len(f.Roles) > 0 || f.Session != "" || !f.Before.IsZero() {
+	if len(f.IDs)+len(f.Roles) > 0 || f.Session != "" || !f.Before.IsZero() || !f.Since.IsZero() {
 		wanted := make(map[graphiti.ID]bool, len(f.IDs))
 		for _, id := range f.IDs {
 			wanted[id] = true
@@ -84,11 +134,15 @@ func choose(messages []outlined, talks []string, f *graphiti.Filter) []outlined 
 		if f.Before.Nanosecond()%int(time.Millisecond) > 0 {
 			before++
 		}
+		since := int64(math.MinInt64)
+		if !f.Since.IsZero() {
+			since = f.Since.UnixMilli()
+		}
 		chosen = nil
 		for i := range messages {
 			m := &messages[i]
 			if (len(wanted) == 0 || wanted[m.id]) && (f.Session == "" || int(m.talk) == talk) &&
-				(len(f.Roles) == 0 || slices.Contains(f.Roles, roles[m.role])) && (f.Before.IsZero() || m.said < before) {
+				(len(f.Roles) == 0 || slices.Contains(f.Roles, roles[m.role])) && m.said >= since && (f.Before.IsZero() || m.said < before) {
 				chosen = append(chosen, *m)
 			}
 		}

@@ -113,7 +113,7 @@ func TestWhatCannotBeDone(t *testing.T) {
 		"an empty correction":   {"/message/" + id + "/correct", []string{"text", "  "}, 400, "empty"},
 		"a credential":          {"/message/" + id + "/correct", []string{"text", "the key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"}, 400, "credential"},
 		"another kind":          {"/message/" + id + "/pin", []string{"text", "x", "kind", "nonsense"}, 400, "unknown kind"},
-		"an empty query":        {"/search", []string{"query", " "}, 400, "is empty"},
+		"an empty query":        {"/search/chat", []string{"query", " "}, 400, "is empty"},
 		"no dead letter":        {"/delivery/retry", nil, 400, "No turn was chosen."},
 		"a number that is none": {"/delivery/drop", []string{"number", "x"}, 400, "cannot be read"},
 		"a card line":           {"/memory/card", []string{"line", "AAAA"}, 400, "no line of the card matches"},
@@ -319,18 +319,18 @@ func TestFilesThatCannotBeImported(t *testing.T) {
 }
 
 // TestSearchesExplain checks that a search lists the recalled facts and the thresholds. It
-// is a POST, so that its words are in no address.
+// is a POST, so that the message is in no address.
 func TestSearchesExplain(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s", "", "My cat is called Miso.")
 	s := newSite(t, m)
-	w := s.post(t, "/search", "query", "What is my cat called?")
+	w := s.post(t, "/search/chat", "query", "What is my cat called?")
 	body := w.Body.String()
 	if w.Code != http.StatusOK || !strings.Contains(body, "Miso") || !strings.Contains(body, "recall.min_score is") || !strings.Contains(body, "What is my cat called?</textarea>") {
 		t.Errorf("%d %s", w.Code, body)
 	}
-	s.wellFormed(t, "/search", body)
-	if _, body := s.get(t, "/search?query=cat"); strings.Contains(body, "Miso") {
+	s.wellFormed(t, "/search/chat", body)
+	if _, body := s.get(t, "/search/chat?query=cat"); strings.Contains(body, "Miso") {
 		t.Error("a query in the address is searched for")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 
@@ -32,7 +33,9 @@ type frame struct {
 	Places  []navItem
 	Visit
 	Notice string
-	Undo   *undo // reverts the change of the notice
+	Whose  whose
+	Query  string // of the search field
+	Undo   *undo  // reverts the change of the notice
 	Main   templ.Component
 }
 
@@ -50,7 +53,7 @@ func (v *visit) show(title string, main templ.Component, scripts ...templ.Compon
 // render renders a page with a status. It sends the page only when it is complete.
 func (v *visit) render(status int, title string, main templ.Component, scripts ...templ.Component) error {
 	done := v.r.URL.Query().Get("done")
-	f := frame{Title: title, Scripts: scripts, Places: v.places(), Visit: v.Visit, Notice: notices[done], Undo: v.undo(done), Main: main}
+	f := frame{Title: title, Scripts: scripts, Whose: v.whose(), Places: v.places(), Visit: v.Visit, Notice: notices[done], Undo: v.undo(done), Main: main}
 	if left, err := strconv.Atoi(v.r.URL.Query().Get("left")); err == nil && left > 0 && f.Notice != "" {
 		f.Notice += " In Graphiti: " + service.Remaining(left) + "."
 	}
@@ -100,6 +103,16 @@ func (v *visit) places() []navItem {
 // multi reports whether there may be several people.
 func (v *visit) multi() bool {
 	return v.p.o.Host.Now().Memory != nil && v.p.o.Host.Now().Memory.Multi()
+}
+
+// zone returns the visitor's time zone, which page.js stores in a cookie, or UTC.
+func (v *visit) zone() *time.Location {
+	if c, err := v.r.Cookie("zone"); err == nil {
+		if zone, err := time.LoadLocation(c.Value); err == nil {
+			return zone
+		}
+	}
+	return time.UTC
 }
 
 // whose identifies the person of a page. The zero value is the owner, or the visitor.

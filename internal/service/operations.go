@@ -166,18 +166,16 @@ var List = Operation[ListRequest, Catalog]{
 	Audit:   func(in *ListRequest, out *Catalog) Entry { return in.audit("list", out.Groups) },
 }
 
-// SearchRequest is the input of Search.
-type SearchRequest struct {
-	Selector
-	Query string `json:"query"`
-	All   bool   `json:"all,omitempty" flag:"explain" help:"judge as a chat with this text does, with strengths and keys"`
-}
-
-// Search returns the best matches of a query.
+// Search returns the best matches of a query, or with a filter everything stored that it selects.
 var Search = Operation[SearchRequest, Searched]{
-	Spec:  Spec{Name: "memory/search", About: "The facts that match a text best, and why a message would not recall them", People: true},
-	Run:   withMemory((*Service).Search),
-	Audit: func(in *SearchRequest, out *Searched) Entry { return in.audit("search", out.Groups) },
+	Spec:    Spec{Name: "memory/search", About: "The facts that match a text best, and why a message would not recall them; with a filter, everything stored", People: true},
+	Default: SearchRequest{Limit: 50},
+	Run:     withMemory((*Service).Search),
+	Audit:   func(in *SearchRequest, out *Searched) Entry { return in.audit("search", out.Groups) },
+	Own: func(ctx context.Context, h *Host, in *SearchRequest, own Selector) error {
+		in.own = true
+		return h.Memory.narrow(ctx, &in.Selector, own)
+	},
 }
 
 // PromoteRequest is the input of Promote.

@@ -42,13 +42,15 @@ type Found struct {
 	Group   string `json:"group"`
 	Scope   string `json:"scope"`
 	Text    string `json:"text"`
-	Verdict string `json:"verdict"` // an inject.Verdict
+	Verdict string `json:"verdict,omitempty"` // an inject.Verdict
 	Since   string `json:"since,omitempty"`
 
 	Keys []string `json:"keys,omitempty"` // keys of a distilled fact, in a listing of all results
 
 	// Strength is the match with the query from 0 to 1, or nil if the memory does not measure it.
 	Strength *float64 `json:"strength,omitempty"`
+
+	*Hit // of a search with a filter, which has no verdict
 }
 
 // Shown is the result of Show.
@@ -68,6 +70,9 @@ type Searched struct {
 	MinScore float64        `json:"min_score"` // strength that a result needs
 	Others   []ledger.Owned `json:"others,omitempty"`
 	Groups   []string       `json:"-"`
+
+	All    int  `json:"all,omitempty"`     // with a filter: all results
+	AtMost bool `json:"at_most,omitempty"` // unread ones were counted, and some may not be results
 }
 
 // Threshold compares the strongest fact with recall.min_score, in words.
@@ -195,6 +200,12 @@ func (sv *Service) shownPlaces(ctx context.Context, s Selector) (places []ledger
 // of a recall, which a search itself has no use for: it has no bar.
 func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched, err error) {
 	out.Facts = []Found{}
+	if in.SearchFilter != (SearchFilter{}) {
+		if err := cmp.Or(in.Check(), in.check()); err != nil {
+			return out, err
+		}
+		return sv.find(ctx, in)
+	}
 	if strings.TrimSpace(in.Query) == "" {
 		return out, invalid("query: is empty; write a text to search for")
 	}

@@ -2,6 +2,8 @@
 
 const here = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
+document.cookie = `zone=${here.resolvedOptions().timeZone}; path=/; samesite=strict; max-age=31536000`;
+
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const today = new Date().toDateString();
 
@@ -31,6 +33,12 @@ document.addEventListener("keydown", (e) => {
   if (!["a", "r", "u"].includes(e.key)) return;
   const button = `[data-key="${e.key}"]`;
   (e.target.closest("li")?.querySelector(button) ?? document.querySelector(button))?.click();
+});
+
+document.addEventListener("keydown", (e) => {
+  if (e.key !== "/" || e.defaultPrevented || e.ctrlKey || e.altKey || e.metaKey || e.target.closest("input, textarea, select")) return;
+  e.preventDefault();
+  document.querySelector(".find input")?.focus();
 });
 
 // A form is sent once: what it asks for may take a while.

@@ -1,0 +1,100 @@
+package service_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+)
+
+// TestSearch_Filter checks that a search with a filter finds everything stored that it selects, in
+// all projects, in order.
+func TestSearch_Filter(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	for i, s := range []struct{ day, client, workspace, said, answered string }{
+		{"2026-11-20", "claude-code", "github_repo:github.com/acme/infra", "The VPN gateway is gw-7.", "Noted, the gateway has a name."},
+		{"2026-11-24", "codex_cli_rs", "github_repo:github.com/acme/billing", "The nightly job writes the invoices.", "I moved the nightly job to three."},
+		{"2026-11-25", "codex_cli_rs", "", "Please tell me a joke about a VPN.", "No."},
+		{"2026-11-26", "claude-code", "", "我们的数据库在法兰克福。", "好的。"},
+	} {
+		at, err := time.Parse(time.DateOnly, s.day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := turn(strings.Repeat(string(rune('a'+i)), 32), "s"+s.day, s.said, s.answered)
+		one.Said, one.Answered, one.Client, one.Workspace = at.Add(9*time.Hour), at.Add(10*time.Hour), s.client, s.workspace
+		if s.workspace != "" {
+			one.Targets = graphiti.Namer{Raw: true}.Writes(graphiti.Who{User: servicetest.Owner, Workspace: s.workspace})
+		}
+		add(t, m, func() { m.Settle(t) }, one)
+	}
+	if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Always use the VPN."}}); err != nil {
+		t.Fatal(err)
+	}
+	m.Settle(t)
+	type f = service.SearchFilter
+	for name, tc := range map[string]struct {
+		query  string
+		filter f
+		want   []string // beginnings of the texts
+	}{
+		"all words first":    {"VPN gateway", f{Everything: true, Kind: "message"}, []string{"The VPN gateway", "Always use", "Please tell", "Noted, the"}},
+		"newest":             {"vpn", f{Newest: true, Kind: "message"}, []string{"Always use", "Please tell", "The VPN"}},
+		"newest, both words": {"vpn gateway", f{Newest: true}, []string{"The VPN"}},
+		"client":             {"", f{Client: "Codex"}, []string{"No.", "Please tell", "I moved", "The nightly"}},
+		"client and day":     {"job", f{Client: "codex", Since: "2026-11-24", Until: "2026-11-24"}, []string{"I moved", "The nightly"}},
+		"speaker":            {"nightly", f{Speaker: "model"}, []string{"I moved"}},
+		"span of hours":      {"", f{Since: "2026-11-24T09:30:00Z", Until: "2026-11-25T09:30:00Z"}, []string{"Please tell", "I moved"}},
+		"rule":               {"vpn", f{Kind: "rule"}, []string{"Always use"}},
+		"no such state":      {"vpn", f{State: "waiting"}, nil},
+		"without spaces":     {"数据库", f{Everything: true, Kind: "message"}, []string{"我们的"}},
+	} {
+		got := run(t, m, service.Search, service.SearchRequest{Query: tc.query, SearchFilter: tc.filter, Limit: 50})
+		var texts []string
+		for _, one := range got.Facts {
+			if !one.ByMeaning {
+				texts = append(texts, one.Text)
+			}
+			for _, mark := range one.Marks {
+				if !strings.Contains(strings.ToLower(tc.query), strings.ToLower(one.Text[mark[0]:mark[1]])) {
+					t.Errorf("%s: %q is marked in %q", name, one.Text[mark[0]:mark[1]], one.Text)
+				}
+			}
+			if tc.query != "" && len(one.Marks) == 0 && !one.ByMeaning {
+				t.Errorf("%s: nothing is marked in %q", name, one.Text)
+			}
+		}
+		ok := len(texts) == len(tc.want)
+		for i := range texts {
+			ok = ok && strings.HasPrefix(texts[i], tc.want[i])
+		}
+		if !ok {
+			t.Errorf("%s: got %q, want %q", name, texts, tc.want)
+		}
+	}
+	for _, bad := range []service.SearchRequest{
+		{SearchFilter: f{Kind: "x"}}, {SearchFilter: f{Speaker: "x"}}, {SearchFilter: f{State: "x"}}, {SearchFilter: f{Since: "x"}}, {SearchFilter: f{Everything: true}, All: true},
+	} {
+		bad.Limit = 50
+		if _, err := m.Memory.Search(t.Context(), &bad); err == nil {
+			t.Errorf("Search(%+v): no error", bad)
+		}
+	}
+}
+
+// TestSearch_FilterMarks checks that a result is a part of a long text, around its first word of
+// the query.
+func TestSearch_FilterMarks(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	m.Say(t, "", "s", "", strings.Repeat("So many ünrelated words. ", 40)+"The heron is grey. "+strings.Repeat("And so on. ", 90))
+	got := run(t, m, service.Search, service.SearchRequest{Query: "heron", SearchFilter: service.SearchFilter{Everything: true}, Limit: 5}).Facts
+	if len(got) != 1 || len(got[0].Marks) != 1 || !strings.HasPrefix(got[0].Text, "…") || !strings.HasSuffix(got[0].Text, "…") || len(got[0].Text) > 700 {
+		t.Fatalf("got %+v", got)
+	}
+	if m := got[0].Marks[0]; got[0].Text[m[0]:m[1]] != "heron" {
+		t.Errorf("%q is marked", got[0].Text[m[0]:m[1]])
+	}
+}
