@@ -35,8 +35,6 @@ type Row struct {
 	// Rest is the number of selected entries after this one, regardless of Filter.Last, if
 	// Filter.Newest or Filter.Words is set.
 	Rest int
-
-	Found int // number of Filter.Words in it
 }
 
 // ID identifies a message by its name. People use it in commands, because names may be long

@@ -150,7 +150,7 @@ func newMemorySearchCommand() *cobra.Command {
 		return cli.Needs("the text of a message")(c, args)
 	}
 	cli.InputFlags(c, &in)
-	cli.Complete(c, "speaker", service.Speakers...)
+	cli.Complete(c, "speaker", "person", "model")
 	cli.Complete(c, "kind", service.Kinds...)
 	cli.Complete(c, "state", service.States...)
 	return operation(c, service.Search, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Searched) {

@@ -45,7 +45,6 @@ func (e *Store) rows(ctx context.Context, group string, filter *graphiti.Filter,
 		return e.pages(ctx, group, ids, filter, true, f)
 	}
 	var ids []int64
-	var found map[uint32]int // number of the filter's words, by place
 	named := len(filter.Names)+len(filter.Keys) > 0
 	if named {
 		if ids, err = e.named(ctx, g, filter); err != nil {
@@ -59,7 +58,7 @@ func (e *Store) rows(ctx context.Context, group string, filter *graphiti.Filter,
 		}
 		chosen := choose(messages, talks, filter)
 		if len(filter.Words) > 0 {
-			if chosen, found, err = e.withWords(ctx, group, chosen, filter); err != nil {
+			if chosen, err = e.withWords(ctx, group, chosen, filter); err != nil {
 				return err
 			}
 		}
@@ -75,42 +74,25 @@ func (e *Store) rows(ctx context.Context, group string, filter *graphiti.Filter,
 		slices.Sort(ids)
 		ids = slices.Compact(ids)
 	}
-	return e.pages(ctx, group, ids, filter, !named, func(r *graphiti.Row) bool {
-		if found != nil {
-			key, _ := strconv.ParseInt(r.Key, 10, 64) // page has written it
-			r.Found = found[uint32(key&maxPlace)]     //nolint:gosec // a place has 32 bits
-		}
-		return f(r)
-	})
+	return e.pages(ctx, group, ids, filter, !named, f)
 }
 
-// withWords returns those of chosen messages with words of a filter, in its order, and the number
-// of words at each place. Similar words count for one that hardly any message has.
-func (e *Store) withWords(ctx context.Context, group string, chosen []outlined, f *graphiti.Filter) (with []outlined, found map[uint32]int, err error) {
+// withWords returns those of chosen messages with words of a filter, in its order.
+func (e *Store) withWords(ctx context.Context, group string, chosen []outlined, f *graphiti.Filter) (with []outlined, err error) {
 	g, err := e.index.Get(ctx, group)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	found = make(map[uint32]int)
+	found := make(map[uint32]int) // words, by place
 	for _, w := range f.Words {
-		places, messages := g.find(w, math.MaxInt)
-		if messages <= fewOfWord {
-			t := term{word: w}
-			places = append(places, t.like(g).places...)
-			slices.Sort(places)
-			places = slices.Compact(places)
-		}
+		places, _ := g.find(w, math.MaxInt)
 		for _, p := range places {
 			found[uint32(p)]++ //nolint:gosec // a place has 32 bits
 		}
 	}
-	least := 1
-	if f.Newest {
-		least = len(f.Words)
-	}
-	for i := range chosen {
-		if found[chosen[i].place] >= least {
-			with = append(with, chosen[i])
+	for _, m := range chosen {
+		if n := found[m.place]; n == len(f.Words) || n > 0 && !f.Newest {
+			with = append(with, m)
 		}
 	}
 	if !f.Newest {
@@ -118,7 +100,7 @@ func (e *Store) withWords(ctx context.Context, group string, chosen []outlined, 
 			return cmp.Or(found[b.place]-found[a.place], cmp.Compare(b.said, a.said), cmp.Compare(b.place, a.place))
 		})
 	}
-	return with, found, nil
+	return with, nil
 }
 
 // choose returns the messages that a filter selects, regardless of Names, Keys and Words.

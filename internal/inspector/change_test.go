@@ -113,7 +113,6 @@ func TestWhatCannotBeDone(t *testing.T) {
 		"an empty correction":   {"/message/" + id + "/correct", []string{"text", "  "}, 400, "empty"},
 		"a credential":          {"/message/" + id + "/correct", []string{"text", "the key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"}, 400, "credential"},
 		"another kind":          {"/message/" + id + "/pin", []string{"text", "x", "kind", "nonsense"}, 400, "unknown kind"},
-		"an empty query":        {"/search/chat", []string{"query", " "}, 400, "is empty"},
 		"no dead letter":        {"/delivery/retry", nil, 400, "No turn was chosen."},
 		"a number that is none": {"/delivery/drop", []string{"number", "x"}, 400, "cannot be read"},
 		"a card line":           {"/memory/card", []string{"line", "AAAA"}, 400, "no line of the card matches"},
@@ -318,20 +317,27 @@ func TestFilesThatCannotBeImported(t *testing.T) {
 	}
 }
 
-// TestSearchesExplain checks that a search lists the recalled facts and the thresholds. It
-// is a POST, so that the message is in no address.
-func TestSearchesExplain(t *testing.T) {
+// TestSearch checks that the page finds words in all projects, marks them, and leads to the
+// conversation and the changes of each result; and that it shows what a message would get.
+func TestSearch(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s", "", "My cat is called Miso.")
+	m.Say(t, "", "s2", "github_repo:github.com/acme/widgets", "The VPN gateway is gw-7.")
 	s := newSite(t, m)
-	w := s.post(t, "/search/chat", "query", "What is my cat called?")
-	body := w.Body.String()
-	if w.Code != http.StatusOK || !strings.Contains(body, "Miso") || !strings.Contains(body, "recall.min_score is") || !strings.Contains(body, "What is my cat called?</textarea>") {
-		t.Errorf("%d %s", w.Code, body)
-	}
-	s.wellFormed(t, "/search/chat", body)
-	if _, body := s.get(t, "/search/chat?query=cat"); strings.Contains(body, "Miso") {
-		t.Error("a query in the address is searched for")
+	for at, want := range map[string][]string{
+		"/search?q=vpn+gateway":                        {"<mark>VPN</mark>", "<mark>gateway</mark>", "in acme/widgets", `href="/conversation/`, `#correct"`, `back=%2Fsearch%3Fq%3Dvpn`},
+		"/search?q=What+is+my+cat+called%3F&sort=chat": {"What the message would get", ">shown</span>", "recall.min_score is", "Miso"},
+		"/search?speaker=model&kind=message":           {"2 results", "I see."},
+		"/search?q=cat&since=2999-01-01":               {"0 results", "Nothing stored matches"},
+		"/search?since=0001-01-01&until=zero":          {"is not a time"},
+	} {
+		_, body := s.get(t, at)
+		for _, w := range want {
+			if !strings.Contains(body, w) {
+				t.Errorf("%s lacks %q: %s", at, w, body)
+			}
+		}
+		s.wellFormed(t, at, body)
 	}
 }
 

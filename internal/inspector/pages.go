@@ -80,9 +80,7 @@ var routes = map[string]func(*visit) error{
 	"GET /memory/forget":  (*visit).forgetForm,
 	"POST /memory/forget": (*visit).forget,
 
-	"GET /search":       (*visit).search,
-	"GET /search/chat":  (*visit).chatForm,
-	"POST /search/chat": (*visit).chatSearch,
+	"GET /search": (*visit).search,
 
 	"GET /delivery":        (*visit).delivery,
 	"POST /delivery/retry": (*visit).retry,

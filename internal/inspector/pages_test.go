@@ -19,7 +19,7 @@ const hostile = `<script>alert(1)</script><img src=x onerror=alert(2)>"'><b>java
 // pageAddresses are the addresses of all pages.
 var pageAddresses = []string{
 	"/", "/live", "/conversations", "/conversations?skip=50", "/conversations?skip=x", "/memory", "/memory/show?group=user_josh", "/memory/facts?group=user_josh",
-	"/memory/facts?group=user_josh&all=1", "/memory/show?group=user_josh&before=2020-01-01T00:00:00Z", "/memory/show?group=user_josh&before=never", "/search", "/search?q=alert+cat", "/search?since=2020-01-01&kind=message&sort=time", "/search?kind=x", "/search/chat", "/delivery", "/delivery?text=1",
+	"/memory/facts?group=user_josh&all=1", "/memory/show?group=user_josh&before=2020-01-01T00:00:00Z", "/memory/show?group=user_josh&before=never", "/search", "/search?q=alert+cat", "/search?since=2020-01-01&kind=message&sort=time", "/search?kind=x", "/search?q=alert&sort=chat", "/delivery", "/delivery?text=1",
 	"/memory/import", "/memory/forget", "/memory/forget?group=user_josh", "/memory/forget?group=another", "/?done=corrected", "/?done=" + "%3Cb%3E",
 	"/nothing", "/conversation/0123", "/message/0123",
 }
@@ -185,7 +185,7 @@ func TestMemoryThatIsOff(t *testing.T) {
 		st.Memory.TurnOff(health.FaultSetting, st.Started, "memory.backend is off", "set memory.backend to embedded")
 	})
 	s.pages.o.Host = &off
-	for _, at := range []string{"/conversations", "/memory", "/search", "/search/chat", "/memory/show?group=g", "/memory/import", "/memory/forget"} {
+	for _, at := range []string{"/conversations", "/memory", "/search", "/memory/show?group=g", "/memory/import", "/memory/forget"} {
 		status, body := s.get(t, at)
 		if status != http.StatusOK || !strings.Contains(body, "memory.backend is off.") || !strings.Contains(body, "Set memory.backend to embedded.") {
 			t.Errorf("%s: %d %s", at, status, body)

@@ -37,9 +37,12 @@ const Waiting = "waiting"
 
 // The values of a SearchFilter.
 var (
-	Speakers = []string{"person", "model"}
-	Kinds    = []string{"message", KindFact, card.KindRule, "work"}
-	States   = []string{string(Valid), string(Ended), Waiting}
+	Kinds  = []string{"message", KindFact, card.KindRule, "work"}
+	States = []string{string(Valid), string(Ended), Waiting}
+
+	rolesOf = map[string][]graphiti.RoleType{"person": {graphiti.RoleUser, graphiti.RoleSystem}, "model": {graphiti.RoleAssistant}} // by speaker
+
+	stateNames = map[bool]string{true: string(Valid), false: string(Ended)} // by validity
 )
 
 // SearchRequest is the input of Search.
@@ -52,28 +55,6 @@ type SearchRequest struct {
 	Skip  int    `json:"skip,omitempty"` // with a filter: number of results to omit
 
 	own bool // the caller is no operator, so shared groups are omitted
-}
-
-// Check returns an error for an invalid filter.
-func (r *SearchRequest) Check() error {
-	f := &r.SearchFilter
-	for _, one := range []struct {
-		name, value string
-		of          []string
-	}{{"speaker", f.Speaker, Speakers}, {"kind", f.Kind, Kinds}, {"state", f.State, States}} {
-		if one.value != "" && !slices.Contains(one.of, one.value) {
-			return invalid(fmt.Sprintf("%s: unknown value %q; write one of %s", one.name, one.value, strings.Join(one.of, ", ")))
-		}
-	}
-	_, since := DayOf(f.Since, false, time.UTC)
-	_, until := DayOf(f.Until, true, time.UTC)
-	switch {
-	case since != nil || until != nil:
-		return cmp.Or(since, until)
-	case r.All && *f != (SearchFilter{}):
-		return invalid("explain: judges what a chat recalls, which has no filter; remove the filters")
-	}
-	return CheckLimit(r.Limit)
 }
 
 // DayOf parses a time, or a day in a zone. Of a day it returns the beginning, or the end.
@@ -111,20 +92,46 @@ type finding struct {
 	sv           *Service
 	in           *SearchRequest
 	words        []string // of the query
+	least        int      // of them in a result
+	roles        []graphiti.RoleType
 	since, until time.Time
-	most         int // results of one group to read
 	list         []Found
 	rest         int             // results that were not read
 	seen         map[string]bool // by key; a personal statement in a project is in both groups
 }
 
+// finding returns the search of a valid request.
+func (sv *Service) finding(in *SearchRequest) (f finding, err error) {
+	for _, one := range []struct {
+		name, value string
+		of          []string
+	}{{"speaker", in.Speaker, slices.Sorted(maps.Keys(rolesOf))}, {"kind", in.Kind, Kinds}, {"state", in.State, States}} {
+		if one.value != "" && !slices.Contains(one.of, one.value) {
+			return f, invalid(fmt.Sprintf("%s: unknown value %q; write one of %s", one.name, one.value, strings.Join(one.of, ", ")))
+		}
+	}
+	if in.All {
+		return f, invalid("explain: judges what a chat recalls, which has no filter; remove the filters")
+	}
+	f = finding{sv: sv, in: in, words: words.Of(sv.o.Pipeline.Redacted(in.Query), maxQuery), seen: make(map[string]bool)}
+	f.roles = rolesOf[in.Speaker]
+	if f.least = min(1, len(f.words)); in.Newest {
+		f.least = len(f.words)
+	}
+	var since, until error
+	f.since, since = DayOf(in.Since, false, time.UTC)
+	f.until, until = DayOf(in.Until, true, time.UTC)
+	return f, cmp.Or(since, until, CheckLimit(in.Limit), in.check())
+}
+
 // find returns the texts that a filter selects: those with the most words of the query first, then
 // the newest, and then those that have its meaning only.
 func (sv *Service) find(ctx context.Context, in *SearchRequest) (out Searched, err error) {
-	f := finding{sv: sv, in: in, words: words.Of(sv.o.Pipeline.Redacted(in.Query), maxQuery), most: in.Limit + 1, seen: make(map[string]bool)}
-	f.since, _ = DayOf(in.Since, false, time.UTC) // Check has read both
-	f.until, _ = DayOf(in.Until, true, time.UTC)
 	out.Facts = []Found{}
+	f, err := sv.finding(in)
+	if err != nil {
+		return out, err
+	}
 	places, err := sv.stored(ctx, in)
 	if err != nil {
 		return out, err
@@ -132,7 +139,7 @@ func (sv *Service) find(ctx context.Context, in *SearchRequest) (out Searched, e
 	for _, o := range places {
 		out.Groups = append(out.Groups, o.Group)
 	}
-	for _, look := range []func(context.Context, []ledger.Owned) error{f.messages, f.facts, f.held, f.rules, f.work, f.meant} {
+	for _, look := range []func(context.Context, []ledger.Owned) error{f.messages, f.others, f.meant} {
 		if err := look(ctx, places); err != nil {
 			return out, err
 		}
@@ -156,18 +163,13 @@ const maxQuery = 16
 
 // stored returns the groups of a search with a filter, and for a session its parts of groups.
 func (sv *Service) stored(ctx context.Context, in *SearchRequest) (places []ledger.Owned, err error) {
-	if in.Session != "" {
+	if places, _, err = sv.owned(ctx, in.Selector); in.Session != "" {
 		places, err = sv.shownPlaces(ctx, in.Selector)
-	} else {
-		places, _, err = sv.owned(ctx, in.Selector)
 	}
 	return slices.DeleteFunc(places, func(o ledger.Owned) bool {
 		return in.own && o.Shared || sv.o.State.Generations.Blocks(o.Group)
 	}), err
 }
-
-// wants reports whether the filter selects a kind.
-func (f *finding) wants(kind string) bool { return f.in.Kind == "" || f.in.Kind == kind }
 
 // count returns the number of the query's words in a text.
 func (f *finding) count(text string) (n int) {
@@ -182,17 +184,12 @@ func (f *finding) count(text string) (n int) {
 
 // add adds a result if the filter selects it.
 func (f *finding) add(r Found) {
-	least := min(1, len(f.words))
-	if f.in.Newest {
-		least = len(f.words)
-	}
-	role := map[string]string{"user": "person", "system": "person", "assistant": "model"}[r.Role]
 	switch {
-	case r.found < least && !r.ByMeaning, f.seen[r.key()],
-		f.in.Speaker != "" && role != f.in.Speaker,
+	case f.in.Kind != "" && r.Kind != f.in.Kind, r.found < f.least && !r.ByMeaning, f.seen[r.key()],
+		f.roles != nil && !slices.Contains(f.roles, graphiti.RoleType(r.Role)),
 		f.in.State != "" && r.State != f.in.State,
 		!f.since.IsZero() && r.at.Before(f.since), !f.until.IsZero() && !r.at.Before(f.until),
-		f.in.Client != "" && !isClient(r.Client, f.in.Client):
+		!strings.Contains(strings.ToLower(r.Client), strings.ToLower(f.in.Client)):
 		return
 	}
 	f.seen[r.key()] = true
@@ -200,108 +197,62 @@ func (f *finding) add(r Found) {
 	f.list = append(f.list, r)
 }
 
-// isClient reports whether a client has a name, regardless of case and of the signs in it.
-func isClient(client, name string) bool {
-	plain := func(s string) string {
-		return strings.Map(func(r rune) rune {
-			if strings.ContainsRune(" -_.", r) {
-				return -1
-			}
-			return r
-		}, strings.ToLower(s))
-	}
-	return strings.Contains(plain(client), plain(name))
-}
-
-// messages adds messages and promoted texts.
+// messages adds messages, and those that are held until a sign of their author.
 func (f *finding) messages(ctx context.Context, places []ledger.Owned) error {
-	if !f.wants("message") || f.in.State == Waiting {
+	if f.in.Kind != "" && f.in.Kind != "message" {
 		return nil
 	}
-	for i := range places {
-		o := &places[i]
-		ended, err := f.sv.o.State.Ended.In(ctx, o.Group)
-		if err != nil {
-			return err
-		}
-		filter := graphiti.Filter{Since: f.since, Before: f.until, Words: f.words, Newest: f.in.Newest || len(f.words) == 0, Text: true}
-		if f.in.State == string(Ended) {
-			if len(ended) == 0 {
-				continue
-			}
-			filter = graphiti.Filter{Names: slices.Collect(maps.Keys(ended)), Text: true}
-		}
-		before := len(f.list)
-		for r, err := range f.sv.rows(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner}, filter) {
-			if err != nil {
-				return err
-			}
-			f.add(f.message(o, &r, ended[r.Name] != ""))
-			if len(f.list)-before == f.most {
-				f.rest += r.Rest
-				break
-			}
-		}
+	held, err := f.sv.heldIn(places)
+	for i := range held {
+		t := &held[i].Turn
+		h := Hit{Kind: "message", State: Waiting, Role: string(graphiti.RoleUser), Client: t.Client, at: t.Said, found: f.count(t.User)}
+		f.add(Found{ID: heldID(&held[i]), Text: t.User, Hit: &h})
 	}
-	return nil
-}
-
-// message returns a message as a result.
-func (f *finding) message(o *ledger.Owned, r *graphiti.Row, ended bool) Found {
-	turn, _ := graphiti.TurnOf(r.Name)
-	h := Hit{
-		Kind: "message", State: string(Valid), Role: string(r.Role), Client: gjson.Get(r.Source, "client").Str, In: f.name(o),
-		Conversation: sessionIn(o, r), Turn: turn, at: r.Said, found: cmp.Or(r.Found, f.count(r.Text)),
-	}
-	if ended {
-		h.State = string(Ended)
-	}
-	return Found{ID: r.ID.String(), Group: o.Group, Scope: o.Scope, Text: textOf(r), Hit: &h}
-}
-
-// name returns the display name of a group.
-func (f *finding) name(o *ledger.Owned) string { return nameOf(*o, f.in.Whose()) }
-
-// facts adds distilled facts. Their clients are unknown.
-func (f *finding) facts(ctx context.Context, places []ledger.Owned) error {
-	if !f.wants(KindFact) || f.in.State == Waiting || f.in.Session != "" {
-		return nil
-	}
-	for i := range places {
-		o := &places[i]
-		list, err := f.sv.factsOf(ctx, graphiti.Target{Scope: graphiti.Scope(o.Scope), Group: o.Group})
-		if err != nil {
-			return err
-		}
-		for _, k := range list {
-			at, _ := momentIn(k.Since) // factsOf has written it
-			h := Hit{Kind: KindFact, State: string(k.State), Role: string(graphiti.RoleUser), In: f.name(o), at: at, found: f.count(k.Text)}
-			if k.State != Valid && k.State != Later {
-				h.State = string(Ended)
-			}
-			f.add(Found{ID: k.ID, Group: o.Group, Scope: o.Scope, Text: k.Text, Hit: &h})
-		}
-	}
-	return nil
-}
-
-// held adds messages that wait for a sign of their author.
-func (f *finding) held(_ context.Context, places []ledger.Owned) error {
-	if !f.wants("message") {
-		return nil
-	}
-	list, err := f.sv.heldIn(places)
-	for i := range list {
-		t := &list[i].Turn
-		h := Hit{Kind: "message", State: Waiting, Role: string(graphiti.RoleUser), Client: t.Client, Conversation: t.OfSession(), at: t.Said, found: f.count(t.User)}
-		f.add(Found{ID: heldID(&list[i]), Text: t.User, Hit: &h})
+	filter := graphiti.Filter{Since: f.since, Before: f.until, Roles: f.roles, Words: f.words, Newest: f.in.Newest || len(f.words) == 0, Text: true}
+	for i := 0; i < len(places) && err == nil && f.in.State != Waiting; i++ {
+		err = f.rows(ctx, &places[i], filter)
 	}
 	return err
 }
 
-// rules adds lines of the card in any state.
-func (f *finding) rules(ctx context.Context, places []ledger.Owned) error {
-	if !f.wants(card.KindRule) || f.in.Session != "" {
+// rows adds the messages of a group that are in a listing.
+func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Filter) error {
+	ended, err := f.sv.o.State.Ended.In(ctx, o.Group)
+	if err != nil {
+		return err
+	}
+	if f.in.State == string(Ended) {
+		if filter = (graphiti.Filter{Names: slices.Collect(maps.Keys(ended)), Text: true}); len(ended) == 0 {
+			return nil
+		}
+	}
+	before := len(f.list)
+	for r, err := range f.sv.rows(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner}, filter) {
+		if err != nil {
+			return err
+		}
+		turn, _ := graphiti.TurnOf(r.Name)
+		h := Hit{
+			Kind: "message", State: stateNames[ended[r.Name] == ""], Role: string(r.Role), Client: gjson.Get(r.Source, "client").Str, In: nameOf(*o, f.in.Whose()),
+			Conversation: sessionIn(o, &r), Turn: turn, at: r.Said, found: f.count(r.Text),
+		}
+		if len(filter.Names) == 0 {
+			h.found = max(h.found, f.least) // the index has it
+		} else {
+			h.ByMeaning = h.found < f.least && f.in.State != string(Ended)
+		}
+		f.add(Found{ID: r.ID.String(), Group: o.Group, Scope: o.Scope, Text: textOf(&r), Hit: &h})
+		if len(f.list)-before > f.in.Limit {
+			f.rest += r.Rest
+			return nil
+		}
+	}
+	return nil
+}
+
+// others adds facts, rules and work of the groups. A session has only messages.
+func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
+	if f.in.Session != "" {
 		return nil
 	}
 	lines, _, err := f.sv.lines(ctx, f.in.Selector)
@@ -309,41 +260,36 @@ func (f *finding) rules(ctx context.Context, places []ledger.Owned) error {
 		return err
 	}
 	lines = withoutCopies(lines)
-	for i := range lines {
-		l := &lines[i]
-		at := slices.IndexFunc(places, func(o ledger.Owned) bool { return o.Group == l.Group })
-		if at < 0 {
-			continue
-		}
-		s := standing(l)
-		h := Hit{Kind: card.KindRule, State: string(Valid), Role: string(graphiti.RoleUser), Client: l.Program, In: f.name(&places[at]), Conversation: l.Session, Turn: l.Turn, Line: &s, at: time.Unix(l.At, 0), found: f.count(s.Text)}
-		switch l.State {
-		case card.Pending:
-			h.State = Waiting
-		case card.Rejected, card.Ended, card.Superseded:
-			h.State = string(Ended)
-		}
-		f.add(Found{ID: l.ID, Group: l.Group, Scope: places[at].Scope, Text: s.Text, Hit: &h})
-	}
-	return nil
-}
-
-// work adds turns with tool calls. Their clients are unknown.
-func (f *finding) work(ctx context.Context, places []ledger.Owned) error {
-	if !f.wants("work") || f.in.Session != "" {
-		return nil
-	}
 	for i := range places {
 		o := &places[i]
+		add := func(id, text, since string, h Hit) {
+			h.at, _ = momentIn(since) // a listing has written it
+			h.In, h.found = nameOf(*o, f.in.Whose()), f.count(text)
+			f.add(Found{ID: id, Group: o.Group, Scope: o.Scope, Text: text, Hit: &h})
+		}
+		facts, err := f.sv.factsOf(ctx, graphiti.Target{Scope: graphiti.Scope(o.Scope), Group: o.Group})
+		if err != nil {
+			return err
+		}
+		for _, k := range facts {
+			add(k.ID, k.Text, k.Since, Hit{Kind: KindFact, State: stateNames[k.State == Valid || k.State == Later], Role: string(graphiti.RoleUser)})
+		}
+		for k := range lines {
+			if l := &lines[k]; l.Group == o.Group {
+				s := standing(l)
+				h := Hit{Kind: card.KindRule, State: stateNames[l.State == card.Local || l.State == card.Confirmed], Role: string(graphiti.RoleUser), Client: l.Program, Conversation: l.Session, Turn: l.Turn, Line: &s}
+				if l.State == card.Pending {
+					h.State = Waiting
+				}
+				add(l.ID, s.Text, s.Since, h)
+			}
+		}
 		turns, err := f.sv.worked(ctx, o.Group)
 		if err != nil {
 			return err
 		}
 		for _, t := range turns {
-			at, _ := momentIn(t.Time) // worked has written it
-			text := strings.Join(t.Lines, "\n")
-			h := Hit{Kind: "work", State: string(Valid), In: f.name(o), Conversation: t.Conversation, Turn: t.ID, at: at, found: f.count(text)}
-			f.add(Found{Group: o.Group, Scope: o.Scope, Text: text, Hit: &h})
+			add("", strings.Join(t.Lines, "\n"), t.Time, Hit{Kind: "work", State: string(Valid), Conversation: t.Conversation, Turn: t.ID})
 		}
 	}
 	return nil
@@ -352,36 +298,20 @@ func (f *finding) work(ctx context.Context, places []ledger.Owned) error {
 // meant adds messages that have the meaning of the query, and none of its words. All others have
 // been read.
 func (f *finding) meant(ctx context.Context, places []ledger.Owned) error {
-	if len(f.words) == 0 || f.in.Newest || f.rest > 0 || !f.wants("message") || f.in.State != "" && f.in.State != string(Valid) {
+	if len(f.words) == 0 || f.in.Newest || f.rest > 0 || f.in.Kind != "" && f.in.Kind != "message" || f.in.State != "" && f.in.State != string(Valid) {
 		return nil
 	}
 	for i := range places {
-		o := &places[i]
-		facts, err := f.sv.o.Memory.Search(ctx, []string{o.Group}, strings.TrimRight(f.sv.o.Pipeline.Redacted(f.in.Query), "?")+"?", f.sv.settings().MaxFacts)
+		facts, err := f.sv.o.Memory.Search(ctx, []string{places[i].Group}, strings.TrimRight(f.sv.o.Pipeline.Redacted(f.in.Query), "?")+"?", f.sv.settings().MaxFacts)
 		if err != nil {
 			return withRemedy(err)
 		}
-		var names []string
+		names := []string{""}
 		for _, found := range facts {
-			if len(found.Messages) == 0 {
-				names = append(names, found.Episode)
-			}
+			names = append(names, found.Episode)
 		}
-		if len(names) == 0 {
-			continue
-		}
-		ended, err := f.sv.o.State.Ended.In(ctx, o.Group)
-		if err != nil {
+		if err := f.rows(ctx, &places[i], graphiti.Filter{Names: names, Text: true}); err != nil {
 			return err
-		}
-		for r, err := range f.sv.rows(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner}, graphiti.Filter{Names: names, Text: true}) {
-			if err != nil {
-				return err
-			}
-			if one := f.message(o, &r, ended[r.Name] != ""); one.found == 0 {
-				one.ByMeaning = true
-				f.add(one)
-			}
 		}
 	}
 	return nil
@@ -394,70 +324,37 @@ const excerptBytes = 600
 // words.
 func (r *Found) excerpt(wanted []string) {
 	text := strings.Join(strings.Fields(r.Text), " ")
-	r.Text, r.Marks = text, marksOf(text, wanted)
-	if len(text) <= excerptBytes {
-		return
+	if r.Marks = marksOf(text, wanted); len(text) > excerptBytes {
+		if len(r.Marks) > 0 && r.Marks[0][0] > excerptBytes/4 {
+			from := min(r.Marks[0][0]-excerptBytes/4, len(text)-excerptBytes)
+			text = "…" + text[from:]
+		}
+		text = graphiti.OneLine(text, excerptBytes)
+		r.Marks = marksOf(text, wanted)
 	}
-	from := 0
-	if len(r.Marks) > 0 {
-		from = min(max(0, r.Marks[0][0]-excerptBytes/4), len(text)-excerptBytes)
-	}
-	for from > 0 && text[from-1] != ' ' && r.Marks != nil && from < r.Marks[0][0] || !utf8.RuneStart(text[from]) {
-		from++
-	}
-	end := min(from+excerptBytes, len(text))
-	for end < len(text) && !utf8.RuneStart(text[end]) {
-		end++
-	}
-	if r.Text = text[from:end]; from > 0 {
-		r.Text = "…" + r.Text
-	}
-	if r.Marks = marksOf(r.Text, wanted); end < len(text) {
-		r.Text += "…"
-	}
+	r.Text = text
 }
 
-// marksOf returns the places of words in a text of one line.
+// marksOf returns the places of words in a text of one line, by their beginnings. They may overlap
+// in a script without spaces.
 func marksOf(text string, wanted []string) (marks [][2]int) {
-	for at := 0; at < len(text); at++ {
-		end := at
-		for end < len(text) && text[end] != ' ' {
-			end++
+	isSign := func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N) }
+	for at := 0; at < len(text) && len(wanted) > 0; at++ {
+		end := at + strings.IndexByte(text[at:]+" ", ' ')
+		from := at + len(text[at:end]) - len(strings.TrimLeftFunc(text[at:end], isSign))
+		token := strings.TrimFunc(text[at:end], isSign)
+		before := len(marks)
+		for i := range token {
+			for _, w := range wanted {
+				if w[0] >= utf8.RuneSelf && strings.HasPrefix(token[i:], w) {
+					marks = append(marks, [2]int{from + i, from + i + len(w)})
+				}
+			}
 		}
-		token := strings.TrimFunc(text[at:end], isNoLetter)
-		from := at + strings.Index(text[at:end], token)
-		switch {
-		case token == "" || len(wanted) == 0:
-		case strings.ContainsFunc(token, hasNoSpaces):
-			marks = append(marks, partsIn(token, from, wanted)...)
-		case slices.ContainsFunc(words.Of(token, maxQuery), func(w string) bool { return slices.Contains(wanted, w) }):
+		if len(marks) == before && slices.ContainsFunc(words.Of(token, maxQuery), func(w string) bool { return slices.Contains(wanted, w) }) {
 			marks = append(marks, [2]int{from, from + len(token)})
 		}
 		at = end
-	}
-	return marks
-}
-
-func isNoLetter(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N) }
-
-// hasNoSpaces reports whether a script has no spaces between words.
-func hasNoSpaces(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
-}
-
-// partsIn returns the places of words in a text without spaces, which begins at a place.
-func partsIn(text string, from int, wanted []string) (marks [][2]int) {
-	for at := range text {
-		for _, w := range wanted {
-			if !strings.HasPrefix(text[at:], w) {
-				continue
-			}
-			if n := len(marks); n > 0 && marks[n-1][1] >= from+at {
-				marks[n-1][1] = max(marks[n-1][1], from+at+len(w))
-			} else {
-				marks = append(marks, [2]int{from + at, from + at + len(w)})
-			}
-		}
 	}
 	return marks
 }

@@ -201,9 +201,6 @@ func (sv *Service) shownPlaces(ctx context.Context, s Selector) (places []ledger
 func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched, err error) {
 	out.Facts = []Found{}
 	if in.SearchFilter != (SearchFilter{}) {
-		if err := cmp.Or(in.Check(), in.check()); err != nil {
-			return out, err
-		}
 		return sv.find(ctx, in)
 	}
 	if strings.TrimSpace(in.Query) == "" {

@@ -21,7 +21,10 @@ await withBrowser(async (browser) => {
           }
           if (shot.query) {
             await page.locator('#query').fill(shot.query);
-            if (shot.place) await page.locator('#place').selectOption({ label: shot.place });
+            if (shot.place) {
+              await page.getByText('Filters and order').click();
+              await page.locator('#project').selectOption({ label: shot.place });
+            }
             await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'Search' }).click()]);
           }
           if (shot.open) await page.locator(shot.open).first().click();

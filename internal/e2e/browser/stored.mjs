@@ -31,7 +31,7 @@ await withBrowser(async (browser) => {
     // must not hide another.
     for (const payload of [short.join(' '), short.toReversed().join(' ')]) {
       const p = encodeURIComponent(payload.replaceAll('\0', ''));
-      for (const path of [`/?done=${p}`, `/live/rows?after=${p}`, `/conversation/${p}`, `/message/${p}?back=${p}`, `/memory/show?group=${p}&user=${p}`, `/memory/forget?group=${p}&session=${p}`, `/search?query=${p}`, `/${p}`]) {
+      for (const path of [`/?done=${p}`, `/live/rows?after=${p}`, `/conversation/${p}`, `/message/${p}?back=${p}`, `/memory/show?group=${p}&user=${p}`, `/memory/forget?group=${p}&session=${p}`, `/search?q=${p}`, `/${p}`]) {
         await v.page.goto(new URL(path, v.base).href).catch((e) => { if (!/ERR_INVALID|ERR_ABORTED|HTTP_RESPONSE_CODE_FAILURE/.test(e)) throw e; });
         if (await v.page.evaluate(() => window.__xss !== undefined || document.querySelector('[data-xss]') !== null)) v.problems.push(`a payload lives at ${path}`);
       }
