@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	_ "time/tzdata" // zones of visitors
 
 	"github.com/spf13/cobra"
 

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // naive selects rows by comparing all of them.
@@ -160,5 +162,39 @@ func TestRows_Stopped(t *testing.T) {
 	}
 	if n != pageRows {
 		t.Errorf("got %d rows after a deletion, want the %d that were read", n, pageRows)
+	}
+}
+
+// TestRows_Words checks that a listing by words has those with most words first, and with Newest
+// those with all, and that the other conditions apply too.
+func TestRows_Words(t *testing.T) {
+	e := openEmbedded(t)
+	at := time.Date(2026, 11, 24, 9, 0, 0, 0, time.UTC)
+	var rows []graphiti.Row
+	for i, text := range []string{"The nightly job is slow.", "A job is open.", "The nightly train is late.", "The nightly job is fast."} {
+		rows = append(rows, graphiti.Row{Name: fmt.Sprintf("m%d", i), Role: graphiti.RoleUser, Text: text, Said: at.Add(time.Duration(i) * time.Hour)})
+	}
+	if err := e.Write(t.Context(), "g", rows); err != nil {
+		t.Fatal(err)
+	}
+	asked := words.Of("nightly job", 4)
+	for want, f := range map[string]graphiti.Filter{
+		"m3 m0 m2 m1": {Words: asked},
+		"m3 m0":       {Words: asked, Newest: true},
+		"m0 m2 m1":    {Words: asked, Before: at.Add(3 * time.Hour)},
+		"m2 m1":       {Words: asked, Since: at.Add(time.Hour), Before: at.Add(3 * time.Hour)},
+		"":            {Words: []string{"zebra"}},
+	} {
+		f.Text = true
+		var got []string
+		for r, err := range e.Rows(t.Context(), "g", f) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, r.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("Rows(%+v) = %q, want %q", f, got, want)
+		}
 	}
 }

@@ -317,8 +317,8 @@ func TestFilesThatCannotBeImported(t *testing.T) {
 	}
 }
 
-// TestSearch checks that the page finds words in all projects, marks them, and leads to the
-// conversation and the changes of each result; and that it shows what a message would get.
+// TestSearch checks that the page marks words, and links results to conversations and changes; and
+// the order of a chat.
 func TestSearch(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s", "", "My cat is called Miso.")

@@ -10,8 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// TestSearch_Filter checks that a search with a filter finds everything stored that it selects, in
-// all projects, in order.
+// TestSearch_Filter checks that a filter selects stored texts of all projects, in order.
 func TestSearch_Filter(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	for i, s := range []struct{ day, client, workspace, said, answered string }{
@@ -85,8 +84,7 @@ func TestSearch_Filter(t *testing.T) {
 	}
 }
 
-// TestSearch_FilterMarks checks that a result is a part of a long text, around its first word of
-// the query.
+// TestSearch_FilterMarks checks that a result shows a long text around the first word of the query.
 func TestSearch_FilterMarks(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s", "", strings.Repeat("So many ünrelated words. ", 40)+"The heron is grey. "+strings.Repeat("And so on. ", 90))
