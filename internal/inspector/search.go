@@ -118,7 +118,7 @@ func (v *visit) hit(f *service.Found, back string) (h hitView) {
 	if f.Hit == nil {
 		h.rowView = rated(f.Verdict, f.Scope, f.Strength)
 	} else {
-		h.Hit, h.rowView.Scope = *f.Hit, f.In
+		h.Hit, h.Scope = *f.Hit, f.In
 	}
 	h.ID, h.Group, h.Time, h.Parts = f.ID, f.Group, f.Since, partsOf(f.Text, h.Marks)
 	if f.Scope == "user" {

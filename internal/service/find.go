@@ -85,7 +85,7 @@ type Hit struct {
 	found int // words of the query
 }
 
-func (r *Found) key() string { return r.Kind + cmp.Or(r.ID, r.Turn) }
+func (f *Found) key() string { return f.Kind + cmp.Or(f.ID, f.Turn) }
 
 // finding collects the results of a search with a filter.
 type finding struct {
@@ -322,17 +322,17 @@ const excerptBytes = 600
 
 // excerpt cuts the text of a result to one line around the first word of a query, and marks the
 // words.
-func (r *Found) excerpt(wanted []string) {
-	text := strings.Join(strings.Fields(r.Text), " ")
-	if r.Marks = marksOf(text, wanted); len(text) > excerptBytes {
-		if len(r.Marks) > 0 && r.Marks[0][0] > excerptBytes/4 {
-			from := min(r.Marks[0][0]-excerptBytes/4, len(text)-excerptBytes)
+func (f *Found) excerpt(wanted []string) {
+	text := strings.Join(strings.Fields(f.Text), " ")
+	if f.Marks = marksOf(text, wanted); len(text) > excerptBytes {
+		if len(f.Marks) > 0 && f.Marks[0][0] > excerptBytes/4 {
+			from := min(f.Marks[0][0]-excerptBytes/4, len(text)-excerptBytes)
 			text = "…" + text[from:]
 		}
 		text = graphiti.OneLine(text, excerptBytes)
-		r.Marks = marksOf(text, wanted)
+		f.Marks = marksOf(text, wanted)
 	}
-	r.Text = text
+	f.Text = text
 }
 
 // marksOf returns the places of words in a text of one line, by their beginnings. They may overlap
