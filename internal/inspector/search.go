@@ -115,16 +115,16 @@ func (v *visit) moment(day string, end bool) string {
 
 // hit converts a result. back is the page to return to after a change of it.
 func (v *visit) hit(f *service.Found, back string) (h hitView) {
-	if f.Hit == nil {
+	if f.Kind == "" {
 		h.rowView = rated(f.Verdict, f.Scope, f.Strength)
 	} else {
-		h.Hit, h.Scope = *f.Hit, f.In
+		h.Hit, h.Scope = f.Hit, f.In
 	}
 	h.ID, h.Group, h.Time, h.Parts = f.ID, f.Group, f.Since, partsOf(f.Text, h.Marks)
 	if f.Scope == "user" {
 		h.Scope = strings.TrimPrefix(v.nameOf(ledger.Owned{Scope: f.Scope}), "the memory of ")
 	}
-	if (h.Hit.Kind == "message" || f.Hit == nil && len(f.Keys) == 0) && h.Hit.State != service.Waiting {
+	if (h.Hit.Kind == "message" || f.Kind == "" && len(f.Keys) == 0) && h.Hit.State != service.Waiting {
 		h.Href = v.messageAt(f.ID, f.Group, back)
 	}
 	if h.Conversation != "" {

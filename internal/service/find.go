@@ -70,8 +70,8 @@ func DayOf(text string, end bool, zone *time.Location) (at time.Time, err error)
 
 // Hit is a result of a search with a filter.
 type Hit struct {
-	Kind         string    `json:"kind"` // one of Kinds
-	State        string    `json:"state"`
+	Kind         string    `json:"kind,omitempty"` // one of Kinds
+	State        string    `json:"state,omitempty"`
 	Role         string    `json:"role,omitempty"`
 	Client       string    `json:"client,omitempty"`
 	In           string    `json:"in,omitempty"`           // name of its memory
@@ -206,7 +206,7 @@ func (f *finding) messages(ctx context.Context, places []ledger.Owned) error {
 	for i := range held {
 		t := &held[i].Turn
 		h := Hit{Kind: "message", State: Waiting, Role: string(graphiti.RoleUser), Client: t.Client, at: t.Said, found: f.count(t.User)}
-		f.add(Found{ID: heldID(&held[i]), Text: t.User, Hit: &h})
+		f.add(Found{ID: heldID(&held[i]), Text: t.User, Hit: h})
 	}
 	filter := graphiti.Filter{Since: f.since, Before: f.until, Roles: f.roles, Words: f.words, Newest: f.in.Newest || len(f.words) == 0, Text: true}
 	for i := 0; i < len(places) && err == nil && f.in.State != Waiting; i++ {
@@ -241,7 +241,7 @@ func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Fil
 		} else {
 			h.ByMeaning = h.found < f.least && f.in.State != string(Ended)
 		}
-		f.add(Found{ID: r.ID.String(), Group: o.Group, Scope: o.Scope, Text: textOf(&r), Hit: &h})
+		f.add(Found{ID: r.ID.String(), Group: o.Group, Scope: o.Scope, Text: textOf(&r), Hit: h})
 		if len(f.list)-before > f.in.Limit {
 			f.rest += r.Rest
 			return nil
@@ -265,7 +265,7 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 		add := func(id, text, since string, h Hit) {
 			h.at, _ = momentIn(since) // a listing has written it
 			h.In, h.found = nameOf(*o, f.in.Whose()), f.count(text)
-			f.add(Found{ID: id, Group: o.Group, Scope: o.Scope, Text: text, Hit: &h})
+			f.add(Found{ID: id, Group: o.Group, Scope: o.Scope, Text: text, Hit: h})
 		}
 		facts, err := f.sv.factsOf(ctx, graphiti.Target{Scope: graphiti.Scope(o.Scope), Group: o.Group})
 		if err != nil {

@@ -50,7 +50,7 @@ type Found struct {
 	// Strength is the match with the query from 0 to 1, or nil if the memory does not measure it.
 	Strength *float64 `json:"strength,omitempty"`
 
-	*Hit // of a search with a filter, which has no verdict
+	Hit // of a search with a filter, which has no verdict
 }
 
 // Shown is the result of Show.
