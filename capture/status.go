@@ -85,7 +85,8 @@ func (s *QueueStatus) delivery(d *deliver.Progress) {
 	s.UnderWay, s.Lost, s.Breaker, s.Diagnosis = d.InFlight, d.Lost, d.Breaker, d.Diagnosis
 	s.Failing, s.Stalled, s.Unlisted = at(d.Failing), at(d.Stalled), at(d.Unlisted)
 	s.NextTest, s.LastError, s.Remedy = at(d.NextTest), d.LastError, d.Remedy
-	if s.PerMinute = d.PerMinute; s.PerMinute > 0 && s.Pending > 0 && s.Stalled == nil {
+	moves := d.Quiet.IsZero() || time.Since(d.Quiet).Minutes()*d.PerMinute < 2
+	if s.PerMinute = d.PerMinute; s.PerMinute > 0 && s.Pending > 0 && s.Stalled == nil && moves {
 		s.Ends = at(time.Now().Add(time.Duration(float64(s.Pending) / s.PerMinute * float64(time.Minute))))
 	}
 }

@@ -132,6 +132,20 @@ func (m *Memory) Matches(ctx context.Context, group, query string, max int) ([]F
 	return m.Search(ctx, []string{group}, query, max)
 }
 
+// Dates selects facts by the times at which they begin and end. A zero time selects all.
+type Dates struct{ ValidAfter, ValidBefore, InvalidAfter, InvalidBefore time.Time }
+
+// SearchDated is Search in one group for facts of some dates, or of all if the backend cannot select
+// them.
+func (m *Memory) SearchDated(ctx context.Context, group, query string, max int, d Dates) ([]Fact, error) {
+	if s, ok := m.Searcher.(interface {
+		SearchDated(ctx context.Context, group, query string, max int, d Dates) ([]Fact, error)
+	}); ok {
+		return s.SearchDated(ctx, group, query, max, d)
+	}
+	return m.Search(ctx, []string{group}, query, max)
+}
+
 // MaxFacts is the maximum number of facts per lookup.
 const MaxFacts = 500
 

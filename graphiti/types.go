@@ -7,10 +7,8 @@ import (
 
 // Fact is a sentence in memory.
 type Fact struct {
-	UUID           string // backend's ID; may be empty
-	Name           string // Graphiti's relation name, such as OWNS; may be empty
-	Text           string // the sentence; untrusted until inject escapes it
-	Source, Target string // IDs of the related entities; may be empty
+	UUID string // backend's ID; may be empty
+	Text string // the sentence; untrusted until inject escapes it
 
 	Group string // group of the fact, or "" if the backend does not report it
 
@@ -19,10 +17,6 @@ type Fact struct {
 	ValidAt   time.Time // start of validity
 	InvalidAt time.Time // end of validity
 	ExpiredAt time.Time // time of withdrawal by the backend
-
-	// ReferenceTime is the time of the fact's first message, or zero if the backend does not
-	// report it.
-	ReferenceTime time.Time
 
 	// Episodes holds the UUIDs of the fact's latest messages, the newest last, if the backend
 	// reports them. Graphiti does over REST since August 2026.
@@ -61,6 +55,13 @@ type Fact struct {
 	// valid only if Weighed is true, because some backends do not measure it.
 	Strength float64
 	Weighed  bool
+}
+
+// IsOver reports whether a fact was true until a time. Graphiti marks a fact as expired at once, even
+// if the one that ends it begins later.
+func (f *Fact) IsOver(now time.Time) bool {
+	over := func(t time.Time) bool { return !t.IsZero() && !t.After(now) }
+	return over(f.InvalidAt) || over(f.ExpiredAt) && !f.InvalidAt.After(now)
 }
 
 // RoleType is the role of a message's author, in Graphiti's terms.

@@ -54,18 +54,6 @@ func TestFactsThatAreShown(t *testing.T) {
 		{"not known since when", [][]graphiti.Fact{{{Text: "x", CreatedAt: now.Add(-40 * day)}}}, []string{"x (40 days old)"}},
 		{"says itself how old it is", [][]graphiti.Fact{{{Text: "Ann, 2020-01-01: x", Dated: true, ValidAt: now.Add(-40 * day)}}}, []string{"Ann, 2020-01-01: x"}},
 		{"nothing visible", [][]graphiti.Fact{facts("\u200b\x1b", "  ")}, nil},
-		{"a newer version", [][]graphiti.Fact{{
-			{Text: "The release of the importer is planned for week 12", ValidAt: now.Add(-9 * day)},
-			{Text: "The release of the importer is planned for week 14", ValidAt: now.Add(-2 * day)},
-		}}, []string{"The release of the importer is planned for week 14 (since " + ago(2) + ")"}},
-		{"the same relation, newer", [][]graphiti.Fact{{
-			{Text: "Ann owns it", Name: "OWNS", Source: "a", Target: "b", ValidAt: now.Add(-2 * day)},
-			{Text: "It belonged to Ann before", Name: "OWNS", Source: "a", Target: "b", ValidAt: now.Add(-9 * day)},
-		}}, []string{"Ann owns it (since " + ago(2) + ")"}},
-		{"the same relation to another thing", [][]graphiti.Fact{{
-			{Text: "Ann owns it", Name: "OWNS", Source: "a", Target: "b"},
-			{Text: "A house is hers too", Name: "OWNS", Source: "a", Target: "c"},
-		}}, []string{"Ann owns it", "A house is hers too"}},
 		{"what one person said on one day in one line", [][]graphiti.Fact{{
 			{Text: "Ann, 2020-01-01: x", Dated: true, Said: "Ann, 2020-01-01"}, {Text: "Ben, 2020-01-01: y", Dated: true, Said: "Ben, 2020-01-01"},
 			{Text: "Ann, 2020-01-01: z", Dated: true, Said: "Ann, 2020-01-01"},

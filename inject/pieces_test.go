@@ -29,7 +29,7 @@ func TestPiecesNameWhatWasFound(t *testing.T) {
 		{Fact: fact(graphiti.Fact{UUID: "01234567-89ab-cdef-0123-456789abcdef"}), Scope: graphiti.ScopeUser, Verdict: Shown, row: 3},
 		{Fact: fact(graphiti.Fact{UUID: "01234567-89AB-cdef-0123-456789abcdef"}), Verdict: Weak},
 		{Fact: fact(graphiti.Fact{UUID: "edge-7"}), Verdict: NoRoom},
-		{Fact: fact(graphiti.Fact{Episode: long, UUID: "v"}), Verdict: Superseded},
+		{Fact: fact(graphiti.Fact{Episode: long, UUID: "v"}), Verdict: Repeated},
 		{Fact: fact(graphiti.Fact{}), Verdict: Empty},
 	}
 	opening := []Candidate{{Line: "a note", Verdict: Shown}, {Fact: &graphiti.Fact{Text: "decision, 2026-01-02: tabs", Group: "graphiti_session_x"}, Verdict: Shown}}
@@ -49,7 +49,7 @@ func TestPiecesNameWhatWasFound(t *testing.T) {
 		{Verdict: Visible, Episode: graphiti.EpisodeName(strings.ToUpper(turnID), "stranger")},
 		{Verdict: Weak, UUID: "01234567-89AB-cdef-0123-456789abcdef"},
 		{Verdict: NoRoom, UUID: "edge-7"},
-		{Verdict: Superseded},
+		{Verdict: Repeated},
 		{Verdict: Empty},
 	}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {

@@ -206,7 +206,7 @@ func (m *Planner) find(ctx context.Context, k flightKey, f *flight) {
 func costOf(facts []graphiti.Fact) int {
 	n := 128
 	for i := range facts {
-		n += 48 + int(unsafe.Sizeof(facts[i])) + len(facts[i].Text) + len(facts[i].UUID) + len(facts[i].Name) + len(facts[i].Episode)
+		n += 48 + int(unsafe.Sizeof(facts[i])) + len(facts[i].Text) + len(facts[i].UUID) + len(facts[i].Episode)
 	}
 	return n
 }

@@ -65,6 +65,7 @@ type run struct {
 	failing  bool      // failing delivery was logged
 	failLog  time.Time // last log entry about failing delivery
 	lost     int
+	usual    time.Duration // last known pace of a sender, for new ones
 	pace     pace
 }
 
@@ -244,7 +245,7 @@ func (l *Loop) sender(group string) *sender {
 	}
 	s := l.senders[group]
 	if s == nil {
-		s = &sender{timing: &l.run.timing, group: group, unread: make(map[string]bool)}
+		s = &sender{timing: &l.run.timing, group: group, pace: l.usual, unread: make(map[string]bool)}
 		l.senders[group] = s
 	}
 	return s

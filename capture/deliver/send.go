@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -238,6 +239,7 @@ func (l *Loop) look(ctx context.Context, s *sender) {
 		return
 	}
 	l.conclude(s, views, s.looked(views, now))
+	l.usual = cmp.Or(s.pace, l.usual)
 	l.askQuiet(ctx, s, now)
 }
 
@@ -351,7 +353,7 @@ const maxQuery = 200
 // work either, provided that each group has a worker of its own, which survives failures, and that
 // the database is not one whose episodes all servers list.
 func (l *Loop) silence(ctx context.Context, s *sender) {
-	if !s.silent.IsZero() && s.pause <= s.patience() {
+	if !s.silent.IsZero() && time.Since(s.silent) < 4*s.patience() {
 		l.o.Log.Warn("memory accepts messages without storing them", "since", s.sign, "to_do", l.diagnosis().Remedy())
 	}
 	f := s.again()

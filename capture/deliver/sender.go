@@ -52,7 +52,6 @@ type sender struct {
 	sign   time.Time     // last progress, or the first reason to expect some
 	silent time.Time     // start of a silence that needs tests, or zero
 	testAt time.Time     // of the next test
-	pause  time.Duration // between tests, doubled
 
 	restarted bool // the next test is the first after a restart
 }
@@ -64,7 +63,8 @@ type flight struct {
 	missing     map[string]bool // names of messages not yet listed
 	first, last time.Time       // of the messages
 	at          time.Time       // of the last call
-	pos         int64           // in the order of sending
+	proves      int64           // position of the first sending: a listing proves no more
+	pos         int64           // position of the last sending, in their order
 	doubt       bool            // its call had no clear answer
 	single      bool            // sent with nothing else in flight
 	ahead       bool            // dated after the memory's clock, so that no listing can show it yet
@@ -74,7 +74,7 @@ type flight struct {
 }
 
 func newFlight(c *ledger.Copy, messages []graphiti.Row, now time.Time) *flight {
-	f := &flight{Copy: *c, messages: messages, missing: make(map[string]bool, 2), at: now, pos: c.Sent}
+	f := &flight{Copy: *c, messages: messages, missing: make(map[string]bool, 2), at: now, proves: c.Sent, pos: c.Sent}
 	for i := range messages {
 		m := &messages[i]
 		f.missing[m.Name] = true
@@ -179,14 +179,14 @@ func (s *sender) nextTest() time.Time {
 	return s.testAt
 }
 
-// tested records a test, which doubles the pause before the next.
+// tested records a test. Graphiti tries a message for about a minute while its model refuses. The next
+// test comes after an eighth of the silence: recovery takes little longer
+// than the fault, and a long one gets few tests.
 func (s *sender) tested(now time.Time) {
 	if s.silent.IsZero() {
-		s.silent, s.pause = s.sign, s.patience()
-	} else {
-		s.pause = min(2*s.pause, s.timing.LastTest)
+		s.silent = s.sign
 	}
-	s.testAt = now.Add(s.pause)
+	s.testAt = now.Add(min(max(2*s.timing.Silence, 2*s.pace, now.Sub(s.silent)/8), s.timing.LastTest))
 }
 
 // again returns the turn in flight to send again as a test, or nil. The last one proves most, but a
@@ -220,7 +220,7 @@ func (s *sender) drop(f *flight) {
 
 // tried records that a turn in flight was sent again as a test.
 func (s *sender) tried(f *flight, doubt bool, now time.Time) {
-	f.at, f.doubt, f.tests = now, doubt, f.tests+1
+	f.at, f.pos, f.doubt, f.tests = now, f.Sent, doubt, f.tests+1
 	if s.restarted {
 		f.fatal, s.restarted = f.fatal+1, false
 	}
@@ -313,9 +313,9 @@ func (s *sender) looked(views map[string]*view, now time.Time) (fs findings) {
 			continue
 		}
 		if progress++; len(f.missing) == 0 {
-			s.proven = max(s.proven, f.pos)
+			s.proven = max(s.proven, f.proves)
 		} else {
-			s.proven = max(s.proven, f.pos-1)
+			s.proven = max(s.proven, f.proves-1)
 		}
 		if progress == 1 && f.at.After(began) {
 			began = f.at
@@ -417,7 +417,7 @@ func (s *sender) lookLater(now time.Time) {
 func (s *sender) testSoon(now time.Time) {
 	if s.open() > 0 {
 		s.refused()
-		s.testAt, s.pause, s.lookAt, s.restarted = now, s.timing.Silence/2, now, true
+		s.testAt, s.lookAt, s.restarted = now, now, true
 		for _, f := range s.flights {
 			f.tests = 0
 		}
@@ -427,8 +427,8 @@ func (s *sender) testSoon(now time.Time) {
 // refused begins a silence after an answer with a cause, such as a status 429.
 func (s *sender) refused() {
 	if s.silent.IsZero() {
-		s.silent, s.pause = s.sign, s.patience()
-		s.testAt = s.sign.Add(s.pause)
+		s.silent = s.sign
+		s.testAt = s.sign.Add(s.patience())
 	}
 }
 

@@ -26,7 +26,7 @@ type Progress struct {
 	Unlisted  time.Time // since when listings cannot verify turns, or zero
 	Breaker   string    // open: the memory is down and not called; half-open: one call is due; closed
 
-	// Diagnosis is the reason for a stall or for missing listings.
+	// Diagnosis is the most likely reason for a stall, a long quiet or missing listings.
 	Diagnosis graphiti.Diagnosis
 }
 
@@ -74,7 +74,7 @@ func (l *Loop) publish() {
 	if l.sight.blind {
 		p.Unlisted, p.Diagnosis = l.sight.since, l.blindness()
 	}
-	if !p.Stalled.IsZero() {
+	if !p.Stalled.IsZero() || !p.Quiet.IsZero() && now.Sub(p.Quiet) >= l.run.timing.Silence {
 		p.Diagnosis = l.diagnosis()
 	}
 	l.mu.Lock()

@@ -101,7 +101,11 @@ func (o *opener) openParts() (*remembering, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = o.openMemory(r); err != nil {
+	facts, err := o.openRecall()
+	if err != nil {
+		return nil, err
+	}
+	if err = o.openMemory(r, facts.DropGroup); err != nil {
 		return nil, err
 	}
 	state, err := o.openState(r.shared)
@@ -113,10 +117,6 @@ func (o *opener) openParts() (*remembering, error) {
 	o.stop.OnClose("people", closes(r.people.close))
 	r.callers = newCallers(cfg, owner, &r.people.Registry, o.log)
 	id, namer, err := r.callers.settings(cfg)
-	if err != nil {
-		return nil, err
-	}
-	facts, err := o.openRecall()
 	if err != nil {
 		return nil, err
 	}
@@ -167,8 +167,9 @@ func (o *opener) openRecall() (*cache.Recall[[]graphiti.Fact], error) {
 	return facts, err
 }
 
-// openMemory opens the store, and the client of Graphiti if there is one.
-func (o *opener) openMemory(r *remembering) (err error) {
+// openMemory opens the store, and the client of Graphiti if there is one. found is called for a group
+// of another program after each answer with facts.
+func (o *opener) openMemory(r *remembering, found func(group string)) (err error) {
 	if r.shared, err = openPostgres(o.cfg, o.log); err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (o *opener) openMemory(r *remembering) (err error) {
 	o.stop.OnClose("memory", closing(r.backend.Memory.Close))
 	if g := r.backend.Graph; g != nil {
 		o.stop.OnClose("graphiti", closing(g.Close))
-		r.others = r.backend.Facts.OpenOthers(filepath.Join(o.cfg.DataDir, "others.db"), g, o.quiet)
+		r.others = r.backend.Facts.OpenOthers(filepath.Join(o.cfg.DataDir, "others.db"), g, found, o.quiet)
 		o.stop.OnClose("groups of others", closing(r.others.Close))
 		r.backend.Memory.Searcher = r.others
 	}

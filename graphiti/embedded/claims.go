@@ -187,6 +187,11 @@ func (g *groupIndex) settle(hits []*hit, q *asked) []*hit {
 		at[h.place] = h
 	}
 	past := q.dates.past(now)
+	then := func(h *hit) bool { // it has ended, and was valid at a time that the question names
+		c := g.claimOf(h.place)
+		return c != nil && c.isOver(now) && q.dates.during(h.note.Day, c.ended.at, now)
+	}
+	dated := past && slices.ContainsFunc(hits, then)
 	out := make([]*hit, 0, len(hits))
 	add := func(place int64, like *hit) { // a fact that is at least as good an answer
 		h := at[place]
@@ -209,11 +214,12 @@ func (g *groupIndex) settle(hits []*hit, q *asked) []*hit {
 		}
 		h.score *= factScore
 		valid := g.successor(h.place, now)
-		if valid == h.place || past {
-			h.over = valid != h.place
+		over := valid != h.place
+		if !over || past && (!dated || then(h)) {
+			h.over = over
 			add(h.place, h)
 		}
-		if valid != h.place && valid != 0 {
+		if over && valid != 0 {
 			add(valid, h)
 		}
 	}

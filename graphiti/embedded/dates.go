@@ -15,6 +15,7 @@ type dates struct {
 	years  []int
 	month  bool // months has one
 	spans  []span
+	former bool // the question asks for an earlier state without a date
 }
 
 // monthNames maps the names of months to their numbers. A name with another meaning counts
@@ -47,7 +48,8 @@ func datesIn(text string, now time.Time) (d dates) {
 		}
 		return n
 	}
-	d.spans = spansIn(words, now.Local())
+	d.spans = append(spansIn(words, now.Local()), daysIn(text[:min(len(text), maxDated)])...)
+	d.former = asksFormer(words)
 	for i, w := range words {
 		m, ok := monthNames[w]
 		if !ok {
@@ -97,5 +99,38 @@ func (d *dates) fit(n *Numbers, day int32) float64 {
 
 // past reports whether a question names a past time.
 func (d *dates) past(now time.Time) bool {
-	return d.month || slices.ContainsFunc(d.spans, func(s span) bool { return !s.to.After(now) })
+	return d.former || slices.ContainsFunc(d.windows(now), func(s span) bool { return !s.from.After(now) && (d.month || !s.to.After(now)) })
+}
+
+// windows returns the times that a question names. A month without a year is the latest one that
+// has begun.
+func (d *dates) windows(now time.Time) []span {
+	now = now.Local()
+	out, years := slices.Clone(d.spans), d.years
+	if !d.month {
+		for _, y := range years[:len(years)*int(bit(len(out) == 0))] {
+			out = append(out, period(time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC), 0, 0))
+		}
+		return out
+	}
+	for m := time.January; m <= time.December; m++ {
+		if !d.months[m] {
+			continue
+		}
+		of := years
+		if len(of) == 0 {
+			of = []int{now.Year() - int(bit(m > now.Month()))}
+		}
+		for _, y := range of {
+			out = append(out, period(time.Date(y, m, 1, 0, 0, 0, 0, time.UTC), months, 0))
+		}
+	}
+	return out
+}
+
+// during reports whether the validity of a fact, from a day until a time, meets a time that the question
+// names, or whether the question names none.
+func (d *dates) during(day int32, until, now time.Time) bool {
+	all := d.windows(now)
+	return len(all) == 0 || slices.ContainsFunc(all, func(s span) bool { return startOf(day).Before(s.to) && !startOf(dayOf(until)).Before(s.from) })
 }

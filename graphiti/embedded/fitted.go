@@ -88,7 +88,7 @@ func once(hits []*hit, q *asked) (out []*hit) {
 			all := hasAll(q.terms, o.place, h.place)
 			return o.place > h.place && all && h.note.form.copies(&o.note.form) || all && otherRow(h, o, q.terms)
 		}
-		if h.note.Flags&isFact != 0 || h.note.isNamed() || q.dates.month || len(q.dates.spans) > 0 || !slices.ContainsFunc(hits, better) {
+		if h.note.Flags&isFact != 0 || h.note.isNamed() || q.dates.month || q.dates.former || len(q.dates.spans) > 0 || !slices.ContainsFunc(hits, better) {
 			out = append(out, h)
 		}
 	}

@@ -1,9 +1,12 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,11 +14,9 @@ import (
 )
 
 const (
-	// othersFor is how long a fact of another program's group is found without being found
-	// again in Graphiti.
+	// othersFor is the age, and maxOthers the number of facts, at which the facts of another program's
+	// group are dropped: it may have deleted some.
 	othersFor = 24 * time.Hour
-
-	// maxOthers is the most facts of other programs. Beyond it all of them are dropped.
 	maxOthers = 1 << 14
 
 	// othersTimeout bounds a search in Graphiti.
@@ -28,29 +29,31 @@ const (
 type Others struct {
 	*Store
 	path   string
-	graph  graphiti.Searcher
+	graph  *graphiti.Memory
+	found  func(group string)
 	log    *slog.Logger
 	base   context.Context // of the searches in Graphiti
 	cancel context.CancelFunc
 	asking sync.WaitGroup
 
-	mu      sync.Mutex                 // protects the fields below
-	groups  map[string]bool            // of other programs
-	known   map[string]map[string]seen // facts by group and name
-	indexed *Store                     // of the known facts; nil before the first one
-	paused  bool                       // Graphiti is not asked
+	mu      sync.Mutex              // protects the fields below
+	groups  map[string]bool         // of other programs
+	facts   map[string]*othersFacts // by group
+	indexed *Store                  // of the facts; nil before the first one
+	paused  bool                    // Graphiti is not asked
 	closed  bool
 }
 
-// seen is a fact with the time of its last answer.
-type seen struct {
-	graphiti.Fact
-	at time.Time
+// othersFacts describes the facts of a group in the index.
+type othersFacts struct {
+	since time.Time
+	count int // with repeats
 }
 
-// OpenOthers returns a search with facts of graph. path is a scratch file.
-func (e *Store) OpenOthers(path string, graph graphiti.Searcher, log *slog.Logger) *Others {
-	o := &Others{Store: e, path: path, graph: graph, log: log, known: make(map[string]map[string]seen)}
+// OpenOthers returns a search with facts of graph. path is a scratch file. found is called for a group
+// after each answer with facts.
+func (e *Store) OpenOthers(path string, graph *graphiti.Memory, found func(group string), log *slog.Logger) *Others {
+	o := &Others{Store: e, path: path, graph: graph, found: found, log: log, facts: make(map[string]*othersFacts)}
 	o.base, o.cancel = context.WithCancel(context.Background())
 	return o
 }
@@ -137,9 +140,9 @@ func (o *Others) ask(group, query string, most int) <-chan error {
 	o.asking.Go(func() {
 		ctx, cancel := context.WithTimeout(o.base, othersTimeout)
 		defer cancel()
-		facts, err := o.graph.Search(ctx, []string{group}, query, most)
-		if err == nil {
-			err = o.index(ctx, group, facts, time.Now())
+		facts, err := o.live(ctx, group, query, most)
+		if len(facts) > 0 {
+			err = errors.Join(err, o.index(ctx, group, facts, time.Now()))
 		}
 		if err != nil {
 			o.log.Debug("search another program's group failed", "error", err)
@@ -149,39 +152,116 @@ func (o *Others) ask(group, query string, most int) <-chan error {
 	return done
 }
 
-// index adds the facts of an answer.
-func (o *Others) index(ctx context.Context, group string, facts []graphiti.Fact, now time.Time) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.indexed == nil {
-		s, err := OpenScratch(o.path)
+// live searches Graphiti. Ended facts may fill its answer and hide the valid ones, which began when
+// the last of them ended, or later. A question about the past also asks for its time.
+func (o *Others) live(ctx context.Context, group, query string, most int) (facts []graphiti.Fact, err error) {
+	now, last := time.Now(), time.Time{}
+	for n := most; n < widest; n *= 2 {
+		more, err := o.graph.SearchDated(ctx, group, query, n, graphiti.Dates{ValidAfter: last})
 		if err != nil {
-			return err
+			return facts, err
 		}
-		o.indexed = s
-	}
-	if len(o.known[group]) > maxOthers {
-		delete(o.known, group)
-		if err := o.indexed.Forget(ctx, group); err != nil {
-			return err
+		facts = append(facts, more...)
+		before := last
+		for i := range more {
+			if f := &more[i]; f.IsOver(now) && f.InvalidAt.After(last) {
+				last = f.InvalidAt
+			}
+		}
+		if len(more) < n || last.Equal(before) {
+			break
 		}
 	}
-	if o.known[group] == nil {
-		o.known[group] = make(map[string]seen)
-	}
-	rows := make([]graphiti.Row, 0, len(facts))
-	for _, f := range facts {
-		at := f.ValidAt
-		if at.IsZero() {
-			at = f.CreatedAt
+	times := datesIn(firstOf(query), now)
+	for _, w := range times.windows(now) {
+		more, err := o.graph.SearchDated(ctx, group, query, most, graphiti.Dates{ValidBefore: localDay(w.to), InvalidAfter: localDay(w.from)})
+		if err != nil {
+			return facts, err
 		}
-		o.known[group][f.UUID] = seen{f, now}
-		rows = append(rows, graphiti.Row{Name: f.UUID, Role: graphiti.RoleUser, Text: f.Text, Said: at})
+		facts = append(facts, more...)
 	}
-	return o.indexed.Write(ctx, group, rows)
+	return facts, nil
 }
 
-// find searches the known facts of a group.
+// widest bounds the results of a search.
+const widest = 400
+
+// localDay returns the beginning of a day of this place.
+func localDay(day time.Time) time.Time {
+	return time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, time.Local)
+}
+
+// lastListed is the number of episodes to list for the times of facts.
+const lastListed = 200
+
+// said returns the times of a group's episodes, if an ended fact has several: the last one may repeat
+// it.
+func (o *Others) said(ctx context.Context, group string, facts []graphiti.Fact, now time.Time) (times map[string]time.Time, err error) {
+	if o.graph.Arrivals == nil || !slices.ContainsFunc(facts, func(f graphiti.Fact) bool { return len(f.Episodes) > 1 && f.IsOver(now) }) {
+		return nil, nil
+	}
+	list, err := o.graph.Episodes(ctx, group, lastListed)
+	times = make(map[string]time.Time, len(list))
+	for _, r := range list {
+		times[r.Key] = r.Said
+	}
+	return times, err
+}
+
+// index adds the facts of an answer, the oldest first, with their episodes as their messages.
+func (o *Others) index(ctx context.Context, group string, facts []graphiti.Fact, now time.Time) error {
+	said, err := o.said(ctx, group, facts, now)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.ready(ctx, group); err != nil {
+		return err
+	}
+	slices.SortStableFunc(facts, func(a, b graphiti.Fact) int {
+		return cmp.Or(a.ValidAt, a.CreatedAt).Compare(cmp.Or(b.ValidAt, b.CreatedAt))
+	})
+	var sources []graphiti.Row
+	var pulled []graphiti.Distilled
+	for i := range facts {
+		f := &facts[i]
+		d := graphiti.Distilled{Name: graphiti.PulledPrefix + f.UUID, Text: f.Text, Role: graphiti.RoleUser, Since: cmp.Or(f.ValidAt, f.CreatedAt), Made: now}
+		if d.Until = f.InvalidAt; f.IsOver(now) {
+			d.Until = cmp.Or(f.InvalidAt, f.ExpiredAt)
+		}
+		for _, source := range append([]string{d.Name}, f.Episodes...) {
+			if at := cmp.Or(said[source], d.Since); source == d.Name || !at.Equal(d.Since) {
+				d.Sources = append(d.Sources, source)
+				sources = append(sources, graphiti.Row{Name: source, Role: graphiti.RoleUser, Text: "-", Said: at})
+			}
+		}
+		pulled = append(pulled, d)
+	}
+	o.facts[group].count += len(pulled)
+	defer o.found(group)
+	// The second time, all are known: a fact with an episode after its end is valid again.
+	return errors.Join(o.indexed.Write(ctx, group, sources), o.indexed.Pull(ctx, group, pulled), o.indexed.Pull(ctx, group, pulled))
+}
+
+// ready opens the scratch file, and makes room in it.
+func (o *Others) ready(ctx context.Context, group string) (err error) {
+	if o.indexed == nil {
+		if o.indexed, err = OpenScratch(o.path); err == nil && o.ownModel() {
+			o.indexed.mean, err = startVectors(o.indexed.db, o.mean.encoder, o.log)
+		}
+	}
+	h := o.facts[group]
+	if err == nil && h != nil && (h.count > maxOthers || time.Since(h.since) > othersFor) {
+		h, err = nil, o.indexed.Forget(ctx, group)
+	}
+	if h == nil {
+		o.facts[group] = &othersFacts{since: time.Now()}
+	}
+	return err
+}
+
+// find searches the facts of a group.
 func (o *Others) find(ctx context.Context, group, query string, most int) ([]graphiti.Fact, error) {
 	o.mu.Lock()
 	s := o.indexed
@@ -190,18 +270,14 @@ func (o *Others) find(ctx context.Context, group, query string, most int) ([]gra
 		return nil, nil
 	}
 	found, err := s.Search(ctx, []string{group}, query, most)
-	if err != nil {
-		return nil, err
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var out []graphiti.Fact
 	for i := range found {
-		known, ok := o.known[group][found[i].Episode]
-		if ok && time.Since(known.at) < othersFor {
-			known.Strength, known.Weighed = found[i].Strength, true
-			out = append(out, known.Fact)
-		}
+		found[i].UUID = strings.TrimPrefix(found[i].UUID, graphiti.PulledPrefix)
 	}
-	return out, nil
+	return found, err
+}
+
+// firstOf returns the current question of a query.
+func firstOf(query string) string {
+	question, _, _ := strings.Cut(query, graphiti.Earlier)
+	return question
 }

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
@@ -39,8 +41,8 @@ func (e *Store) Pull(ctx context.Context, group string, facts []graphiti.Distill
 }
 
 func (g *factGroup) pull(f *graphiti.Distilled) error {
-	var id, until int64
-	err := g.tx.QueryRow("SELECT id, coalesce(valid_until, 0) FROM facts WHERE grp = ? AND name = ?", g.group, f.Name).Scan(&id, &until)
+	var id, from, until int64
+	err := g.tx.QueryRow("SELECT id, valid_from, coalesce(valid_until, 0) FROM facts WHERE grp = ? AND name = ?", g.group, f.Name).Scan(&id, &from, &until)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return g.pullNew(f)
@@ -65,13 +67,18 @@ func (g *factGroup) pull(f *graphiti.Distilled) error {
 	end := f.Until
 	if again && until > 0 || !end.IsZero() {
 		// A source newer than the end repeats the fact: the value is valid again.
-		var back bool
-		err := g.tx.QueryRow("SELECT count(*) > 1 AND max(m.said) > ? FROM fact_sources s JOIN messages m ON m.id = s.message WHERE s.fact = ? AND m.role <> 'assistant'",
-			max(until, end.UnixMilli()), id).Scan(&back)
+		var last int64
+		err := g.tx.QueryRow("SELECT CASE WHEN count(*) > 1 THEN max(m.said) ELSE 0 END FROM fact_sources s JOIN messages m ON m.id = s.message WHERE s.fact = ? AND m.role <> 'assistant'", id).Scan(&last)
 		switch {
 		case err != nil:
 			return err
-		case back:
+		case last > max(until, end.UnixMilli()):
+			if ended := max(until, end.UnixMilli()); from < ended { // else it is back already
+				if err := g.back(id, f.Text, ended, last); err != nil {
+					return err
+				}
+				again = true
+			}
 			end = time.Time{}
 		case end.IsZero(): // the person has ended it
 			return nil
@@ -82,6 +89,31 @@ func (g *factGroup) pull(f *graphiti.Distilled) error {
 	}
 	g.ended[id&maxPlace] = ending{at: end}
 	_, err = g.tx.Exec("UPDATE facts SET valid_until = ? WHERE id = ?", millis(end), id)
+	return err
+}
+
+// back makes a fact begin again, and ends its replacement: of the facts that began at its end, the
+// one with the most alike text. Graphiti does not.
+func (g *factGroup) back(id int64, text string, end, at int64) error {
+	others, err := column[string](g.tx, "SELECT id || ' ' || text FROM facts WHERE grp = ? AND valid_from = ? AND valid_until IS NULL AND id <> ? AND name LIKE '"+graphiti.PulledPrefix+"%'", g.group, end, id)
+	if err != nil {
+		return err
+	}
+	form, between, best := formOf(text), int64(0), -1.0
+	for _, o := range others {
+		number, says, _ := strings.Cut(o, " ")
+		other := formOf(says)
+		if like := form.like(&other); like > best {
+			if between, err = strconv.ParseInt(number, 10, 64); err != nil {
+				return err
+			}
+			best = like
+		}
+	}
+	if between > 0 {
+		g.ended[between&maxPlace] = ending{at: time.UnixMilli(at)}
+	}
+	_, err = g.tx.Exec("UPDATE facts SET valid_until = CASE WHEN id = ?1 THEN valid_until ELSE ?2 END, valid_from = CASE WHEN id = ?1 THEN ?2 ELSE valid_from END WHERE id IN (?1, ?3)", id, at, between)
 	return err
 }
 

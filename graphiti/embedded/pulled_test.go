@@ -31,6 +31,8 @@ func TestPull(t *testing.T) {
 		{"ended before it is known", []pull{{"on 1", "", 2}, {"on 1", "m1", 2}}, map[string]bool{"on 1": false}},
 		{"back again", []pull{{"on 1", "m1", 0}, {"on 1", "", 2}, {"on 1", "m3", 2}}, map[string]bool{"on 1": true}},
 		{"back again, ended again", []pull{{"on 1", "m1", 0}, {"on 1", "m3", 2}, {"on 1", "", 4}}, map[string]bool{"on 1": false}},
+		{"back again, not what replaced it", []pull{{"on 1", "m1", 0}, {"on 2", "m2", 0}, {"on 1", "", 2}, {"on 1", "m3", 2}}, map[string]bool{"on 1": true, "on 2": false}},
+		{"back again, known at once", []pull{{"on 1", "m1", 0}, {"on 2", "m2", 0}, {"on 1", "m3", 2}, {"on 2", "m2", 0}}, map[string]bool{"on 1": true, "on 2": false}},
 		{"of the past from the start", []pull{{"on 1", "m3", 2}}, map[string]bool{"on 1": false}},
 		{"from no message that is there", []pull{{"on 1", "m9", 0}}, map[string]bool{}},
 	} {
@@ -49,6 +51,9 @@ func TestPull(t *testing.T) {
 			}
 			for _, p := range tc.pulls {
 				f := graphiti.Distilled{Name: "graphiti." + p.text, Text: p.text, Role: graphiti.RoleUser, Since: day(1), Made: start}
+				if p.text == "on 2" {
+					f.Since = day(2)
+				}
 				if p.source != "" {
 					f.Sources = []string{p.source}
 				}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -90,7 +89,7 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 
 // askedOf describes a query.
 func (e *Store) askedOf(query string) *asked {
-	question, _, _ := strings.Cut(query, graphiti.Earlier)
+	question := firstOf(query)
 	q := &asked{text: question, words: words.Of(query, maxAsked), dates: datesIn(query, time.Now()), score: &e.score, numbers: &e.numbers}
 	q.marked = words.Asks(question)
 	q.asks = q.marked

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // span is a time that a question names, relative to the time of the question.
@@ -28,7 +29,39 @@ var (
 	this     = set("this diese diesen dieses cette este esta questa questo deze dit")
 	agoAfter = set("ago fa geleden atrás")
 	agoFirst = set("vor hace há a")
+
+	// Words for an earlier state without a date: "the previous coach"; "before Porto", if the verb is in the past tense.
+	formerly = set("previous previously former formerly earlier vorheriger vorherige vorherigen vorheriges vorher früher frühere früheren früherer früheres ehemalige ehemaligen ehemaliger damals zuvor précédent précédente précédemment ancien ancienne auparavant autrefois anterior anteriores anteriormente antiguo antigua precedente precedentemente antigo antiga vroeger vroegere vorige voorheen eerder tidigare förra tidligere aiempi aiemmin poprzedni poprzednia wcześniej раньше прежний прежняя предыдущий раніше попередній předchozí dříve önceki eskiden sebelumnya dulu trước سابقا السابق לשעבר הקודם पहले 이전 예전에 以前 之前")
+	earlier  = set("before bevor vor avant antes prima voor före før ennen przed до перед před önce sebelum trước قبل לפני 전에")
+	wasSo    = set("was were did had war waren hatte hatten était étaient avait fue era eran eram foi aveva erano had hadden var hade havde oli był była było был была было byl byla vardı idi كان היה था थी थे")
 )
+
+// asksFormer reports whether a question asks for an earlier state without a date.
+func asksFormer(words []string) bool {
+	was := slices.ContainsFunc(words, func(w string) bool { return wasSo[w] })
+	for i, w := range words {
+		after := ""
+		if i+1 < len(words) {
+			after = words[i+1]
+		}
+		if formerly[w] || (w == "use" && was || w == "used") && after == "to" || was && earlier[w] || strings.Contains(w, "以前") || strings.Contains(w, "之前") {
+			return true
+		}
+	}
+	return false
+}
+
+// daysIn returns the days that a text names with numbers and their year.
+func daysIn(text string) (out []span) {
+	for w := range strings.FieldsSeq(text) {
+		w = strings.TrimFunc(w, func(r rune) bool { return !unicode.IsNumber(r) })
+		if end := dateAt([]string{w}, false, time.Now()); strings.Count(w, "-")+strings.Count(w, ".")+strings.Count(w, "/") == 2 && end.Year() >= 1990 {
+			day := startOf(dayOf(end))
+			out = append(out, span{day, day.AddDate(0, 0, 1)})
+		}
+	}
+	return out
+}
 
 // The numbers of units.
 const (

@@ -46,3 +46,46 @@ func TestRelativeDates(t *testing.T) {
 		}
 	}
 }
+
+// TestPast checks which questions are about the past, and at which days.
+func TestPast(t *testing.T) {
+	now := time.Date(2026, 11, 18, 15, 0, 0, 0, time.Local)
+	for _, tc := range []struct {
+		asked   string
+		in, out string // an end of a fact that began the day before; "" for neither
+		past    bool
+	}{
+		{"In 2025, who was the coach?", "2025-06-01", "2024-06-01", true},
+		{"Who was on call on 2026-11-02?", "2026-11-02", "2026-11-05", true},
+		{"Wer hatte am 2.11.2026 Bereitschaft?", "2026-11-02", "2026-11-05", true},
+		{"Where did the office sit in August?", "2026-08-10", "2026-10-10", true},
+		{"Where did the office sit in August 2025?", "2025-08-10", "2026-08-10", true},
+		{"Who was the coach before Porto?", "2026-08-10", "", true},
+		{"Which port did the archive server use to have?", "2026-08-10", "", true},
+		{"Who is my previous coach?", "2026-08-10", "", true},
+		{"Wer war letzten Monat mein Trainer?", "2026-10-10", "2026-08-10", true},
+		{"Wer war mein früherer Trainer?", "2026-08-10", "", true},
+		{"¿Quién era el entrenador anterior?", "2026-08-10", "", true},
+		{"Who is the coach?", "", "", false},
+		{"What must I run before I deploy?", "", "", false},
+		{"What is planned for 2027?", "", "", false},
+		{"Does the build use Go 1.26.8?", "", "", false},
+	} {
+		d := datesIn(tc.asked, now)
+		if got := d.past(now); got != tc.past {
+			t.Errorf("%q: about the past %v", tc.asked, got)
+		}
+		for _, day := range []string{tc.in, tc.out} {
+			if day == "" {
+				continue
+			}
+			end, err := time.ParseInLocation(time.DateOnly, day, time.Local)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := d.during(dayOf(end)-1, end, now); got != (day == tc.in) {
+				t.Errorf("%q: so until %s: %v", tc.asked, day, got)
+			}
+		}
+	}
+}

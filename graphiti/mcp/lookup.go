@@ -40,7 +40,7 @@ func (m *Client) FactsOf(ctx context.Context, group string, episode *graphiti.Ro
 		return nil, fmt.Errorf("read the facts of an episode: %w", err)
 	}
 	if _, takes, missing := set.find(toolProvenance); missing != nil || !takes["group_id"] {
-		facts, err := m.facts(ctx, []string{group}, graphiti.Truncate(episode.Text, remote.MaxQueryBytes), factsOfOne)
+		facts, err := m.facts(ctx, []string{group}, map[string]any{"query": graphiti.Truncate(episode.Text, remote.MaxQueryBytes), "max_facts": factsOfOne})
 		return slices.DeleteFunc(facts, func(f graphiti.Fact) bool { return !slices.Contains(f.Episodes, episode.Key) }), err
 	}
 	var answer struct{ Edges []remote.FactJSON }

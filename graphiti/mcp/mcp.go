@@ -61,15 +61,31 @@ func (m *Client) Search(ctx context.Context, groups []string, query string, max 
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	facts, err := m.facts(ctx, groups, query, max)
+	return m.search(ctx, groups, map[string]any{"query": query, "max_facts": max})
+}
+
+// SearchDated is Search in one group for facts of some dates. Older servers cannot select them.
+func (m *Client) SearchDated(ctx context.Context, group, query string, max int, d graphiti.Dates) ([]graphiti.Fact, error) {
+	args := map[string]any{"query": query, "max_facts": max}
+	for name, t := range map[string]time.Time{"valid_at_after": d.ValidAfter, "valid_at_before": d.ValidBefore, "invalid_at_after": d.InvalidAfter, "invalid_at_before": d.InvalidBefore} {
+		if !t.IsZero() {
+			args[name] = t.UTC().Format(time.RFC3339Nano)
+		}
+	}
+	return m.search(ctx, []string{group}, args)
+}
+
+func (m *Client) search(ctx context.Context, groups []string, args map[string]any) ([]graphiti.Fact, error) {
+	facts, err := m.facts(ctx, groups, args)
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
 	return graphiti.WithoutChecks(groups, facts), nil
 }
 
-func (m *Client) facts(ctx context.Context, groups []string, query string, max int) (facts []graphiti.Fact, err error) {
-	err = m.perGroups(ctx, toolSearchFacts, groups, map[string]any{"query": query, "max_facts": max}, func(group string, call func(any) error) error {
+func (m *Client) facts(ctx context.Context, groups []string, args map[string]any) (facts []graphiti.Fact, err error) {
+	max, _ := args["max_facts"].(int)
+	err = m.perGroups(ctx, toolSearchFacts, groups, args, func(group string, call func(any) error) error {
 		var answer struct{ Facts *[]remote.FactJSON }
 		if err := call(&answer); err != nil {
 			return err

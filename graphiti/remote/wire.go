@@ -26,15 +26,11 @@ var ErrNotGraphiti = errors.New("the answer is not a Graphiti response")
 // FactJSON is a fact as a service sends it.
 type FactJSON struct {
 	UUID      string `json:"uuid"`
-	Name      string `json:"name"`
 	Fact      string `json:"fact"`
 	ValidAt   Time   `json:"valid_at"`
 	InvalidAt Time   `json:"invalid_at"`
 	CreatedAt Time   `json:"created_at"`
 	ExpiredAt Time   `json:"expired_at"`
-	Reference Time   `json:"reference_time"` // over MCP
-	Source    string `json:"source_node_uuid"`
-	Target    string `json:"target_node_uuid"`
 	Group     string `json:"group_id"` // over MCP
 
 	Episodes []string `json:"episodes"` // sources of the fact, the first one in front
@@ -68,10 +64,8 @@ func (f *FactJSON) In(group string) graphiti.Fact {
 	}
 	return graphiti.Fact{
 		Episodes: episodes,
-		UUID:     graphiti.Truncate(f.UUID, maxNameBytes), Name: graphiti.Truncate(f.Name, maxNameBytes), Text: graphiti.Truncate(f.Fact, MaxFactBytes), Group: group,
+		UUID:     graphiti.Truncate(f.UUID, maxNameBytes), Text: graphiti.Truncate(f.Fact, MaxFactBytes), Group: group,
 		CreatedAt: f.CreatedAt.Time, ValidAt: f.ValidAt.Time, InvalidAt: f.InvalidAt.Time, ExpiredAt: f.ExpiredAt.Time,
-		ReferenceTime: f.Reference.Time,
-		Source:        graphiti.Truncate(f.Source, maxNameBytes), Target: graphiti.Truncate(f.Target, maxNameBytes),
 	}
 }
 

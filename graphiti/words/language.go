@@ -117,10 +117,6 @@ var (
 	asksLate = []language{languageOf("है हैं का की के"), languageOf("ve bir icin degil gibi")}
 )
 
-// CapitalizesNouns reports whether a text is in a language that capitalizes all nouns:
-// German.
-func CapitalizesNouns(text string) bool { return languageOf(text) == german }
-
 // eachPlain calls f for the words of a text's beginning, in lower case, without accents,
 // and split at apostrophes.
 func eachPlain(text string, room []byte, f func(w []byte)) {

@@ -18,22 +18,6 @@ func Tells(text string) (does bool) {
 	return does
 }
 
-// Subjects counts the content words of a text, without routine words, up to two. Scripts
-// without spaces come in pairs of characters: a pair that begins with the last character of
-// the previous pair is not another word.
-func Subjects(text string) (n int) {
-	var last rune
-	Each(text, func(w []byte, k Significance) bool {
-		first, size := utf8.DecodeRune(w)
-		if k == Content && !routine[string(w)] && (first < utf8.RuneSelf || size < len(w) && first != last) {
-			n++
-			last, _ = utf8.DecodeLastRune(w)
-		}
-		return n < 2
-	})
-	return n
-}
-
 //go:embed routine.txt
 var routineList string
 

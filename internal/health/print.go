@@ -157,6 +157,9 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 		}
 		fmt.Fprintf(w, "          %d of the waiting turns are accepted, but not listed by the memory yet%s\n", q.UnderWay, quiet)
 	}
+	if q.Diagnosis != "" && q.Stalled == nil && q.Unlisted == nil {
+		fmt.Fprintf(w, "          probably %s (%s)\n          to do: %s\n", q.Diagnosis.Says(), q.Diagnosis, q.Diagnosis.Remedy())
+	}
 	if q.Ends != nil {
 		fmt.Fprintf(w, "          %.0f turns a minute; the waiting ones are delivered in about %s\n", math.Ceil(q.PerMinute), time.Until(*q.Ends).Round(time.Second))
 	}

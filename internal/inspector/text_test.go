@@ -69,7 +69,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 			t.Errorf("the source %q is not explained", s)
 		}
 	}
-	for _, v := range []inject.Verdict{inject.Shown, inject.NotValid, inject.OwnWords, inject.Visible, inject.Repeated, inject.Superseded,
+	for _, v := range []inject.Verdict{inject.Shown, inject.NotValid, inject.OwnWords, inject.Visible, inject.Repeated,
 		inject.Empty, inject.NoRoom, inject.Told, inject.Weak} {
 		if label, says := verdictOf(string(v)); label == "" || says == "" {
 			t.Errorf("the verdict %q is not explained", v)

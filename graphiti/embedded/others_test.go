@@ -1,0 +1,112 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// otherFacts is a Graphiti with some facts, which it lists in this order.
+type otherFacts struct {
+	graphiti.Searcher
+	graphiti.Arrivals
+	list     []graphiti.Fact
+	episodes []graphiti.Row
+	dated    bool // it selects dates
+}
+
+func (f *otherFacts) Search(_ context.Context, _ []string, _ string, most int) ([]graphiti.Fact, error) {
+	return slices.Clone(f.list[:min(most, len(f.list))]), nil
+}
+
+func (f *otherFacts) SearchDated(_ context.Context, _, _ string, most int, d graphiti.Dates) (out []graphiti.Fact, err error) {
+	for _, fact := range f.list {
+		if !f.dated || !fact.ValidAt.Before(d.ValidAfter) && (d.ValidBefore.IsZero() || !fact.ValidAt.After(d.ValidBefore)) && (d.InvalidAfter.IsZero() || !fact.InvalidAt.Before(d.InvalidAfter)) {
+			out = append(out, fact)
+		}
+	}
+	return out[:min(most, len(out))], nil
+}
+
+func (f *otherFacts) Episodes(context.Context, string, int) ([]graphiti.Row, error) {
+	return f.episodes, nil
+}
+
+// TestOthers checks that a question about another program's group gets the valid fact, however many
+// ended facts Graphiti lists before it; an ended fact only if the question is about its time; and a
+// fact that a later episode repeats, without the fact between them.
+func TestOthers(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.Local)
+	day := func(n int) time.Time { return start.AddDate(0, 0, n) }
+	fact := func(n, from, until int, episodes ...string) graphiti.Fact {
+		f := graphiti.Fact{UUID: fmt.Sprint("f", n), Text: fmt.Sprintf("The archive server of Borealis listens on port %d", 8000+n), ValidAt: day(from), Episodes: episodes}
+		if until > 0 {
+			f.InvalidAt, f.ExpiredAt = day(until), time.Now()
+		}
+		return f
+	}
+	many := func(n int) (list []graphiti.Fact) {
+		for i := range n {
+			list = append(list, fact(i, i, i+1))
+		}
+		return append(list, fact(n, n, 0))
+	}
+	back := []graphiti.Fact{fact(1, 1, 2, "e1", "e3"), fact(2, 2, 0, "e2")}
+	said := []graphiti.Row{{Key: "e1", Said: day(1)}, {Key: "e2", Said: day(2)}, {Key: "e3", Said: day(3)}}
+	const now = "On which port does the archive server of Borealis listen?"
+	for _, tc := range []struct {
+		name  string
+		asked string
+		graph otherFacts
+		want  []string
+	}{
+		{"24 that are over", now, otherFacts{list: many(24), dated: true}, []string{"f24"}},
+		{"50 that are over", now, otherFacts{list: many(50), dated: true}, []string{"f50"}},
+		{"100 that are over", now, otherFacts{list: many(100), dated: true}, []string{"f100"}},
+		{"100 that are over, a server without dates", now, otherFacts{list: many(100)}, []string{"f100"}},
+		{"a value that comes back", now, otherFacts{list: back, episodes: said}, []string{"f1"}},
+		{"a value that does not come back", now, otherFacts{list: back, episodes: said[:2]}, []string{"f2"}},
+		{"a day of the past", "On which port did the archive server of Borealis listen on 2026-01-07?", otherFacts{list: many(50), dated: true}, []string{"f2", "f1"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			e, err := openAny(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			o := e.OpenOthers(filepath.Join(t.TempDir(), "others.db"), &graphiti.Memory{Searcher: &tc.graph, Arrivals: &tc.graph}, func(string) {}, slog.New(slog.DiscardHandler))
+			defer o.Close()
+			o.Add([]graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "theirs"}})
+			found, err := o.Search(t.Context(), []string{"theirs"}, tc.asked, 18)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for i := range found {
+				if found[i].Past || !found[i].IsOver(time.Now()) {
+					got = append(got, found[i].UUID)
+				}
+			}
+			for _, uuid := range tc.want {
+				if !slices.Contains(got, uuid) {
+					t.Errorf("%s is missing in %v", uuid, got)
+				}
+			}
+			if len(tc.want) == 1 {
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
