@@ -366,3 +366,21 @@ func TestForgetting_Graphiti(t *testing.T) {
 		t.Errorf("got %s", page)
 	}
 }
+
+// TestTimeline_Order checks that the timeline has days of the visitor's zone, and each question
+// above its answer.
+func TestTimeline_Order(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	lines := []service.Line{{Role: "user", Content: "Where is the kiln?", Timestamp: "2026-11-24T23:30:00Z"}, {Role: "assistant", Content: "In the shed.", Timestamp: "2026-11-24T23:30:05Z"}}
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: service.Selector{Session: "s"}, Lines: lines}); err != nil {
+		t.Fatal(err)
+	}
+	m.Settle(t)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/memory/show?group=user_josh", nil)
+	r.AddCookie(&http.Cookie{Name: "zone", Value: "Europe/Vienna"})
+	body := newSite(t, m).serve(r).Body.String()
+	question, answer := strings.Index(body, "Where is the kiln?"), strings.Index(body, "In the shed.")
+	if question < 0 || answer < question || !strings.Contains(body, "<h3>2026-11-25</h3>") || !strings.Contains(body, "Days: Europe/Vienna") {
+		t.Errorf("got %s", body)
+	}
+}

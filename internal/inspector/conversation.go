@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -32,6 +33,7 @@ type turnView struct {
 	Answered []rowView
 	Decision *decisionView
 	Work     []string // lines about the agent's tool calls
+	Imported bool     // no request of the proxy had it
 }
 
 // decisionView is the result of memory for a turn.
@@ -121,6 +123,7 @@ func (v *visit) turn(t *service.Turn, path, message string) turnView {
 	for i := range t.Messages {
 		s := v.spoken(&t.Messages[i], back)
 		s.Here = message != "" && s.ID == message
+		out.Imported = strings.Contains(t.Messages[i].Source, `"import":`)
 		if s.Role == "assistant" {
 			out.Answered = append(out.Answered, s)
 		} else {

@@ -1,6 +1,9 @@
 package inspector
 
 import (
+	"slices"
+	"time"
+
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -34,13 +37,20 @@ func (v *visit) timeline() error {
 	if t.Lines, err = v.standings(a); err != nil {
 		return err
 	}
-	for i := len(got.Messages) - 1; i >= 0; i-- { // start with the newest
+	slices.Reverse(got.Messages) // start with the newest turn, and in it with the question
+	for i := 1; i < len(got.Messages); i++ {
+		if m := got.Messages; m[i].Role == "user" && m[i-1].Role == "assistant" && ledger.SessionOf(m[i].Source) == ledger.SessionOf(m[i-1].Source) {
+			m[i], m[i-1] = m[i-1], m[i]
+		}
+	}
+	for i := range got.Messages {
 		r := &got.Messages[i]
 		one := v.spoken(r, a.Timeline())
 		if hash := ledger.SessionOf(r.Source); hash != "" {
 			one.Source = v.conversationAt(hash, "")
 		}
-		date := r.Time[:min(len("2006-01-02"), len(r.Time))]
+		at, _ := time.Parse(time.RFC3339, r.Time) // Show has written it
+		date := at.In(v.zone()).Format(time.DateOnly)
 		if len(t.Days) == 0 || t.Days[len(t.Days)-1].Date != date {
 			t.Days = append(t.Days, day{Date: date})
 		}

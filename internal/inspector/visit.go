@@ -34,7 +34,7 @@ type frame struct {
 	Visit
 	Notice string
 	Whose  whose
-	Query  string // of the search field
+	Zone   string // of days and times
 	Undo   *undo  // reverts the change of the notice
 	Main   templ.Component
 }
@@ -53,7 +53,7 @@ func (v *visit) show(title string, main templ.Component, scripts ...templ.Compon
 // render renders a page with a status. It sends the page only when it is complete.
 func (v *visit) render(status int, title string, main templ.Component, scripts ...templ.Component) error {
 	done := v.r.URL.Query().Get("done")
-	f := frame{Title: title, Scripts: scripts, Whose: v.whose(), Places: v.places(), Visit: v.Visit, Notice: notices[done], Undo: v.undo(done), Main: main}
+	f := frame{Title: title, Scripts: scripts, Whose: v.whose(), Zone: v.zone().String(), Places: v.places(), Visit: v.Visit, Notice: notices[done], Undo: v.undo(done), Main: main}
 	if left, err := strconv.Atoi(v.r.URL.Query().Get("left")); err == nil && left > 0 && f.Notice != "" {
 		f.Notice += " In Graphiti: " + service.Remaining(left) + "."
 	}
