@@ -211,8 +211,8 @@ func TestSeenIsBounded(t *testing.T) {
 	}
 }
 
-// TestALongQueueIsNotReadAsAWhole checks that the queries of a full queue use SQL indexes, so
-// that their cost does not depend on the length of the queue.
+// TestALongQueueIsNotReadAsAWhole checks that the queries of a full queue and of a forget use SQL
+// indexes, so that their cost depends neither on the length of the queue nor on earlier forgets.
 func TestALongQueueIsNotReadAsAWhole(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
 	if err != nil {
@@ -223,9 +223,14 @@ func TestALongQueueIsNotReadAsAWhole(t *testing.T) {
 		copyColumns + "WHERE state = 'pending' AND grp NOT IN (SELECT value FROM json_each('[]')) ORDER BY backfill, seq LIMIT 1": "SCAN turns USING INDEX turns_next",
 		copyColumns + "WHERE grp = 'g' AND state = 'pending' ORDER BY backfill, seq LIMIT 1":                                      "SEARCH turns USING INDEX turns_pending (grp=?)",
 		copyColumns + "WHERE state = 'sent' ORDER BY sent, seq":                                                                   "SCAN turns USING INDEX turns_sent",
+		spared: "SEARCH turns USING INDEX turns_digest (grp=? AND <expr>=?)",
+		"SELECT imported FROM turns WHERE grp = ?1 AND " + anyState + " AND digest = ?2": "SEARCH turns USING INDEX turns_digest (grp=? AND <expr>=? AND digest=?)",
+		unproven:                           "SEARCH turns USING INDEX turns_digest (grp=? AND <expr>=?)",
+		forgetTurns + "AND turn = ?3":      "SEARCH turns USING INDEX sqlite_autoindex_turns_1 (turn=? AND grp=?)",
+		forgetTurns + "AND generation < 1": "SEARCH turns USING INDEX turns_digest (grp=? AND <expr>=?)",
 	} {
 		found := false
-		err := each(context.Background(), s.db, "EXPLAIN QUERY PLAN "+statement, nil, func(scan func(...any) error) error {
+		err := each(context.Background(), s.db, "EXPLAIN QUERY PLAN "+strings.NewReplacer("?1", "'g'", "?2", "1", "?3", "'o'").Replace(statement), nil, func(scan func(...any) error) error {
 			var id, parent, unused int
 			var step string
 			err := scan(&id, &parent, &unused, &step)

@@ -123,9 +123,17 @@ func (s *Ledger) SessionGroups(ctx context.Context, session string) (list []Owne
 	return list, err
 }
 
+// ofGroup selects the turns of a group that are not forgotten. The index turns_digest has the same
+// expression between the group and the digest; anyState is true for each turn.
+const (
+	isKept   = "(state NOT IN ('cut', 'forgotten'))"
+	ofGroup  = " WHERE grp = ?1 AND " + isKept + " = TRUE "
+	anyState = isKept + " IN (FALSE, TRUE)"
+)
+
 // forgetTurns marks a group's turns as forgotten. Rows of interrupted answers stay: they have
 // no text. Clients send such turns again.
-const forgetTurns = "UPDATE turns SET state = 'forgotten', open = FALSE, at = ?2, sent = 0, error = '' WHERE grp = ?1 AND state NOT IN ('cut', 'forgotten')"
+const forgetTurns = "UPDATE turns SET state = 'forgotten', open = FALSE, at = ?2, sent = 0, error = ''" + ofGroup
 
 // Forget implements Record. Forgotten turns stay as rows, because clients send them again.
 func (s *Ledger) Forget(part Part, generation int64) error {
@@ -151,7 +159,7 @@ func (s *Ledger) Forget(part Part, generation int64) error {
 
 // spared selects the turns of a group that a forget leaves: newer ones, and those of another
 // owner. Its second column reports whether there are newer ones.
-const spared = `SELECT coalesce(json_group_array(turn), '[]'), count(CASE WHEN generation >= ?2 THEN 1 END) > 0 FROM turns WHERE grp = ?1 AND state NOT IN ('cut', 'forgotten')
+const spared = `SELECT coalesce(json_group_array(turn), '[]'), count(CASE WHEN generation >= ?2 THEN 1 END) > 0 FROM turns` + ofGroup + `
 	AND (generation >= ?2 OR ?3 <> '' AND owner NOT IN ('', ?3))`
 
 // forgetKept forgets the messages and turns of a part that are older than a generation. It returns
@@ -162,6 +170,7 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64, now time
 	err = tx.QueryRow(spared, part.Group, generation, part.Owner).Scan(&list, &kept)
 	if err == nil {
 		err = json.Unmarshal([]byte(list), &others)
+		slices.Sort(others)
 	}
 	if err != nil {
 		return nil, false, err
@@ -170,7 +179,8 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64, now time
 	if !part.whole() || kept {
 		meant = func(e *graphiti.Row) bool {
 			turn, _ := graphiti.TurnOf(e.Name)
-			return part.Said(e) && !slices.Contains(others, turn)
+			_, other := slices.BinarySearch(others, turn)
+			return !other && part.Said(e)
 		}
 	}
 	names, err = s.memory.Delete(tx, part.Group, meant)
@@ -184,11 +194,11 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64, now time
 		return nil, false, err
 	}
 	if part.whole() {
-		return names, kept, run(tx, forgetTurns+" AND generation < ?3", part.Group, now.UnixMilli(), generation)
+		return names, kept, run(tx, forgetTurns+"AND generation < ?3", part.Group, now.UnixMilli(), generation)
 	}
 	for _, name := range names {
 		if turn, ok := graphiti.TurnOf(name); ok {
-			if err := run(tx, forgetTurns+" AND turn = ?3", part.Group, now.UnixMilli(), turn); err != nil {
+			if err := run(tx, forgetTurns+"AND turn = ?3", part.Group, now.UnixMilli(), turn); err != nil {
 				return nil, false, err
 			}
 		}
@@ -280,7 +290,7 @@ func refused(tx *sqlite.Tx, t *Turn, group string, now time.Time) (found bool, e
 	// If the group has the turn's beginning, the row of the rest carries the digest.
 	for _, part := range []*Turn{t, t.Rest()} {
 		err := run(tx, `INSERT INTO turns (turn, grp, state, digest, at) SELECT ?1, ?2, 'forgotten', ?4, ?3
-			WHERE NOT EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?4) OR ?5 ON CONFLICT DO NOTHING`,
+			WHERE NOT EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND `+anyState+` AND digest = ?4) OR ?5 ON CONFLICT DO NOTHING`,
 			part.ID, group, now.UnixMilli(), t.Digest(), part == t)
 		if err != nil {
 			return false, err

@@ -207,7 +207,7 @@ const (
 	recordTurn = "INSERT " + intoTurns + "SELECT " + turnValues + `
 	WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turn = ?1 AND grp = ?2
 			AND NOT (state = 'cut' AND NOT ?8 OR state = 'forgotten' AND ?12))
-		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3 AND NOT (imported AND ?9) AND NOT (state = 'cut' AND ?4)))
+		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND ` + anyState + ` AND digest = ?3 AND NOT (imported AND ?9) AND NOT (state = 'cut' AND ?4)))
 	ON CONFLICT (turn, grp) DO UPDATE SET seq = (SELECT max(seq) + 1 FROM turns), state = excluded.state, digest = excluded.digest, open = excluded.open, at = excluded.at,
 		backfill = excluded.backfill, generation = excluded.generation, imported = excluded.imported, sent = excluded.sent, sends = 0, losses = 0, error = '', owner = excluded.owner`
 

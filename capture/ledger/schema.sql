@@ -25,7 +25,7 @@ CREATE INDEX turns_sent    ON turns (sent, seq) WHERE state = 'sent';
 CREATE INDEX turns_dead    ON turns (seq) WHERE state = 'dead';
 CREATE INDEX turns_cut     ON turns (seq) WHERE state = 'cut';
 CREATE INDEX turns_queue   ON turns (seq, state) WHERE state IN ('pending', 'sent', 'dead');
-CREATE INDEX turns_digest  ON turns (grp, digest);
+CREATE INDEX turns_digest  ON turns (grp, (state NOT IN ('cut', 'forgotten')), digest); -- a forget reads no earlier forgotten turn
 
 -- What was forgotten here and may still be in Graphiti, or appear there: a message, a turn,
 -- a session, or a whole group.

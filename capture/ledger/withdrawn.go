@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
@@ -45,6 +44,9 @@ func (w *Withdrawn) Means(e *graphiti.Row) (names []string) {
 // that it has processed it.
 const unprovenFor = time.Hour
 
+// unproven selects the turns of a group that Graphiti may process later.
+const unproven = "SELECT turn, sent FROM turns" + ofGroup + "AND generation < ?2 AND sent > 0 AND (state = 'sent' OR state = 'delivered' AND sent > ?3)"
+
 // withdraw records the remainder of a forget in Graphiti. names are those of the deleted messages, unless
 // the part is the whole group.
 func (s *Ledger) withdraw(tx *sqlite.Tx, part Part, generation int64, names []string, now time.Time) error {
@@ -54,8 +56,12 @@ func (s *Ledger) withdraw(tx *sqlite.Tx, part Part, generation int64, names []st
 	add := func(session, turn, message string, sent int64) error {
 		return run(tx, "INSERT INTO withdrawn (grp, session, turn, message, sent, at) VALUES (?, ?, ?, ?, ?, ?)", part.Group, session, turn, message, sent, now.UnixMilli())
 	}
-	rows, err := tx.Query("SELECT turn, sent FROM turns WHERE grp = ? AND generation < ? AND sent > 0 AND (state = 'sent' OR state = 'delivered' AND sent > ?)",
-		part.Group, generation, now.Add(-unprovenFor).UnixMicro())
+	turns := make(map[string]bool)
+	for _, name := range names {
+		turn, _ := graphiti.TurnOf(name)
+		turns[turn] = true
+	}
+	rows, err := tx.Query(unproven, part.Group, generation, now.Add(-unprovenFor).UnixMicro())
 	if err != nil {
 		return err
 	}
@@ -67,7 +73,7 @@ func (s *Ledger) withdraw(tx *sqlite.Tx, part Part, generation int64, names []st
 		if err := rows.Scan(&turn, &at); err != nil {
 			return err
 		}
-		if part.whole() || slices.ContainsFunc(names, func(name string) bool { t, _ := graphiti.TurnOf(name); return t == turn }) {
+		if part.whole() || turns[turn] {
 			sent[turn] = at
 		}
 	}
