@@ -2,6 +2,7 @@ package capture
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -147,12 +148,16 @@ func (b *outbox) Withdrawn(ctx context.Context, group string, patient bool) (lef
 		if err != nil || len(rows) == 0 {
 			return 0, err
 		}
-		if failed := b.loop.Erased(group); failed != nil && !patient {
+		failed := b.loop.Erased(group, rows[len(rows)-1].ID)
+		switch {
+		case errors.Is(failed, deliver.ErrQuiet): // nothing but a later turn shows what it has lost
+			return len(rows), nil
+		case failed != nil && !patient:
 			return len(rows), failed
 		}
 		select {
 		case <-ctx.Done():
-			return len(rows), b.loop.Erased(group)
+			return len(rows), failed
 		case <-tick.C:
 		}
 	}

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // TestRestartsBuryNobody checks that no turn is put aside because it happens to be the
@@ -191,4 +195,30 @@ func TestSuspectWhereGroupsAreApart(t *testing.T) {
 			t.Errorf("after %v: %+v", time.Since(begun), p.Status())
 		}
 	})
+}
+
+// TestWaitForADeletionEnds checks that a forget with --wait ends before its timeout, and reports one
+// message as left, if Graphiti has lost the last accepted message: no later one proves the loss.
+func TestWaitForADeletionEnds(t *testing.T) {
+	for name, g := range map[string]*graph{
+		"its worker ended":     {raises: func(content string) bool { return strings.Contains(content, "user last") }},
+		"its model refused it": {apart: true, raises: func(content string) bool { return strings.Contains(content, "user last") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g.takes = time.Second
+			inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+				for _, id := range []string{"0", "1", "last"} {
+					add(t, p, spoken(id, "a"))
+					time.Sleep(10 * time.Second)
+				}
+				forget(t, p, ledger.Part{Group: "a", Message: graphiti.MessageID(graphiti.EpisodeName("last", graphiti.RoleUser))})
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+				defer cancel()
+				left, err := p.Withdrawn(ctx, "a", true)
+				if left != 1 || err != nil || ctx.Err() != nil {
+					t.Errorf("got %d left, %v, and the context is %v; want 1 left and no error in time", left, err, ctx.Err())
+				}
+			})
+		})
+	}
 }

@@ -88,6 +88,7 @@ func (l *Loop) erase(ctx context.Context, now time.Time) (wait time.Duration) {
 		if !due(e.at, now, &wait) {
 			continue
 		}
+		last := e.rows[len(e.rows)-1].ID
 		err := l.eraseNow(ctx, g, e)
 		if e.wait = min(2*max(e.wait, l.run.timing.FirstLook/2), l.run.timing.LastTest); err == nil {
 			e.wait = min(e.wait, mostErase)
@@ -95,8 +96,11 @@ func (l *Loop) erase(ctx context.Context, now time.Time) (wait time.Duration) {
 		} else {
 			l.failedAt(failing{g, rest}, err)
 		}
+		if err == nil && l.sender(g).quiet(e.rows, time.Now()) {
+			err = ErrQuiet
+		}
 		l.mu.Lock()
-		l.erased[g] = err
+		l.erased[g] = erased{last, err}
 		if len(e.rows) == 0 {
 			delete(l.erasing, g)
 			delete(l.erased, g)
@@ -182,10 +186,34 @@ func (l *Loop) key(group string) string {
 	return ""
 }
 
-// Erased returns the error of the last deletion of forgotten messages in Graphiti, if some are
-// left.
-func (l *Loop) Erased(group string) error {
+// ErrQuiet means that all of a forgotten part that Graphiti shows is deleted, and that its worker is
+// silent: it may have lost the rest.
+var ErrQuiet = errors.New("the worker is silent")
+
+// quiet reports whether the worker is silent since it got the last one of some messages.
+func (s *sender) quiet(rows []ledger.Withdrawn, now time.Time) bool {
+	since := s.sign
+	for i := range rows {
+		if at := time.UnixMicro(rows[i].Sent); at.After(since) {
+			since = at
+		}
+	}
+	return now.Sub(since) > s.patience()
+}
+
+// erased is the result of a deletion in a group.
+type erased struct {
+	last int64 // ID of the newest forgotten part
+	err  error
+}
+
+// Erased returns the error of the last deletion in Graphiti if it included the forgotten part with
+// an ID.
+func (l *Loop) Erased(group string, id int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.erased[group]
+	if e := l.erased[group]; e.last >= id {
+		return e.err
+	}
+	return nil
 }

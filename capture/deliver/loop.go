@@ -36,10 +36,10 @@ type Loop struct {
 	mu      sync.Mutex // protects the fields below
 	timing  Timing
 	timeout time.Duration
-	off     bool             // delivery is disabled by configuration
-	asked   bool             // Test was called
-	shown   Progress         // published state
-	erased  map[string]error // results of the last deletions in Graphiti, by group
+	off     bool              // delivery is disabled by configuration
+	asked   bool              // Test was called
+	shown   Progress          // published state
+	erased  map[string]erased // results of the last deletions in Graphiti, by group
 
 	run // of the goroutine in Run
 }
@@ -81,7 +81,7 @@ type sight struct {
 // New returns a Loop that does nothing before Run. listed reports whether the memory has listed
 // stored messages before.
 func New(o Options, listed bool) *Loop {
-	l := &Loop{o: o, wake: make(chan struct{}, 1), timing: o.Timing, timeout: o.Timeout, erased: make(map[string]error)}
+	l := &Loop{o: o, wake: make(chan struct{}, 1), timing: o.Timing, timeout: o.Timeout, erased: make(map[string]erased)}
 	l.run = run{listed: listed, refused: make(map[int64]int), erasing: make(map[string]*erasing), failures: make(failures)}
 	l.shown.Breaker = "closed"
 	return l

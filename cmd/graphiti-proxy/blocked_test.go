@@ -96,7 +96,7 @@ func deletesNothing(t *testing.T, g *graphititest.Graphiti, settings map[string]
 		return slices.ContainsFunc(g.Episodes("user_josh"), func(e graphititest.Episode) bool { return strings.Contains(e.Content, "Rex") })
 	})
 	if !blind { // the new turn proves that no older one will appear
-		waitUntil(t, "it to be forgotten", func() bool { return !strings.Contains(w.status(), "still in Graphiti") })
+		waitUntil(t, "it to be forgotten", func() bool { return !strings.Contains(w.status(), "still be in Graphiti") })
 	}
 	// A conversation that quoted the session is not forgotten with it.
 	if saw := w.ask("s6", user("What is my dog called?")); !strings.Contains(saw, "Rex") || part == "--user" && strings.Contains(saw, "Miso") {
@@ -199,7 +199,7 @@ func TestForgettingThatIsCutOff(t *testing.T) {
 		if saw := w.ask("s2", question, answered("I see."), user("And again?")); strings.Contains(saw, "Miso") {
 			t.Errorf("%s the model saw %s", when, saw)
 		}
-		if status := w.status(); !strings.Contains(status, "still in Graphiti") {
+		if status := w.status(); !strings.Contains(status, "still be in Graphiti") {
 			t.Errorf("%s the status is %s", when, status)
 		}
 	}
@@ -212,7 +212,7 @@ func TestForgettingThatIsCutOff(t *testing.T) {
 	w = start(t, dir, settings)
 	check("after a restart")
 	close(released)
-	waitUntil(t, "it to be forgotten", func() bool { return !strings.Contains(w.status(), "still in Graphiti") })
+	waitUntil(t, "it to be forgotten", func() bool { return !strings.Contains(w.status(), "still be in Graphiti") })
 	for _, e := range w.heldIn("user_josh") {
 		if strings.Contains(e.Text, "Miso.") {
 			t.Errorf("it is still there: %s", e.Text)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
@@ -145,15 +146,23 @@ func isYes(line string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// forgetGroups deletes one group after the other, so that a failed deletion can be
-// repeated.
+// forgetGroups deletes each group in a call of its own, so that a failed deletion can be repeated.
+// The calls run together: all of them wait for Graphiti.
 func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups []ledger.Owned, wait bool) error {
 	done, blocks, failed := []service.Forgotten{}, 0, error(nil)
+	groups = slices.DeleteFunc(groups, func(g ledger.Owned) bool { return g.Shared })
+	answers, errs := make([]service.Forgotten, len(groups)), make([]error, len(groups))
+	var calls errgroup.Group
+	calls.SetLimit(8) // as many as one person may have
 	for i, g := range groups {
-		if g.Shared {
-			continue
-		}
-		f, err := cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: s.In(g.Group), Wait: wait})
+		calls.Go(func() error {
+			answers[i], errs[i] = cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: s.In(g.Group), Wait: wait})
+			return nil
+		})
+	}
+	_ = calls.Wait() // returns no error
+	for i, g := range groups {
+		f, err := answers[i], errs[i]
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.Group, err))
 			continue

@@ -195,7 +195,7 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 			time.Since(*q.Unlisted).Round(time.Second), q.Diagnosis, q.Diagnosis.Says(), q.Diagnosis.Remedy())
 	}
 	if q.Withdrawn > 0 {
-		fmt.Fprintf(w, "          %s still in Graphiti; the proxy deletes it when it appears, and retries\n", terminal.Count(q.Withdrawn, "forgotten part"))
+		fmt.Fprintf(w, "          %s may still be in Graphiti; the proxy deletes it when it appears, and retries\n", terminal.Count(q.Withdrawn, "forgotten part"))
 	}
 	if q.Dead > 0 {
 		fmt.Fprintf(w, "          to see dead letters: graphiti-proxy queue list --state dead\n")

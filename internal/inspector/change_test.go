@@ -362,7 +362,7 @@ func TestForgetting_Graphiti(t *testing.T) {
 	}
 	redirects(t, s.post(t, "/message/"+s.idOf(t, "Miso")+"/forget", "back", "/memory"), "/memory?done=message-forgotten&left=1")
 	redirects(t, s.post(t, "/memory/forget", "typed", "forget everything"), "/memory?done=forgotten&left=2")
-	if _, page := s.get(t, "/memory?done=forgotten&left=1"); !strings.Contains(page, "1 message is still in Graphiti") {
+	if _, page := s.get(t, "/memory?done=forgotten&left=1"); !strings.Contains(page, "1 forgotten part may still be in Graphiti") {
 		t.Errorf("got %s", page)
 	}
 }

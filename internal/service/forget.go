@@ -53,15 +53,15 @@ type Forgotten struct {
 // Left returns what may still be in Graphiti.
 func (f *Forgotten) Left() int { return f.Withdrawn }
 
-// Remaining describes n withdrawn messages, or returns "" without one.
+// Remaining describes n forgotten parts that may be in Graphiti, or returns "" without one.
 func Remaining(n int) string {
 	switch n {
 	case 0:
 		return ""
 	case 1:
-		return "deleted here; 1 message is still in Graphiti's queue; the proxy deletes it when it appears"
+		return "deleted here; 1 forgotten part may still be in Graphiti or appear there; the proxy deletes it then"
 	}
-	return fmt.Sprintf("deleted here; %d messages are still in Graphiti's queue; the proxy deletes them when they appear", n)
+	return fmt.Sprintf("deleted here; %d forgotten parts may still be in Graphiti or appear there; the proxy deletes them then", n)
 }
 
 // Forget empties one group, deletes a session's messages in it, deletes one message, or removes a
