@@ -72,7 +72,7 @@ type Standing struct {
 	Personal bool           `json:"personal"`        // confirmed, it applies to the person everywhere, else to the project
 	Since    string         `json:"since"`
 	Group    string         `json:"group"`
-	Ends     []string       `json:"ends,omitempty"` // statements that a text to forget matches
+	Ends     []string       `json:"ends,omitempty"` // statements that a text to forget has ended, or would end
 }
 
 func standing(l *card.Line) Standing {
@@ -175,13 +175,12 @@ var Pending = Operation[PendingRequest, PendingLines]{
 				continue
 			}
 			s := standing(l)
-			if l.Kind == card.KindForget && err == nil {
-				s.Ends, err = h.Memory.matches(ctx, l)
-			}
-			if in.All || l.State == card.Pending {
+			if (in.All || l.State == card.Pending) && err == nil {
+				s.Ends, err = h.Memory.matches(ctx, l, l.State == card.Local || l.State == card.Confirmed)
 				p.Lines = append(p.Lines, s)
 			}
-			if recent {
+			if recent && err == nil {
+				s.Ends, err = h.Memory.matches(ctx, l, true)
 				p.Ended = append(p.Ended, s)
 			}
 		}
@@ -201,13 +200,20 @@ func hasEnded(l *card.Line) bool {
 // mostMatches is the most statements that the lists show of a text to forget.
 const mostMatches = 10
 
-// matches returns the statements that a text to forget matches, one of each turn.
-func (sv *Service) matches(ctx context.Context, l *card.Line) (texts []string, err error) {
+// matches returns the statements that a text to forget has ended, or would end, one of each turn.
+func (sv *Service) matches(ctx context.Context, l *card.Line, ended bool) (texts []string, err error) {
+	if l.Kind != card.KindForget {
+		return nil, nil
+	}
+	since, err := sv.o.State.Ended.In(ctx, l.Group)
+	if err != nil {
+		return nil, err
+	}
 	said, err := sv.saying(ctx, l.Group, l.Text)
 	turns := make(map[string]bool)
 	for _, t := range said {
 		turn, ok := graphiti.TurnOf(t.name)
-		if turns[turn] && ok || slices.Contains(texts, t.text) || len(texts) == mostMatches {
+		if (since[t.name] != "") != ended || turns[turn] && ok || slices.Contains(texts, t.text) || len(texts) == mostMatches {
 			continue
 		}
 		turns[turn] = true

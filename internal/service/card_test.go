@@ -358,6 +358,28 @@ func TestForgetThat_Earlier(t *testing.T) {
 	}
 }
 
+// TestPending_ForgetThat checks that a waiting text to forget lists the statements to end, and the
+// list of recent ends the ended statements.
+func TestPending_ForgetThat(t *testing.T) {
+	t.Parallel()
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	here, there := graphiti.Who{User: servicetest.Owner, Session: "a", Application: "codex"}, graphiti.Who{User: servicetest.Owner, Session: "b", Application: "claude"}
+	m.Talk(t, here, "Remember that my cat is called Miso.")
+	m.Talk(t, there, "Remember that my old cat is called Miso.")
+	if _, h := m.Talk(t, here, "Forget that my cat is called Miso."); h.Ended != 1 || h.Pending != 1 {
+		t.Fatalf("heard %+v, want one ended and one that waits", h)
+	}
+	p := run(t, m, service.Pending, service.PendingRequest{Selector: service.Selector{User: servicetest.Owner}})
+	if len(p.Ended) != 1 || len(p.Ended[0].Ends) == 0 || strings.Contains(strings.Join(p.Ended[0].Ends, " "), "old") {
+		t.Errorf("ended %+v, want the statement of this place", p.Ended)
+	}
+	for _, l := range p.Lines {
+		if l.Kind == card.KindForget && (len(l.Ends) != 1 || !strings.Contains(l.Ends[0], "old")) {
+			t.Errorf("line %+v, want the statement of the other place alone", l)
+		}
+	}
+}
+
 // TestForgetThat checks that "Forget that ..." in a chat ends the matching statements of
 // the project. They stay in the memory, marked as ended, and can be restored.
 func TestForgetThat(t *testing.T) {
