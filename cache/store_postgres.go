@@ -19,8 +19,10 @@ const (
 	followOverlap = 10 * time.Second
 	followSince   = 10 * time.Minute
 
-	// keepWithin bounds the storing of a decision without a deadline.
-	keepWithin = time.Second
+	// keepWithin bounds the storing of a decision without a deadline, and answerWithin the wait
+	// for the answer after a deadline.
+	keepWithin   = time.Second
+	answerWithin = time.Second
 )
 
 // followed are the kinds of records that a replica reads before they are needed, to repeat the
@@ -63,7 +65,7 @@ func Share(server *postgres.Server, ttl time.Duration, log *slog.Logger) *State 
 
 // keepShared stores a decision in one round trip, and not after the deadline by the server's
 // clock: after it the request is sent without a block, and a block that was stored later would
-// change the beginning of the conversation.
+// change the beginning of the conversation. The answer may arrive after the deadline.
 func (f *tables) keepShared(ctx context.Context, r *record) (kept []byte, err error) {
 	if !f.shared.Settled() {
 		return nil, errors.New("other replicas do not use Postgres again yet")
@@ -72,6 +74,11 @@ func (f *tables) keepShared(ctx context.Context, r *record) (kept []byte, err er
 	if !ok {
 		deadline = time.Now().Add(keepWithin)
 	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(answerWithin))
+	defer cancel()
 	scopes := make([][]byte, len(r.scopes))
 	for i, scope := range r.scopes {
 		scopes[i] = []byte(scope)

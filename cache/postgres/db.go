@@ -105,6 +105,9 @@ func (d *DB) write(ctx context.Context, begin string, fn func(*database.Tx) erro
 			break
 		}
 	}
+	if undone(err) {
+		err = faultOf(err) // it may succeed later
+	}
 	if err != nil {
 		return fmt.Errorf("write to Postgres: %w", err)
 	}

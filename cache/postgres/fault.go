@@ -25,6 +25,8 @@ var remedies = map[string]string{
 	"3D000": "create the database (createdb), or correct its name in state.postgres_url",
 	"42501": "let the user create a schema in the database: GRANT CREATE ON DATABASE … TO …",
 	"53300": "raise max_connections of Postgres: each replica uses up to 9",
+	"40":    busy,
+	"55P03": busy,
 	full:    "make room on the disk of Postgres",
 	"25006": "correct state.postgres_url: the server is read-only, perhaps a standby",
 }
@@ -32,12 +34,14 @@ var remedies = map[string]string{
 // full is the code of a full disk.
 const full = "53100"
 
+const busy = "end the transactions of other programs in state.postgres_url"
+
 const unreachable = "start Postgres, or correct state.postgres_url"
 
-// undone reports whether other transactions have undone one, which may succeed again.
+// undone reports whether other transactions have undone or blocked one, which may succeed again.
 func undone(err error) bool {
 	var e *pgconn.PgError
-	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01")
+	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01" || e.Code == "55P03")
 }
 
 // unusable reports whether an error is one of the server or the connection, and not of the

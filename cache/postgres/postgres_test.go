@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/goleak"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
@@ -305,6 +306,19 @@ func TestOutage(t *testing.T) {
 		polltest.Until(t, tc.name+": the server is usable again", func() bool { return s.Fault() == nil })
 		if s.Settled() {
 			t.Errorf("%s: settled at once", tc.name)
+		}
+	}
+}
+
+// TestWrite_Undone checks that a write fails with a Fault if others undo or block each attempt: its
+// turns then wait for a later one.
+func TestWrite_Undone(t *testing.T) {
+	db := open(t, postgrestest.Database(t), "a").DB(false)
+	for _, code := range []string{"40P01", "40001", "55P03"} {
+		err := db.Write(t.Context(), func(*database.Tx) error { return &pgconn.PgError{Code: code, Message: "undone"} })
+		var fault *database.Fault
+		if !errors.As(err, &fault) || db.Fault() != nil {
+			t.Errorf("%s: got %v, and the server's fault %v; want a fault of the write alone", code, err, db.Fault())
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -181,10 +182,8 @@ func (s *Server) do(ctx context.Context, f func(context.Context) error) error {
 	case err == nil || errors.Is(err, sql.ErrNoRows):
 	case s.base.Err() != nil:
 		return database.ErrClosed
-	case e.ctx.Err() != nil: // another call has ended the era
-		if fault := s.Fault(); fault != nil {
-			return fault
-		}
+	case e.ctx.Err() != nil: // another call has ended the era, and the outage may be over
+		return cmp.Or(s.Fault(), faultOf(err))
 	case ctx.Err() == nil && unusable(err):
 		s.fail(faultOf(err))
 		if fault := s.Fault(); fault != nil {

@@ -90,8 +90,8 @@ func (e *end) insertShared(tx *database.Tx, messages []graphiti.Row) ([]int64, e
 	return ids, nil
 }
 
-// raiseRev raises the revs of groups with these numbers.
-const raiseRev = "UPDATE groups SET rev = rev + 1 WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?)) "
+// raiseRev raises the revs of groups with these numbers. It locks them in the order of lock.
+const raiseRev = "UPDATE groups SET rev = rev + 1 WHERE id IN (SELECT id FROM groups WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?)) ORDER BY name FOR UPDATE) "
 
 // numbersOf returns the numbers of the groups of a batch, as JSON.
 func numbersOf(batch []unreadMessage) string {

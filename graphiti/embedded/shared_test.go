@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
@@ -164,6 +166,41 @@ func TestReplicasWriteOneGroup(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRaiseRev_Order checks that a write that raises revs locks its groups in the order of a turn:
+// otherwise the two undo each other.
+func TestRaiseRev_Order(t *testing.T) {
+	url := postgrestest.Database(t)
+	e, other := openShared(t, url), openShared(t, url)
+	share(t, e, "z", "m1", "The hamster Bolt lives in Porto.") // its number is lower
+	share(t, e, "a", "m2", "The parrot Kiwi lives in Lisbon.")
+	raised := make(chan error)
+	err := other.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		if err := other.lock(tx, "a"); err != nil {
+			return err
+		}
+		if _, err := tx.Exec("SELECT 1"); err != nil {
+			return err
+		}
+		go func() {
+			raised <- e.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+				_, err := tx.Exec(raiseRev, numbersOf([]unreadMessage{{id: 1 << placeBits}, {id: 2 << placeBits}}))
+				return err
+			})
+		}()
+		polltest.Until(t, "the other write to wait", func() bool {
+			return postgrestest.Count(t, url, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
+		})
+		_, err := tx.Exec("SELECT 1 FROM groups WHERE name = 'z' FOR UPDATE NOWAIT")
+		return err
+	})
+	if err != nil {
+		t.Errorf("the write has locked the second group first: %v", err)
+	}
+	if err := <-raised; err != nil {
+		t.Error(err)
 	}
 }
 
