@@ -671,3 +671,61 @@ func BenchmarkRecall(b *testing.B) {
 		}
 	}
 }
+
+// lateDecisions is a store that answers after recall.timeout.
+type lateDecisions struct {
+	*fakeDecisions
+	ram   bool // decisions are in RAM
+	reads int
+}
+
+func (l *lateDecisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*Decision, error) {
+	l.reads++
+	select {
+	case <-ctx.Done():
+		if !l.ram {
+			return make([]*Decision, len(keys)), ctx.Err()
+		}
+		list, _ := l.fakeDecisions.Lookup(ctx, now, keys)
+		return list, ctx.Err()
+	case <-time.After(time.Second):
+		return l.fakeDecisions.Lookup(ctx, now, keys)
+	}
+}
+
+// TestPlan_BusyStore checks that a request waits longer than recall.timeout only for blocks of its
+// conversation outside of RAM, and then repeats them.
+func TestPlan_BusyStore(t *testing.T) {
+	const first, second = `{"messages":[{"role":"user","content":"Where does Bolt live?"}]}`, `{"messages":[{"role":"user","content":"Where does Bolt live?"},{"role":"assistant","content":"In Porto."},{"role":"user","content":"Since when?"}]}`
+	for name, tc := range map[string]struct {
+		body   string
+		ram    bool
+		reads  int
+		blocks int
+	}{
+		"a new conversation":             {first, false, 1, 0},
+		"blocks in RAM":                  {second, true, 1, 1},
+		"perhaps blocks of others":       {second, false, 2, 1},
+		"a tool round of its first turn": {strings.Replace(first, "]}", `,{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"x"}]}`, 1), false, 2, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				late := &lateDecisions{fakeDecisions: &fakeDecisions{}, ram: tc.ram}
+				m := New(Services{Search: searchFunc(func(context.Context, string, string) ([]graphiti.Fact, error) { return nil, nil }), Facts: &fakeFacts{}, Decisions: late}, targets{}, RecallSettings{Timeout: 400 * time.Millisecond, Background: time.Second, MaxFacts: 1, MaxChars: 100})
+				defer m.Close()
+				c, _ := parse(t, first)
+				keys := c.Chain(dialect.Root("", "p"), nil)
+				late.kept = map[[16]byte]*Decision{[16]byte(turnKeyOf("session:1", keys[0])): {Block: "<graphiti_memory>\n- Bolt lives in Porto.\n</graphiti_memory>\n\n", Facts: 1}}
+				began := time.Now()
+				_, p := ask(t, m, tc.body, both)
+				blocks := 0
+				for _, in := range p.Inserts {
+					blocks += strings.Count(string(in.Text), "Porto.")
+				}
+				if late.reads != tc.reads || blocks != tc.blocks || time.Since(began) > 400*time.Millisecond+patience {
+					t.Errorf("got %d reads, %d blocks after %v; want %d and %d", late.reads, blocks, time.Since(began), tc.reads, tc.blocks)
+				}
+			})
+		})
+	}
+}

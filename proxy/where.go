@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
@@ -69,6 +70,7 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 	at.person = rootOf(who)
 	at.base = at.person.In(p.claims.NamedWorkspace(), dialect.Place{})
 	at.here = at.base.In("", at.place)
+	began := time.Now()
 	s.awaitAnswer(ctx, r, p.conv, &at.where)
 	s.named(ctx, known, r.held, p, &at, who.Session)
 	s.begin(p, &at)
@@ -78,6 +80,7 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 			return at, noPerson
 		}
 	}
+	p.conv.Waited(time.Since(began))
 	b.chain = p.conv.Chain(at.root, b.chain[:0])
 	if f.chain = b.chain; !p.conv.InTime() { // or the steps above took too long
 		return at, stopped(p.conv)
@@ -213,11 +216,14 @@ func references(c *dialect.Conversation, at *where) (answers [][16]byte) {
 }
 
 // answered returns the session with one of the answers; empty if unknown.
-func (s *decider) answered(ctx context.Context, known Sessions, fingerprints [][16]byte) string {
+func (s *decider) answered(ctx context.Context, known Sessions, fingerprints [][16]byte) (session string) {
 	if len(fingerprints) == 0 {
 		return ""
 	}
-	session, _, err := known.Find(ctx, fingerprints)
+	err := inject.Patiently(ctx, func(ctx context.Context) (isKnown bool, err error) {
+		session, _, err = known.Find(ctx, fingerprints)
+		return err == nil, err
+	})
 	if err != nil {
 		s.log.Warn("a session cannot be looked up", "error", err)
 	}

@@ -82,14 +82,9 @@ func (h *histories) note(c proxytest.Input) (said string) {
 	return said
 }
 
-const (
-	// mayMiss is the number of messages that may be missing: the last ones of killed replicas.
-	mayMiss = 3
-
-	// mayMove is the percentage of turns that may lack a known block: a busy Postgres may answer a
-	// replica after recall.timeout, and a request does not wait longer.
-	mayMove = 2
-)
+// mayRepeat is the number of messages that may be stored twice: with a busy Postgres, another replica
+// may not know the beginning of a conversation without an ID, and a retry begins another conversation.
+const mayRepeat = 1
 
 // TestReplicasActAsOne checks that three replicas store each turn once and never change the
 // beginning of a conversation. Turns go to random replicas while replicas are killed, and while
@@ -224,7 +219,7 @@ func TestReplicasActAsOne(t *testing.T) {
 	}()
 	const stored = "FROM graphiti_proxy.messages WHERE role = 'user' AND content LIKE 'conversation % says %'"
 	waitUntil(t, fmt.Sprint(conversations*length, " messages"), func() bool {
-		return postgrestest.Count(t, database, "SELECT count(DISTINCT content) "+stored) >= conversations*length-mayMiss
+		return postgrestest.Count(t, database, "SELECT count(DISTINCT content) "+stored) >= conversations*length
 	})
 	groups := postgrestest.Count(t, database, "SELECT count(DISTINCT grp) "+stored)
 	uneven := postgrestest.Count(t, database, fmt.Sprintf("SELECT count(*) FROM (SELECT content %s GROUP BY content HAVING count(*) <> %d OR count(DISTINCT grp) <> %d) x", stored, groups, groups))
@@ -235,10 +230,10 @@ func TestReplicasActAsOne(t *testing.T) {
 		}
 	}
 	t.Logf("%d turns to %d groups over 3 replicas, %d requests repeated, %d turns with a block", answered.Load(), groups, repeated.Load(), blocks)
-	if uneven > mayMiss {
+	if uneven > mayRepeat {
 		t.Errorf("%d messages are not stored once in each of %d groups", uneven, groups)
 	}
-	if 100*len(seen.moved) > mayMove*conversations*length {
+	if len(seen.moved) > 0 {
 		t.Errorf("%d conversations began differently than before:\n%q", len(seen.moved), seen.moved[:min(10, len(seen.moved))])
 	}
 	if blocks < conversations {

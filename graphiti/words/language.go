@@ -110,12 +110,8 @@ func languageOf(text string) language {
 	return best
 }
 
-var (
-	german = languageOf("der die das und ist")
-
-	// In these languages the word that asks precedes the verb, which is the last word.
-	asksLate = []language{languageOf("है हैं का की के"), languageOf("ve bir icin degil gibi")}
-)
+// asksLate are the languages in which the word that asks precedes the verb, which is the last word.
+var asksLate = []language{languageOf("है हैं का की के"), languageOf("ve bir icin degil gibi")}
 
 // eachPlain calls f for the words of a text's beginning, in lower case, without accents,
 // and split at apostrophes.

@@ -36,6 +36,13 @@ const (
 // Limit sets the limits for reading the next body.
 func (c *Conversation) Limit(l Limits) { c.limits = l }
 
+// Waited adds the time of a wait to the limit of time, which then is about the reading alone.
+func (c *Conversation) Waited(d time.Duration) {
+	if !c.limits.Until.IsZero() {
+		c.limits.Until = c.limits.Until.Add(d)
+	}
+}
+
 // Stop is the limit that ended the reading of a possibly valid body.
 type Stop uint8
 
