@@ -150,7 +150,7 @@ func (b *outbox) Withdrawn(ctx context.Context, group string, patient bool) (lef
 		}
 		failed := b.loop.Erased(group, rows[len(rows)-1].ID)
 		switch {
-		case errors.Is(failed, deliver.ErrQuiet): // nothing but a later turn shows what it has lost
+		case errors.Is(failed, deliver.ErrQuiet): // only a later turn proves a loss
 			return len(rows), nil
 		case failed != nil && !patient:
 			return len(rows), failed

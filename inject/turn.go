@@ -92,12 +92,11 @@ func (m *Planner) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerpri
 	}
 }
 
-// patience is how much longer than recall.timeout a request waits for what its conversation has
-// shown: without it, it would begin otherwise than before. An outage ends the wait.
+// patience is how much longer than recall.timeout a request waits for the blocks and the session of
+// its conversation, which would otherwise begin differently. An outage ends the wait.
 const patience = 3 * time.Second
 
-// Patiently calls read, and once more if its time has ended and nothing is known: until patience after
-// the deadline of ctx.
+// Patiently calls read, and once more with patience if its time has ended without a result.
 func Patiently(ctx context.Context, read func(context.Context) (isKnown bool, err error)) error {
 	isKnown, err := read(ctx)
 	if isKnown || ctx.Err() == nil {

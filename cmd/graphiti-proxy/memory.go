@@ -147,13 +147,13 @@ func isYes(line string) bool {
 }
 
 // forgetGroups deletes each group in a call of its own, so that a failed deletion can be repeated.
-// The calls run together: all of them wait for Graphiti.
+// The calls run together, and share the wait for Graphiti.
 func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups []ledger.Owned, wait bool) error {
 	done, blocks, failed := []service.Forgotten{}, 0, error(nil)
 	groups = slices.DeleteFunc(groups, func(g ledger.Owned) bool { return g.Shared })
 	answers, errs := make([]service.Forgotten, len(groups)), make([]error, len(groups))
 	var calls errgroup.Group
-	calls.SetLimit(8) // as many as one person may have
+	calls.SetLimit(8) // the limit of one person
 	for i, g := range groups {
 		calls.Go(func() error {
 			answers[i], errs[i] = cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: s.In(g.Group), Wait: wait})
