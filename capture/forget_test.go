@@ -20,7 +20,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 // forgets is the last generation, which the tests of this package share.
@@ -40,11 +39,10 @@ func forget(t *testing.T, p *Pipeline, part ledger.Part) {
 func gone(t *testing.T, p *Pipeline, part ledger.Part) {
 	t.Helper()
 	forget(t, p, part)
-	ctx, cancel := context.WithTimeout(t.Context(), polltest.Patience)
-	defer cancel()
-	if left, err := p.Withdrawn(ctx, part.Group, true); left != 0 || err != nil {
-		t.Fatalf("%d are left, %v", left, err)
-	}
+	waitFor(t, "the deletion in Graphiti", func() bool {
+		left, err := p.Withdrawn(t.Context(), part.Group, true)
+		return left == 0 && err == nil
+	})
 }
 
 // said returns a turn of a session with a text, from a request that arrives now.

@@ -75,14 +75,7 @@ func (m *Planner) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerpri
 		t.resumedAt--
 	}
 	if !t.first {
-		t.err = Patiently(ctx, func(ctx context.Context) (isKnown bool, err error) {
-			t.earlier, err = t.o.Decisions.Lookup(ctx, t.mode.Generation, keys)
-			shown := slices.Clone(t.earlier)
-			if newest := len(t.keys) - 1; newest >= 0 && newest < len(shown) && !t.c.Answered() {
-				shown = slices.Delete(shown, newest, newest+1)
-			}
-			return err == nil || len(t.earlier) > 0 && !slices.Contains(shown, nil), err
-		})
+		t.earlier, t.err = t.o.Decisions.Lookup(ctx, t.mode.Generation, keys)
 	}
 	if t.earlier == nil {
 		t.earlier = make([]*Decision, len(keys))
@@ -90,23 +83,6 @@ func (m *Planner) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerpri
 	if i >= 0 {
 		t.resumed, t.earlier = t.earlier[len(t.keys)], t.earlier[:len(t.keys)]
 	}
-}
-
-// patience is how much longer than recall.timeout a request waits for the blocks and the session of
-// its conversation, which would otherwise begin differently. An outage ends the wait.
-const patience = 3 * time.Second
-
-// Patiently calls read, and once more with patience if its time has ended without a result.
-func Patiently(ctx context.Context, read func(context.Context) (isKnown bool, err error)) error {
-	isKnown, err := read(ctx)
-	if isKnown || ctx.Err() == nil {
-		return err
-	}
-	until, _ := ctx.Deadline()
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), until.Add(patience))
-	defer cancel()
-	_, err = read(ctx)
-	return err
 }
 
 // newest returns the decision of the newest turn, or nil.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
@@ -216,14 +215,11 @@ func references(c *dialect.Conversation, at *where) (answers [][16]byte) {
 }
 
 // answered returns the session with one of the answers; empty if unknown.
-func (s *decider) answered(ctx context.Context, known Sessions, fingerprints [][16]byte) (session string) {
+func (s *decider) answered(ctx context.Context, known Sessions, fingerprints [][16]byte) string {
 	if len(fingerprints) == 0 {
 		return ""
 	}
-	err := inject.Patiently(ctx, func(ctx context.Context) (isKnown bool, err error) {
-		session, _, err = known.Find(ctx, fingerprints)
-		return err == nil, err
-	})
+	session, _, err := known.Find(ctx, fingerprints)
 	if err != nil {
 		s.log.Warn("a session cannot be looked up", "error", err)
 	}
