@@ -230,8 +230,8 @@ func (s *sender) tried(f *flight, doubt bool, now time.Time) {
 	s.answered(doubt, now)
 }
 
-// stops returns the turn that stops the worker, or nil: it was lost twice, and it is alone in flight
-// since then, also after a restart.
+// stops returns the turn that stops the worker, or nil. Such a turn was lost twice, and then sent with
+// no other in flight, before and after a restart.
 func (s *sender) stops() *flight {
 	if len(s.flights) == 1 {
 		if f := s.flights[0]; f.single && f.Losses >= aloneAfter && f.fatal > 0 && !f.ahead {

@@ -191,6 +191,7 @@ func TestRealGraphiti(t *testing.T) {
 	tell(1)
 	w.tell(t, "Eve says [[raise]] to the model.")
 	tell(3)
+	w.until(t, "the turns in the queue", func(q queue) bool { return q.Delivered+q.Pending == 20 })
 	for range 8 {
 		w.until(t, "a stall, or the end", func(q queue) bool { return q.Stalled != "" || q.Pending == 0 })
 		if w.queue(t).Pending == 0 {
