@@ -76,7 +76,7 @@ func newPuller(base context.Context, k *ownFile, o *Options, redact func(string)
 
 // run reads episodes and imports histories in turn.
 func (p *puller) run() {
-	pause, rest := firstPause, time.NewTimer(0)
+	pause, rest := firstPause, time.NewTimer(time.Nanosecond) // see deliver.Loop.Run
 	defer rest.Stop()
 	for {
 		var owner ledger.Turn
@@ -108,7 +108,7 @@ func (p *puller) run() {
 			rest.Reset(pause)
 			pause = min(2*pause, lastPause)
 		case more:
-			rest.Reset(0)
+			rest.Reset(time.Nanosecond)
 			pause = firstPause
 		default:
 			rest.Stop()

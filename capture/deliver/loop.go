@@ -127,7 +127,7 @@ func (l *Loop) Run(ctx context.Context, stop <-chan struct{}) {
 	for {
 		wait := l.contained(ctx)
 		l.publish()
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(max(wait, time.Nanosecond)) // a due one may crash synctest (Go 1.26)
 		select {
 		case <-stop:
 			return
