@@ -75,6 +75,7 @@ func TestCard(t *testing.T) {
 		{name: "nothing stands on it", said: "hello", search: always(), status: StatusEmpty},
 		{name: "an everyday message", standing: 2, said: "hello", f: fakeOpening{facts: []graphiti.Fact{laid("rule, x: tabs"), laid("rule, x: <b>\nbold")}}, search: always("found"),
 			want: []string{"rule, x: tabs", "rule, x: ‹b› bold"}, status: StatusRecalled},
+		{name: "the rule itself", said: "Use tabs. Then rewrite the makefile.", f: fakeOpening{facts: []graphiti.Fact{laid("rule, 2026-11-26: Use tabs.")}}, search: always(), status: StatusEmpty},
 		{name: "a question", standing: 1, said: "which tabs?", f: fakeOpening{facts: []graphiti.Fact{laid("rule, x: tabs")}}, search: always("rule, x: tabs", "found"),
 			want: []string{"rule, x: tabs", "found"}, status: StatusRecalled},
 		{name: "a fact in its words", standing: 1, said: "which tabs?", f: fakeOpening{facts: []graphiti.Fact{laid("rule, 2026-11-26: Use tabs.")}}, search: always("Use tabs", "found"),

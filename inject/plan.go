@@ -399,9 +399,13 @@ func (m *Planner) Choose(text string, found []Scoped) (all []Candidate, least fl
 }
 
 func chooserOf(t *turn) *chooser {
-	visible := statementsIn(t.blocks())
-	for _, at := range t.at[:max(0, len(t.at)-1)] {
-		visible.add(string(graphiti.Truncate(t.c.Text(at), maxChars)))
+	visible, last := statementsIn(t.blocks()), ""
+	for _, at := range t.at {
+		last = string(graphiti.Truncate(t.c.Text(at), maxChars))
+		visible.add(last)
+	}
+	for s := range words.Sentences(last) { // nobody needs the rule that they type
+		visible.add(s)
 	}
 	return &chooser{
 		now: t.o.Now(), staleAfter: t.o.StaleAfter, ownTurns: t.episodes(), history: t.c, visible: visible, written: sync.OnceValue(func() func(string) bool { return written(t.c) }),

@@ -97,18 +97,23 @@ func (p *pendingTurn) wrote(text string) memo.Key {
 }
 
 // wroteAnswer stores a final answer: some programs send it to another agent as a person's
-// message. An echo of the person's message is theirs.
+// message. An echo of the person's message is theirs. A brief one ("ok") may be a person's: it is
+// no task.
 func (p *pendingTurn) wroteAnswer(text string) {
 	if text = strings.TrimSpace(text); text != "" && text != strings.TrimSpace(p.turn.User) {
-		p.s.changeText(p.wrote(text), func(t *callText) { t.answer = true })
+		p.s.changeText(p.wrote(text), func(t *callText) {
+			if t.answer = utf8.RuneCountInString(text) >= quotedRunes; !t.answer {
+				t.to = time.Now()
+			}
+		})
 	}
 }
 
 // isAnswer reports whether a message is a recent answer of the model to the same caller, which a program
-// sends to another agent. A brief one may be a person's.
+// sends to another agent.
 func (s *decider) isAnswer(text []byte, at *where) bool {
 	t, _ := s.memo.Get(textKey(at.person, text)).(callText)
-	return t.answer && time.Now().Before(t.to) && utf8.RuneCount(text) >= quotedRunes
+	return t.answer && time.Now().Before(t.to)
 }
 
 // byModel reports whether the model recently wrote a text for the same caller.

@@ -155,6 +155,10 @@ func TestFates_OfEachMessage(t *testing.T) {
 			{chat(m{"role": "user", "name": "user", "content": fact}), fateAnswer("The cat Miso is noted in the list of pets."), session},
 			{chat(m{"role": "user", "name": "user", "content": fact}, m{"role": "user", "name": "planner", "content": "The cat Miso is noted in the list of pets."}), fateAnswer("Fine."), []string{"X-Graphiti-Workspace", widgets}},
 		}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1, graphiti.FateClient: 1}},
+		{"the words of a brief answer, in another conversation", []fateStep{
+			{chat(user(fact)), fateAnswer("Noted."), session},
+			{chat(user("Noted.")), fateAnswer("Fine."), []string{"X-Graphiti-Session", "two", "X-Graphiti-Workspace", widgets}},
+		}, false, map[graphiti.FateName]int64{graphiti.FateStored: 2}},
 		{"repeated after its answer", []fateStep{{chat(user(fact)), fateAnswer("Noted."), session}, {chat(user(fact)), fateAnswer("Noted."), session}}, false, map[graphiti.FateName]int64{graphiti.FateStored: 1}},
 		{"held and forgotten", []fateStep{{judged, fateAnswer("Noted."), session}}, true, map[graphiti.FateName]int64{graphiti.FateOff: 1}},
 	} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -251,6 +252,35 @@ func TestUnderstand_Repeated(t *testing.T) {
 		polltest.Until(t, "vectors", e.Compares)
 		if got := strong(t, e, request); len(got) > 0 {
 			t.Errorf("%q: found %q", request, got)
+		}
+	}
+}
+
+// TestUnderstand_Corrected checks that a statement with all words of an older one takes its place,
+// and that a longer statement does not.
+func TestUnderstand_Corrected(t *testing.T) {
+	for _, tc := range []struct {
+		name, old, newer, question string
+		both                       bool
+	}{
+		{"German", "Der Parkplatz ist Nummer 14.", "Der Parkplatz ist Nummer 17, nicht 14.", "Welche Nummer hat der Parkplatz?", false},
+		{"Ukrainian", "Код від домофона 38К.", "Код від домофона 52К, а не 38К.", "Який код від домофона?", false},
+		{"Polish", "Szafka ma numer 12.", "Szafka ma numer 21, a nie 12.", "Jaki numer ma szafka?", false},
+		{"other words", "Der Parkplatz ist Nummer 14.", "Der Stellplatz von Lena hat jetzt die Nummer 17 und ist nebenan.", "Welche Nummer hat der Parkplatz?", true},
+	} {
+		e := openEmbedded(t)
+		m, err := sentence.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Understand(m, slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatal(err)
+		}
+		chats(t, e, []string{tc.old, "Noted."}, []string{tc.newer, "Noted."})
+		polltest.Until(t, "vectors", e.Compares)
+		got := strong(t, e, tc.question)
+		if old := slices.Contains(got, tc.old); old != tc.both || !tc.both && !slices.Contains(got, tc.newer) {
+			t.Errorf("%s: found %q, want the older statement: %v", tc.name, got, tc.both)
 		}
 	}
 }

@@ -82,7 +82,12 @@ func (f *form) like(o *form) float64 {
 	if f.n == 0 || o.n == 0 {
 		return 0
 	}
-	both := 0
+	both := f.shared(o)
+	return float64(both) / float64(int(f.n)+int(o.n)-both)
+}
+
+// shared returns the number of words that two forms have in common.
+func (f *form) shared(o *form) (both int) {
 	for i, j := uint8(0), uint8(0); i < f.n && j < o.n; {
 		switch a, b := f.hashes[i], o.hashes[j]; {
 		case a == b:
@@ -93,16 +98,17 @@ func (f *form) like(o *form) float64 {
 			j++
 		}
 	}
-	return float64(both) / float64(int(f.n)+int(o.n)-both)
+	return both
 }
 
-// copies reports whether two texts are copies of one statement, or say it with other numbers.
-func (f *form) copies(o *form) bool {
+// copies reports whether a newer text is a copy of a statement, says it with other numbers, or says
+// all of it with few words more ("Room 17, not 14").
+func (f *form) copies(newer *form) bool {
 	from := copyFrom
-	if !f.numbers && !o.numbers {
+	if !f.numbers && !newer.numbers || f.shared(newer) == int(f.n) {
 		from = repeatedFrom
 	}
-	return f.sketch.mayBeLike(o.sketch, from) && f.like(o) >= from
+	return f.sketch.mayBeLike(newer.sketch, from) && f.like(newer) >= from
 }
 
 // mayBeLike reports, at little cost, whether the forms of two sketches may have this
