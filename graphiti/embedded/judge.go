@@ -160,7 +160,7 @@ func (q *asked) repeatedBy(g *groupIndex, place int64, n *messageNote) bool {
 		before, ok := g.note(place - 1)
 		return ok && before.Flags&isModels == 0 && q.repeatedBy(g, place-1, &before)
 	}
-	form := n.formOf()
+	form := n.form
 	like, asking := form.like(&q.form), n.Flags&isAsking != 0
 	return asking == q.asks && like >= sameForm || asking == q.marked && like >= copyFrom
 }

@@ -74,9 +74,6 @@ func formOf(text string) (f form) {
 	return f
 }
 
-// formOf returns the form of the message.
-func (n *messageNote) formOf() form { return n.form }
-
 // like returns the share of words that two forms have in common; 0 if one text is too long.
 func (f *form) like(o *form) float64 {
 	if f.n == 0 || o.n == 0 {
