@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0
-	github.com/dgraph-io/ristretto/v2 v2.4.2
 	github.com/gobwas/ws v1.5.0
 	github.com/gofrs/flock v0.13.0
 	github.com/google/go-cmp v0.7.0

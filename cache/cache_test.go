@@ -19,10 +19,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		postgrestest.Stop()
 		os.Exit(code)
-	}),
-		// Ristretto's own goroutine, which ends shortly after Close.
-		goleak.IgnoreAnyFunction("github.com/dgraph-io/ristretto/v2.(*defaultPolicy[...]).processItems"),
-	)
+	}))
 }
 
 func openState(t testing.TB, path string) *State {
@@ -245,67 +242,5 @@ func TestPendingConversationOutlivesTheProcess(t *testing.T) {
 	}
 	if session, ok := s.Sessions.Pending(t.Context(), key(2)); ok {
 		t.Errorf("Pending(key 2), which was answered: %q, want none", session)
-	}
-}
-
-func TestRecallAges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, err := NewRecall[string](RecallOptions{Fresh: time.Second, Stale: time.Hour, MaxBytes: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
-		version := r.Version("g")
-		r.Store("g", "q", 1, version, "v", 100, false)
-		r.Store("g", "none", 1, version, "", 100, true)
-		r.Wait()
-		if v, found, fresh := r.Lookup("g", "q", 1); v != "v" || !found || !fresh {
-			t.Errorf("at once: %q, found %v, fresh %v; want v, found, fresh", v, found, fresh)
-		}
-		if _, found, _ := r.Lookup("h", "q", 1); found {
-			t.Error("the query is found in group h, but was stored in g")
-		}
-		if _, found, _ := r.Lookup("g", "q", 2); found {
-			t.Error("the query is found under generation 2, but was stored under 1")
-		}
-		time.Sleep(1100 * time.Millisecond)
-		if v, found, fresh := r.Lookup("g", "q", 1); v != "v" || !found || fresh {
-			t.Errorf("after 1.1 s: %q, found %v, fresh %v; want v, found, not fresh", v, found, fresh)
-		}
-		if _, found, _ := r.Lookup("g", "none", 1); found {
-			t.Error("a result without facts is found after 1.1 s, want no longer than a tenth of 1 s")
-		}
-		r.DropGroup("g")
-		if _, found, _ := r.Lookup("g", "q", 1); found {
-			t.Error("the query is found after its group was dropped")
-		}
-		r.Close()
-	})
-}
-
-// TestRecallKeepsNothingFromBeforeAChange checks that a search result is not stored if its
-// group changed while the search ran.
-func TestRecallKeepsNothingFromBeforeAChange(t *testing.T) {
-	for _, tc := range []struct {
-		name   string
-		change func(*Recall[string])
-		found  bool
-	}{
-		{"nothing happened", func(*Recall[string]) {}, true},
-		{"something was learnt", func(r *Recall[string]) { r.DropGroup("g") }, false},
-		{"something was learnt elsewhere", func(r *Recall[string]) { r.DropGroup("h") }, true},
-	} {
-		o := RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20}
-		r, err := NewRecall[string](o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		version := r.Version("g")
-		tc.change(r)
-		r.Store("g", "q", 1, version, "v", 100, false)
-		r.Wait()
-		if v, found, _ := r.Lookup("g", "q", 1); found != tc.found {
-			t.Errorf("%s: %q, found %v; want found %v", tc.name, v, found, tc.found)
-		}
-		r.Close()
 	}
 }

@@ -56,26 +56,23 @@ type Config struct {
 		Clones      []string `key:"workspace.clones" reload:"yes" doc:"directories (/home/me/src/*) with a trusted git remote; any other directory belongs to its remote's project only if it was the first one seen with that remote, or graphiti-proxy workspace join added it"`
 	}
 	Recall struct {
-		Enabled            bool          `key:"recall.enabled" reload:"yes" default:"true" doc:"insert memories into requests"`
-		Timeout            time.Duration `key:"recall.timeout" reload:"yes" default:"400ms" min:"1ms" max:"1m" doc:"maximum delay of a request by recall; the default is 800ms if the memory is a service"`
-		BackgroundTimeout  time.Duration `key:"recall.background_timeout" reload:"yes" default:"10s" min:"1ms" doc:"maximum time for a search that continues in the background"`
-		MaxFacts           int           `key:"recall.max_facts" reload:"yes" default:"12" min:"1" max:"100" doc:"maximum facts in a block; the words of one person on one day count as one fact"`
-		MaxChars           int           `key:"recall.max_chars" reload:"yes" default:"2500" min:"200" max:"100000" doc:"maximum characters of a conversation's first block; later blocks get two fifths of it, or 1000 if that is more and fits"`
-		Scopes             []string      `key:"recall.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"scopes to search"`
-		AlsoGroups         []string      `key:"recall.also_groups" reload:"yes" doc:"Graphiti groups of other clients to search too; the proxy never writes or deletes them: main, or a name with {directory}, {login} or {user}, such as 'opencode-{directory}__main'; see docs/graphiti.md"`
-		Query              string        `key:"recall.query" default:"search" kind:"one of search, get-memory" doc:"call for a search of Graphiti's REST service: search, or get-memory with messages"`
-		CacheTTL           time.Duration `key:"recall.cache_ttl" default:"1m" min:"1ms" doc:"how long a search result is fresh; for ten times as long it is still used, and refreshed in the background"`
-		StickyTTL          time.Duration `key:"recall.sticky_ttl" default:"30d" min:"1h" doc:"how long inserted blocks are repeated"`
-		MinScore           float64       `key:"recall.min_score" reload:"yes" default:"0.18" min:"0" max:"1" doc:"strength that the best result must reach before a block is inserted; higher values insert fewer blocks, 0 always inserts; see docs/recall.md"`
-		Meaning            bool          `key:"recall.meaning" default:"true" doc:"answer a question without a strong match of words from the embedded memory by meaning, with the model in the program or embedding.url; false searches by words only"`
-		PrefetchSimilarity float64       `key:"recall.prefetch_similarity" reload:"yes" default:"0.25" min:"0" max:"1" doc:"minimum Jaccard similarity between the terms of a message and of the prefetched query for its results to replace a search; 0 always uses them, 1 almost never"`
-		CardChars          int           `key:"recall.card_chars" reload:"yes" default:"400" min:"0" max:"4000" doc:"maximum characters of a conversation's card: decisions of the project, and the person's preferences and rules; 0 disables it"`
-		ResumeWithin       time.Duration `key:"recall.resume_within" reload:"yes" default:"7d" min:"0s" doc:"a new conversation in a project starts with a line about the end of the previous one, if that is more recent than this; 0 disables it"`
-		Wait               bool          `key:"recall.wait" reload:"yes" default:"true" doc:"false never delays a request for a search: cached results answer, and new results wait for the next turn"`
-		ContextShare       float64       `key:"recall.context_share" reload:"yes" default:"0.05" min:"0" max:"1" doc:"maximum share of the model's context window for a block, within recall.max_chars; 0 disables this limit"`
-		ContextWindow      int           `key:"recall.context_window" reload:"yes" default:"32000" min:"1000" max:"100000000" doc:"context window, in tokens, of models unknown to the proxy"`
-		Compaction         bool          `key:"recall.compaction" reload:"yes" default:"true" doc:"add memories when a client has its history summarized"`
-		StaleAfter         time.Duration `key:"recall.stale_after" reload:"yes" default:"30d" min:"1h" doc:"facts older than this show their age"`
+		Enabled       bool          `key:"recall.enabled" reload:"yes" default:"true" doc:"insert memories into requests"`
+		Timeout       time.Duration `key:"recall.timeout" reload:"yes" default:"400ms" min:"1ms" max:"1m" doc:"maximum delay of a request by recall; the default is 800ms if the memory is a service"`
+		MaxFacts      int           `key:"recall.max_facts" reload:"yes" default:"12" min:"1" max:"100" doc:"maximum facts in a block; the words of one person on one day count as one fact"`
+		MaxChars      int           `key:"recall.max_chars" reload:"yes" default:"2500" min:"200" max:"100000" doc:"maximum characters of a conversation's first block; later blocks get two fifths of it, or 1000 if that is more and fits"`
+		Scopes        []string      `key:"recall.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"scopes to search"`
+		AlsoGroups    []string      `key:"recall.also_groups" reload:"yes" doc:"Graphiti groups of other clients to search too; the proxy never writes or deletes them: main, or a name with {directory}, {login} or {user}, such as 'opencode-{directory}__main'; see docs/graphiti.md"`
+		Query         string        `key:"recall.query" default:"search" kind:"one of search, get-memory" doc:"call for a search of Graphiti's REST service: search, or get-memory with messages"`
+		StickyTTL     time.Duration `key:"recall.sticky_ttl" default:"30d" min:"1h" doc:"how long inserted blocks are repeated"`
+		MinScore      float64       `key:"recall.min_score" reload:"yes" default:"0.18" min:"0" max:"1" doc:"strength that the best result must reach before a block is inserted; higher values insert fewer blocks, 0 always inserts; see docs/recall.md"`
+		Meaning       bool          `key:"recall.meaning" default:"true" doc:"answer a question without a strong match of words from the embedded memory by meaning, with the model in the program or embedding.url; false searches by words only"`
+		CardChars     int           `key:"recall.card_chars" reload:"yes" default:"400" min:"0" max:"4000" doc:"maximum characters of a conversation's card: decisions of the project, and the person's preferences and rules; 0 disables it"`
+		ResumeWithin  time.Duration `key:"recall.resume_within" reload:"yes" default:"7d" min:"0s" doc:"a new conversation in a project starts with a line about the end of the previous one, if that is more recent than this; 0 disables it"`
+		Wait          bool          `key:"recall.wait" reload:"yes" default:"true" doc:"unused, because all messages are searched locally"`
+		ContextShare  float64       `key:"recall.context_share" reload:"yes" default:"0.05" min:"0" max:"1" doc:"maximum share of the model's context window for a block, within recall.max_chars; 0 disables this limit"`
+		ContextWindow int           `key:"recall.context_window" reload:"yes" default:"32000" min:"1000" max:"100000000" doc:"context window, in tokens, of models unknown to the proxy"`
+		Compaction    bool          `key:"recall.compaction" reload:"yes" default:"true" doc:"add memories when a client has its history summarized"`
+		StaleAfter    time.Duration `key:"recall.stale_after" reload:"yes" default:"30d" min:"1h" doc:"facts older than this show their age"`
 	}
 	Ingest struct {
 		Enabled         bool          `key:"ingest.enabled" reload:"yes" default:"true" doc:"store finished turns"`

@@ -73,7 +73,7 @@ func (u *Usage) CachedBlocks() float64 {
 // LoggedSearch is a search of a request.
 type LoggedSearch struct {
 	Scope  string  `json:"scope"`
-	Source string  `json:"source"` // live, cache or stale
+	Source string  `json:"source"` // live
 	Found  int     `json:"found"`
 	Ms     float64 `json:"ms"`
 	Failed string  `json:"failed,omitempty"`

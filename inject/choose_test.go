@@ -207,7 +207,7 @@ func TestChooser_StatedAlready(t *testing.T) {
 	)
 	earlier := blockOf("rule, 2026-11-26: "+rule, decisionMade+decided, openTask+open, "user, 2026-11-26: one · two", "user, 2026-11-26: three")
 	blocks := &fakeDecisions{}
-	m := memory(t, always(), blocks, &fakeFacts{})
+	m := memory(t, always(), blocks)
 	ask(t, m, `{"messages":[{"role":"user","content":"Which cache?"}]}`, both)
 	for _, d := range blocks.kept {
 		d.Block = earlier

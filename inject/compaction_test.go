@@ -69,7 +69,7 @@ func TestCompactionTrigger(t *testing.T) {
 		"an open question": ``,
 	} {
 		blocks := &fakeDecisions{}
-		before, _ := plan(memory(t, always("cat Miso"), blocks, &fakeFacts{}), asked)
+		before, _ := plan(memory(t, always("cat Miso"), blocks), asked)
 		got, p := plan(noted(t, blocks, snapshot{Asked: "x"}), asked+rest+`,{"type":"compaction_trigger"}`)
 		if want := before + rest + `,{"type":"compaction_trigger"}`; got != want || !strings.Contains(got, "cat Miso") || p.Outcome.Reason != ReasonSummary {
 			t.Errorf("%s:\n got %s\nwant %s (%+v)", name, got, want, p.Outcome)
@@ -82,7 +82,7 @@ func noted(t testing.TB, blocks *fakeDecisions, s snapshot) *Planner {
 	m := memory(t, func(context.Context, string, string) ([]graphiti.Fact, error) {
 		t.Error("got a search, want none for a summary")
 		return nil, nil
-	}, blocks, &fakeFacts{})
+	}, blocks)
 	body, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestSummary_WithoutPersonsInstruction(t *testing.T) {
 		"without notes": {true, map[string]string{"one": blockOf("cat Miso")}},
 	} {
 		blocks := &fakeDecisions{}
-		ask(t, memory(t, always("cat Miso"), blocks, &fakeFacts{}), turn1, both)
+		ask(t, memory(t, always("cat Miso"), blocks), turn1, both)
 		m := noted(t, blocks, snapshot{Asked: "x"})
 		m.opts().Compaction = !tc.off
 		got, p := ask(t, m, body, both)
@@ -151,7 +151,7 @@ func TestSummary_Block(t *testing.T) {
 		"history, another prompt":   {history("You are the component that summarizes ", ""), notes, 0, `Create a`, all},
 	} {
 		blocks := &fakeDecisions{}
-		m := memory(t, always(fact), blocks, &fakeFacts{})
+		m := memory(t, always(fact), blocks)
 		ask(t, m, `{"messages":[{"role":"user","content":"`+asked+`"}]}`, both)
 		o := *noted(t, blocks, tc.notes).opts()
 		o.Memo = m.opts().Memo

@@ -20,7 +20,7 @@ func TestATurnIsDecidedOnce(t *testing.T) {
 		{"memory is off", &fakeDecisions{}, nil, Mode{Reason: ReasonOptOut}, []bool{true, false, false, true}},
 		{"decisions cannot be read", &fakeDecisions{lookupErr: errors.New("disk gone")}, nil, both, []bool{true, true, false, true}},
 	} {
-		m := memory(t, always(tc.finds...), tc.blocks, &fakeFacts{})
+		m := memory(t, always(tc.finds...), tc.blocks)
 		for i, body := range []string{turn1, turn1, turn1tool, turn2} {
 			if _, p := ask(t, m, body, tc.mode); p.Decided != tc.want[i] {
 				t.Errorf("%s, request %d: decided %v, want %v", tc.name, i, p.Decided, tc.want[i])

@@ -34,6 +34,7 @@ type child struct {
 }
 
 const (
+	noteTime    = 10 * time.Second // limit of a change of a session's notes
 	maxChildren = 4
 	maxListed   = 8 // points of each list from a client's summary
 )
@@ -44,7 +45,7 @@ func (m *Planner) Remember(who graphiti.Who, generation int64, e Ended) {
 	if who.Session == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(m.base, m.opts().Background)
+	ctx, cancel := context.WithTimeout(m.base, noteTime)
 	defer cancel()
 	// Redact first: joined and truncated lines hide credentials from redaction.
 	e.Said, _ = m.opts().Redact(e.Said, time.Time{})

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
@@ -23,7 +21,6 @@ type Decides func(ctx context.Context, said string) bool
 // Services holds the dependencies of a Memory. A nil service has no effect.
 type Services struct {
 	Search    Searcher
-	Facts     FactCache
 	Decisions Decisions
 	Snapshots Snapshots // short-term memory
 	Opening   Opening   // cards and summaries
@@ -47,7 +44,6 @@ type Groups interface {
 // RecallSettings configures a Planner.
 type RecallSettings struct {
 	Timeout    time.Duration // maximum delay of a request, including storage
-	Background time.Duration // limit of a background search
 	MaxFacts   int           // facts per block
 	Asked      int           // results requested per group
 	MaxChars   int           // characters per block
@@ -55,11 +51,8 @@ type RecallSettings struct {
 	MinScore   float64       // strength required of the best result, 0 to 1; 0 disables the check
 	Share      float64       // maximum share of the model's context window, in characters; 0 leaves only MaxChars
 	Window     int           // context window of unlisted models, in tokens
-	NoWait     bool          // requests never wait for a search
 	CardChars  int           // characters of the card; 0 disables it
 	Resume     time.Duration // maximum age of the previous conversation that a new one mentions; 0 disables it
-	Prefetch   bool          // search after each turn, for the next one
-	Similar    float64       // Jaccard similarity of question and prefetch at which the prefetch answers at once
 	Compaction bool          // insert memory into summary requests
 	Unseen     int           // number of turns that Plan.Unseen goes back for turns without a decision
 }
@@ -74,12 +67,10 @@ type options struct {
 // Planner decides about blocks. It is safe for concurrent use.
 type Planner struct {
 	o      atomic.Pointer[options]
-	base   context.Context // parent of background searches
+	base   context.Context // parent of searches and of changes of notes
 	cancel context.CancelFunc
 
-	flights singleflight.Group // running searches
-	warming chan struct{}      // one token per running prefetch
-	noting  [64]sync.Mutex     // serialize changes of a session's notes, by its key
+	noting [64]sync.Mutex // serialize changes of a session's notes, by its key
 
 	mu      sync.Mutex // protects the fields below
 	closed  bool
@@ -88,7 +79,7 @@ type Planner struct {
 
 // New returns a Memory that is ready for use.
 func New(s Services, g Groups, set RecallSettings) *Planner {
-	m := &Planner{warming: make(chan struct{}, prefetches)}
+	m := new(Planner)
 	m.o.Store(&options{s.orNothing(), g, set})
 	m.base, m.cancel = context.WithCancel(context.Background())
 	return m
@@ -99,7 +90,7 @@ func (m *Planner) opts() *options { return m.o.Load() }
 // Set replaces the groups and settings, from the next request on.
 func (m *Planner) Set(g Groups, set RecallSettings) { m.o.Store(&options{m.opts().Services, g, set}) }
 
-// Close cancels background searches and waits for them.
+// Close cancels searches and waits for them.
 func (m *Planner) Close() {
 	m.mu.Lock()
 	m.closed = true
@@ -108,7 +99,7 @@ func (m *Planner) Close() {
 	m.running.Wait()
 }
 
-// begin reports whether background work may start. Close waits for it until running.Done.
+// begin reports whether a search may start. Close waits for it until running.Done.
 func (m *Planner) begin() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

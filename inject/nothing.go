@@ -14,9 +14,6 @@ func (s Services) orNothing() *Services {
 	if s.Search == nil {
 		s.Search = noSearch{}
 	}
-	if s.Facts == nil {
-		s.Facts = noFacts{}
-	}
 	if s.Decisions == nil {
 		s.Decisions = noDecisions{}
 	}
@@ -53,13 +50,6 @@ func (noDecisions) Keep(_ context.Context, _ [16]byte, d Decision, _ ...string) 
 func (noDecisions) Lookup(_ context.Context, _ int64, keys [][16]byte) ([]*Decision, error) {
 	return make([]*Decision, len(keys)), nil
 }
-
-// noFacts is an empty FactCache.
-type noFacts struct{}
-
-func (noFacts) Lookup(string, string, int64) ([]graphiti.Fact, bool, bool)      { return nil, false, false }
-func (noFacts) Version(string) uint32                                           { return 0 }
-func (noFacts) Store(string, string, int64, uint32, []graphiti.Fact, int, bool) {}
 
 // noSearch is a Searcher without facts.
 type noSearch struct{}

@@ -46,7 +46,7 @@ const hello = `{"messages":[{"role":"user","content":"hello"}]}`
 // opened returns a Planner with an Opening. change, if not nil, modifies its options.
 func opened(t *testing.T, search searchFunc, f *fakeOpening, change func(*options)) *Planner {
 	t.Helper()
-	m := memory(t, search, &fakeDecisions{}, &fakeFacts{})
+	m := memory(t, search, &fakeDecisions{})
 	o := *m.opts()
 	o.Opening, o.CardChars, o.MinScore, o.Snapshots = f, 400, 0.25, fakeSnapshots{}
 	if change != nil {
@@ -195,7 +195,7 @@ func TestLeftOff_LastSession(t *testing.T) {
 		"its summary":   {Ended{By: ForSummary, Answered: "## Next Steps\n- Bump the chart\n"}, ""},
 		"another agent": {Ended{By: ByAgent, Said: "x", Answered: "y"}, "decided: We moved the staging database to Stockholm."},
 	} {
-		a := memory(t, always(), &fakeDecisions{}, &fakeFacts{})
+		a := memory(t, always(), &fakeDecisions{})
 		o := *a.opts()
 		s := *o.Services
 		s.Snapshots, s.Decides = fakeSnapshots{}, func(_ context.Context, said string) bool { return strings.HasPrefix(said, "We ") }

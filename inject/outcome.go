@@ -67,8 +67,6 @@ type Source string
 // The sources of the X-Graphiti-Memory response header.
 const (
 	SourceLive   Source = "live"   // searched for this request
-	SourceCache  Source = "cache"  // a fresh cache entry
-	SourceStale  Source = "stale"  // a stale cache entry, refreshed in the background
 	SourceLocal  Source = "local"  // recent messages, because the backend found nothing or was late
 	SourceSticky Source = "sticky" // decided by an earlier request of the turn
 )
@@ -76,7 +74,7 @@ const (
 // The closed lists, for metrics and tests.
 var (
 	Statuses = []Status{StatusRecalled, StatusEmpty, StatusTimeout, StatusError, StatusOff, StatusSkipped}
-	Sources  = []Source{"", SourceLive, SourceCache, SourceStale, SourceLocal, SourceSticky}
+	Sources  = []Source{"", SourceLive, SourceLocal, SourceSticky}
 )
 
 // Heard counts the memory commands in a message, such as "remember that …".

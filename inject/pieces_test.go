@@ -122,7 +122,7 @@ func TestDecisionsNameWhatWasConsidered(t *testing.T) {
 		"the card, and shown":    {0.5, facts("decision, 2026-01-02: tabs"), []int{1, 2, 2}, []Verdict{Shown, Shown, Shown}},
 	} {
 		kept := &fakeDecisions{}
-		m := memory(t, search(tc.strength), kept, &fakeFacts{})
+		m := memory(t, search(tc.strength), kept)
 		o := *m.opts()
 		o.MinScore, o.CardChars = 0.15, 500
 		s := *o.Services

@@ -59,7 +59,7 @@ type Plan struct {
 	// restarts and replicas.
 	Turn       string
 	Generation int64             // of the turn's first request
-	Recall     bool              // prefetch for the next turn
+	Recall     bool              // note the turn for its session
 	Write      []graphiti.Target // groups that store the turn
 	Block      string            // block of the newest turn, or ""
 	Unanswered Unanswered        // the block of a turn without an answer
@@ -297,33 +297,19 @@ func (m *Planner) recall(t *turn, who graphiti.Who) (Decision, Outcome) {
 	if t.o.MinScore > 0 && !asks(said) {
 		return t.withoutSearch(before, StatusEmpty, ReasonRoutine)
 	}
-	facts, atOnce := m.prepared(t.sessionID(who), query, t.mode.Generation, reads)
-	deadline := t.deadline
-	if atOnce || t.o.NoWait {
-		deadline = time.Time{} // search uncached groups in the background
-	}
-	found, looks, source, err := m.search(query, t.mode.Generation, reads, deadline)
+	found, looks, err := m.search(query, reads, t.deadline)
 	t.looks = looks
-	missed := StatusError // status without other results
-	if errors.Is(err, context.DeadlineExceeded) {
-		missed = StatusTimeout
-	}
 	switch {
-	case err != nil && facts == nil:
-		return t.withoutSearch(before, missed, ReasonNone)
-	case err != nil && atOnce:
-		found, source = facts, SourceCache
+	case errors.Is(err, context.DeadlineExceeded):
+		return t.withoutSearch(before, StatusTimeout, ReasonNone)
 	case err != nil:
-		found, source = facts, SourceStale
+		return t.withoutSearch(before, StatusError, ReasonNone)
 	}
 	ch := chooserOf(t)
 	ch.apart = apart
 	ch.openWith(before)
 	all := ch.choose(scoped(reads, found))
-	if err != nil && !atOnce && !slices.ContainsFunc(all, func(c Candidate) bool { return c.Verdict == Shown }) {
-		return t.withoutSearch(before, missed, ReasonNone)
-	}
-	return t.show(before, all, ch.minScore, source, ch.silence(all))
+	return t.show(before, all, ch.minScore, SourceLive, ch.silence(all))
 }
 
 // withoutSearch makes a decision of the opening alone: the search failed or was unnecessary.

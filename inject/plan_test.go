@@ -83,42 +83,6 @@ func (f *fakeDecisions) forget(group string, generation int64) {
 	f.floors = map[string]int64{group: generation}
 }
 
-// fakeFacts is a cache that a test can fill.
-type fakeFacts struct {
-	mu     sync.Mutex
-	facts  map[string][]graphiti.Fact
-	stale  bool
-	stored int
-
-	version uint32 // of all groups
-}
-
-func (f *fakeFacts) Version(string) uint32 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.version
-}
-
-func (f *fakeFacts) Lookup(group, query string, _ int64) ([]graphiti.Fact, bool, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	v, ok := f.facts[group+"|"+query]
-	return v, ok, !f.stale
-}
-
-func (f *fakeFacts) Store(group, query string, _ int64, version uint32, facts []graphiti.Fact, _ int, _ bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if version != f.version {
-		return
-	}
-	f.stored++
-	if f.facts == nil {
-		f.facts = make(map[string][]graphiti.Fact)
-	}
-	f.facts[group+"|"+query] = facts
-}
-
 type searchFunc func(ctx context.Context, group, query string) ([]graphiti.Fact, error)
 
 func (f searchFunc) Search(ctx context.Context, groups []string, query string, _ int) ([]graphiti.Fact, error) {
@@ -160,10 +124,10 @@ func (targets) Writes(graphiti.Who) []graphiti.Target {
 }
 
 // memory returns a Planner over fakes.
-func memory(t testing.TB, search searchFunc, blocks *fakeDecisions, cache *fakeFacts) *Planner {
+func memory(t testing.TB, search searchFunc, blocks *fakeDecisions) *Planner {
 	t.Helper()
-	m := New(Services{Search: search, Facts: cache, Decisions: blocks}, targets{}, RecallSettings{
-		Timeout: 400 * time.Millisecond, Background: 10 * time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000,
+	m := New(Services{Search: search, Decisions: blocks}, targets{}, RecallSettings{
+		Timeout: 400 * time.Millisecond, MaxFacts: 12, Asked: 24, MaxChars: 2000,
 		Compaction: true, StaleAfter: 30 * 24 * time.Hour,
 	})
 	t.Cleanup(m.Close)
@@ -218,8 +182,8 @@ func withBlocks(body string, blocks map[string]string) string {
 // TestBlockIsRepeatedByteForByte checks that tool rounds, later turns and retries repeat a
 // block unchanged, even if the memory has other facts by then.
 func TestBlockIsRepeatedByteForByte(t *testing.T) {
-	blocks, cache := &fakeDecisions{}, &fakeFacts{}
-	m := memory(t, always("cat Miso"), blocks, cache)
+	blocks := &fakeDecisions{}
+	m := memory(t, always("cat Miso"), blocks)
 	first := blockOf("cat Miso")
 	got, p := ask(t, m, turn1, both)
 	if want := withBlocks(turn1, map[string]string{"one": first}); got != want {
@@ -231,7 +195,7 @@ func TestBlockIsRepeatedByteForByte(t *testing.T) {
 	id := p.Turn
 
 	// From here on, the memory has another fact, and the proxy has restarted.
-	m = memory(t, always("dog Rex"), blocks, &fakeFacts{})
+	m = memory(t, always("dog Rex"), blocks)
 	for _, tc := range []struct {
 		name string
 		body string
@@ -275,7 +239,7 @@ func TestBlockIsRepeatedByteForByte(t *testing.T) {
 		{"not wanted", "dog Rex", true, map[string]string{"one": first}, StatusSkipped},
 		{"nothing else is known", "cat Miso", false, map[string]string{"one": first}, StatusSkipped},
 	} {
-		m = memory(t, always(tc.knows), blocks, &fakeFacts{})
+		m = memory(t, always(tc.knows), blocks)
 		m.opts().Compaction = !tc.off
 		got, p = ask(t, m, summary, both)
 		if want := withBlocks(summary, tc.offered); got != want || p.Outcome.Status != tc.status || p.Outcome.Reason != ReasonSummary {
@@ -308,14 +272,14 @@ func TestMessageThatWentOutWithoutStaysWithout(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			blocks := &fakeDecisions{}
-			got, p := ask(t, memory(t, tc.search, blocks, &fakeFacts{}), turn1, tc.mode)
+			got, p := ask(t, memory(t, tc.search, blocks), turn1, tc.mode)
 			if got != turn1 {
 				t.Errorf("the request was changed: %s", got)
 			}
 			if diff := cmp.Diff(tc.want, p.Outcome); diff != "" {
 				t.Errorf("outcome (-want +got):\n%s", diff)
 			}
-			later := memory(t, always("late fact"), blocks, &fakeFacts{})
+			later := memory(t, always("late fact"), blocks)
 			for _, body := range []string{turn1, turn1tool} {
 				if got, _ := ask(t, later, body, both); got != body {
 					t.Errorf("a block came late: %s", got)
@@ -331,7 +295,7 @@ func TestMessageThatWentOutWithoutStaysWithout(t *testing.T) {
 // TestLostStateInsertsIntoTheNewestMessageOnly checks that, without stored decisions, only
 // the newest message gets a block, and a turn with a tool round gets none.
 func TestLostStateInsertsIntoTheNewestMessageOnly(t *testing.T) {
-	m := memory(t, always("fact"), &fakeDecisions{}, &fakeFacts{})
+	m := memory(t, always("fact"), &fakeDecisions{})
 	if got, _ := ask(t, m, turn2, both); got != withBlocks(turn2, map[string]string{"two": blockOf("fact")}) {
 		t.Errorf("new turn: %s", got)
 	}
@@ -342,15 +306,15 @@ func TestLostStateInsertsIntoTheNewestMessageOnly(t *testing.T) {
 
 func TestBlockThatCannotBeKeptIsNotInserted(t *testing.T) {
 	for _, blocks := range []*fakeDecisions{{keepErr: errors.New("disk full")}, {lookupErr: errors.New("disk gone")}} {
-		got, p := ask(t, memory(t, always("fact"), blocks, &fakeFacts{}), turn1, both)
+		got, p := ask(t, memory(t, always("fact"), blocks), turn1, both)
 		if got != turn1 || p.Outcome.Reason != ReasonNotPersisted || p.Outcome.Status != StatusError {
 			t.Errorf("%s (%+v)", got, p.Outcome)
 		}
 	}
 }
 
-// TestRecallNeverTakesLongerThanItsTimeout checks that a recall respects its timeout, and
-// that late results serve the next request.
+// TestRecallNeverTakesLongerThanItsTimeout checks that a recall respects its timeout, even if
+// its search does not.
 func TestRecallNeverTakesLongerThanItsTimeout(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
@@ -369,16 +333,11 @@ func TestRecallNeverTakesLongerThanItsTimeout(t *testing.T) {
 func neverLonger(t *testing.T, ready func(group string) bool, least, most time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		cache := &fakeFacts{}
-		slow := func(ctx context.Context, _, _ string) ([]graphiti.Fact, error) {
-			select {
-			case <-time.After(3 * time.Second):
-				return facts("late"), nil
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
+		slow := func(context.Context, string, string) ([]graphiti.Fact, error) {
+			time.Sleep(3 * time.Second)
+			return facts("late"), nil
 		}
-		m := memory(t, slow, &fakeDecisions{}, cache)
+		m := memory(t, slow, &fakeDecisions{})
 		o := *m.opts()
 		o.Search = readied{slow, ready}
 		m.Set(o.Groups, o.RecallSettings)
@@ -386,14 +345,6 @@ func neverLonger(t *testing.T, ready func(group string) bool, least, most time.D
 		got, p := ask(t, m, turn1, both)
 		if took := time.Since(start); took > most || took < least || got != turn1 || p.Outcome.Status != StatusTimeout {
 			t.Errorf("took %v: %s (%+v)", took, got, p.Outcome)
-		}
-		time.Sleep(3 * time.Second)
-		other := strings.Replace(turn1, "{", `{"model":"again",`, 1)
-		c, _ := parse(t, other)
-		start = time.Now()
-		q := m.Plan(context.Background(), c, c.Chain(dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
-		if q.Outcome.Source != SourceCache || q.Outcome.Facts != 1 || time.Since(start) != 0 {
-			t.Errorf("after the search came back: %+v", q.Outcome)
 		}
 		m.Close()
 	})
@@ -403,7 +354,7 @@ func neverLonger(t *testing.T, ready func(group string) bool, least, most time.D
 // timeout.
 func TestAGroupThatMustBeReadDoesNotCostTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := memory(t, nil, &fakeDecisions{}, &fakeFacts{})
+		m := memory(t, nil, &fakeDecisions{})
 		o := *m.opts()
 		o.Search = readied{func(ctx context.Context, group, _ string) ([]graphiti.Fact, error) {
 			if group == "s" {
@@ -440,7 +391,7 @@ func TestOneScopeThatIsSlowDoesNotCostTheOther(t *testing.T) {
 					return nil, ctx.Err()
 				}
 				return tc.found, nil
-			}, &fakeDecisions{}, &fakeFacts{})
+			}, &fakeDecisions{})
 			got, p := ask(t, m, turn1, both)
 			if got != tc.want || p.Outcome.Status != tc.status {
 				t.Errorf("got %s (%+v)", got, p.Outcome)
@@ -448,47 +399,6 @@ func TestOneScopeThatIsSlowDoesNotCostTheOther(t *testing.T) {
 			m.Close()
 		})
 	}
-}
-
-func TestStaleCacheAnswersAtOnceAndIsRefreshed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cache := &fakeFacts{stale: true, facts: map[string][]graphiti.Fact{"s|one": nil, "u|one": facts("old")}}
-		m := memory(t, always("new"), &fakeDecisions{}, cache)
-		_, p := ask(t, m, turn1, both)
-		if p.Outcome.Source != SourceStale || p.Outcome.Facts != 1 {
-			t.Errorf("%+v", p.Outcome)
-		}
-		synctest.Wait()
-		if cache.facts["u|one"][0].Text != "new" {
-			t.Error("the cache was not refreshed")
-		}
-		m.Close()
-	})
-}
-
-// TestSameSearchInFlightIsOneSearch checks that concurrent equal searches share one call of
-// the memory.
-func TestSameSearchInFlightIsOneSearch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		searches := 0
-		m := memory(t, func(context.Context, string, string) ([]graphiti.Fact, error) {
-			mu.Lock()
-			searches++
-			mu.Unlock()
-			time.Sleep(100 * time.Millisecond)
-			return facts("x"), nil
-		}, &fakeDecisions{}, &fakeFacts{})
-		var wg sync.WaitGroup
-		for range 10 {
-			wg.Go(func() { ask(t, m, turn1, both) })
-		}
-		wg.Wait()
-		if searches != 2 { // one for each scope
-			t.Errorf("%d searches", searches)
-		}
-		m.Close()
-	})
 }
 
 // TestForgettingWinsOverWhatIsUnderWay checks that results of a search from before a forget
@@ -504,8 +414,8 @@ func TestForgettingWinsOverWhatIsUnderWay(t *testing.T) {
 		}
 		return facts("dog Rex"), nil
 	}
-	decisions, cache := &fakeDecisions{}, &fakeFacts{}
-	m := memory(t, search, decisions, cache)
+	decisions := &fakeDecisions{}
+	m := memory(t, search, decisions)
 	got := make(chan string)
 	go func() { // until the test ends
 		body, _ := ask(t, m, turn1, Mode{Recall: true, Ingest: true, Generation: 1})
@@ -530,14 +440,14 @@ func TestForgettingWinsOverWhatIsUnderWay(t *testing.T) {
 // TestUnseenTurns checks that a plan lists the newest earlier turns without a decision, and
 // none if its own turn is not to be stored.
 func TestUnseenTurns(t *testing.T) {
-	m := memory(t, always(), &fakeDecisions{}, &fakeFacts{})
+	m := memory(t, always(), &fakeDecisions{})
 	m.opts().Unseen = 1
 	const turn3 = `{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"ok"},{"role":"user","content":"two"},{"role":"assistant","content":"ok"},{"role":"user","content":"three"}]}`
 	_, p := ask(t, m, turn3, both)
 	if len(p.Unseen) != 1 || !p.Unseen[0].Waits {
 		t.Errorf("a history of which no answer is the proxy's: %+v", p.Unseen)
 	}
-	m = memory(t, always(), &fakeDecisions{}, &fakeFacts{})
+	m = memory(t, always(), &fakeDecisions{})
 	m.opts().Unseen = 0
 	ask(t, m, `{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"ok"},{"role":"user","content":"two"}]}`, both)
 	_, p = ask(t, m, turn3, both)
@@ -554,11 +464,11 @@ func TestUnseenTurns(t *testing.T) {
 // decisions fails at first.
 func TestGenerationsOfUnseenTurns(t *testing.T) {
 	decisions := &fakeDecisions{}
-	m := memory(t, always(), decisions, &fakeFacts{})
+	m := memory(t, always(), decisions)
 	const talk = `{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"ok"},{"role":"user","content":"two"},{"role":"assistant","content":"ok"},{"role":"user","content":"three"},{"role":"assistant","content":"ok"},{"role":"user","content":"four"}]}`
 	second := strings.Split(talk, `,{"role":"assistant","content":"ok"},{"role":"user","content":"three"}`)[0] + "]}"
 	ask(t, m, second, Mode{Recall: true, Ingest: true, Generation: 3})
-	m = memory(t, always(), decisions, &fakeFacts{}) // after a restart
+	m = memory(t, always(), decisions) // after a restart
 	m.opts().Unseen = 10
 	check := func(turns []Unseen, want ...int64) {
 		t.Helper()
@@ -607,7 +517,7 @@ func BenchmarkPlan(b *testing.B) {
 	for _, size := range []int{2 << 10, 64 << 10} {
 		body := history(size)
 		blocks := &fakeDecisions{}
-		m := memory(b, always("The cat is called Miso", "The dog is called Rex"), blocks, &fakeFacts{})
+		m := memory(b, always("The cat is called Miso", "The dog is called Rex"), blocks)
 		var c dialect.Conversation
 		var chain []dialect.Fingerprint
 		who := graphiti.Who{User: "user:p", Session: "session:1"}
@@ -654,7 +564,7 @@ func BenchmarkRecall(b *testing.B) {
 			return found, nil
 		}
 		return nil, nil
-	}, blocks, &fakeFacts{})
+	}, blocks)
 	o := *m.opts()
 	o.MaxChars, o.MinScore = 600, 0.15
 	m.Set(o.Groups, o.RecallSettings)

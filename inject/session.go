@@ -8,11 +8,10 @@ import (
 // sessionMemo is the cached state of a person's session in a workspace. It is immutable.
 type sessionMemo struct {
 	keys  turnKeys
-	warm  warm
 	shown shown
 }
 
-func (s *sessionMemo) size() int { return s.keys.size() + s.warm.size() + s.shown.size() }
+func (s *sessionMemo) size() int { return s.keys.size() + s.shown.size() }
 
 func sessionKey(id TurnKey) memo.Key { return memo.Key{Kind: memo.Turns, Owner: memo.Owner(id)} }
 

@@ -73,7 +73,7 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 		"a task": {said: "Fix it.", want: "open task: set [redacted] now",
 			call: `{"todos":[{"content":"set ://bob:` + secret + `@db now","status":"pending"}]}`, result: "ok"},
 	} {
-		m := memory(t, always(), &fakeDecisions{}, &fakeFacts{})
+		m := memory(t, always(), &fakeDecisions{})
 		kept := fakeSnapshots{}
 		o := *m.opts()
 		o.Snapshots, o.Redact = kept, redact

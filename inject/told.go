@@ -3,6 +3,7 @@ package inject
 import (
 	"strings"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -67,4 +68,16 @@ func told(c *dialect.Conversation) func(line string) bool {
 		}
 		return false
 	}
+}
+
+// terms returns the first most content words of a text.
+func terms(text string, most int) map[string]bool {
+	out := make(map[string]bool)
+	words.Each(text, func(w []byte, k words.Significance) bool {
+		if k == words.Content {
+			out[string(w)] = true
+		}
+		return len(out) < most
+	})
+	return out
 }

@@ -27,7 +27,7 @@ func chain(seed uint64, n int) []dialect.Fingerprint {
 func TestKeysAreThoseOfTheirFingerprints(t *testing.T) {
 	one, other := chain(1, 3*turnsMax), chain(2, 3*turnsMax)
 	branch := slices.Concat(one[:20], other[20:60])
-	m := memory(t, always(), &fakeDecisions{}, &fakeFacts{})
+	m := memory(t, always(), &fakeDecisions{})
 	const most = 1 << 20
 	m.opts().Memo = memo.New(most)
 	keysOf := func(session string, from []dialect.Fingerprint) [][16]byte {

@@ -37,7 +37,7 @@ func TestSilence(t *testing.T) {
 				return tc.found, nil
 			}
 			return nil, nil
-		}, &fakeDecisions{}, &fakeFacts{})
+		}, &fakeDecisions{})
 		o := *m.opts()
 		o.MinScore = tc.least
 		m.Set(o.Groups, o.RecallSettings)

@@ -18,7 +18,7 @@ func TestOptOut_UnansweredTurn(t *testing.T) {
 		{"on", both, turn1, true},
 	} {
 		blocks := &fakeDecisions{}
-		m := memory(t, always("cat Miso"), blocks, &fakeFacts{})
+		m := memory(t, always("cat Miso"), blocks)
 		ask(t, m, turn1, both)
 		want := withBlocks(tc.body, map[string]string{"one": blockOf("cat Miso")})
 		if !tc.want {
@@ -40,7 +40,7 @@ func TestOptOut_UnansweredTurn(t *testing.T) {
 // TestOptOut_IsNotBackfilled checks that a turn with memory off is not stored later.
 func TestOptOut_IsNotBackfilled(t *testing.T) {
 	blocks := &fakeDecisions{}
-	m := memory(t, always(), blocks, &fakeFacts{})
+	m := memory(t, always(), blocks)
 	ask(t, m, turn1, both)
 	ask(t, m, turn1, Mode{Reason: ReasonOptOut})
 	if _, p := ask(t, m, turn2, both); len(p.Unseen) != 0 {
@@ -52,7 +52,7 @@ func TestOptOut_IsNotBackfilled(t *testing.T) {
 // later requests too.
 func TestWithdraw(t *testing.T) {
 	blocks := &fakeDecisions{}
-	m := memory(t, always("cat Miso"), blocks, &fakeFacts{})
+	m := memory(t, always("cat Miso"), blocks)
 	_, p := ask(t, m, turn1, both)
 	if !p.Unanswered.Exists() {
 		t.Fatal("the block of an unanswered turn cannot be withdrawn")
@@ -74,7 +74,7 @@ func TestWithdraw(t *testing.T) {
 // TestUnanswered_AnsweredTurn checks that the block of a turn with a tool round cannot be
 // withdrawn: the provider has accepted it.
 func TestUnanswered_AnsweredTurn(t *testing.T) {
-	m := memory(t, always("cat Miso"), &fakeDecisions{}, &fakeFacts{})
+	m := memory(t, always("cat Miso"), &fakeDecisions{})
 	ask(t, m, turn1, both)
 	if _, p := ask(t, m, turn1tool, both); p.Unanswered.Exists() {
 		t.Error("the block of an answered turn can be withdrawn")

@@ -22,7 +22,7 @@ func (m *Planner) Worked(who graphiti.Who, generation int64, r *Round) {
 		text, _ = m.opts().Redact(text, time.Time{})
 		return text
 	}
-	ctx, cancel := context.WithTimeout(m.base, m.opts().Background)
+	ctx, cancel := context.WithTimeout(m.base, noteTime)
 	defer cancel()
 	err := m.note(ctx, who, generation, func(s *snapshot) {
 		s.Work.Add(r)

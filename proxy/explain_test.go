@@ -26,7 +26,7 @@ func explained(t *testing.T, m *Memory, namer graphiti.Namer, path string, heade
 	t.Helper()
 	var planner Planner
 	if m.Off.Reason == inject.ReasonNone {
-		dry := inject.New(inject.Services{}, namer, inject.RecallSettings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000})
+		dry := inject.New(inject.Services{}, namer, inject.RecallSettings{Timeout: time.Minute, MaxFacts: 10, MaxChars: 1000})
 		t.Cleanup(dry.Close)
 		planner = dry
 	}
@@ -160,13 +160,6 @@ func (s stateSessions) PutAsync(fingerprint [16]byte, session string) {
 	s.sessions[fingerprint] = session
 }
 
-// noCache is a FactCache that is always empty.
-type noCache struct{}
-
-func (noCache) Lookup(string, string, int64) ([]graphiti.Fact, bool, bool)      { return nil, false, false }
-func (noCache) Version(string) uint32                                           { return 0 }
-func (noCache) Store(string, string, int64, uint32, []graphiti.Fact, int, bool) {}
-
 // keptTurns reports every turn as recorded.
 type keptTurns struct{ nothing }
 
@@ -196,9 +189,9 @@ func (s *served) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 // data.
 func TestExplanationIsWhatIsServed(t *testing.T) {
 	st, namer := newState(), graphiti.Namer{}
-	services := inject.Services{Search: st, Facts: noCache{}, Decisions: st}
-	settings := inject.RecallSettings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000}
-	live, dry := &served{Planner: inject.New(services, namer, settings)}, inject.New(inject.Services{Search: st, Facts: noCache{}, Decisions: readDecisions{st}}, namer, settings)
+	services := inject.Services{Search: st, Decisions: st}
+	settings := inject.RecallSettings{Timeout: time.Minute, MaxFacts: 10, MaxChars: 1000}
+	live, dry := &served{Planner: inject.New(services, namer, settings)}, inject.New(inject.Services{Search: st, Decisions: readDecisions{st}}, namer, settings)
 	t.Cleanup(live.Close)
 	t.Cleanup(dry.Close)
 	stub := newStub(t, say(okAnswer))
@@ -297,7 +290,7 @@ func TestRefusalsInTheirOrder(t *testing.T) {
 	} {
 		var planner Planner
 		if m.Off.Reason == inject.ReasonNone {
-			dry := inject.New(inject.Services{}, graphiti.Namer{}, inject.RecallSettings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000})
+			dry := inject.New(inject.Services{}, graphiti.Namer{}, inject.RecallSettings{Timeout: time.Minute, MaxFacts: 10, MaxChars: 1000})
 			t.Cleanup(dry.Close)
 			planner = dry
 		}

@@ -110,8 +110,8 @@ func keptRequest(size int) []byte {
 func keptAsker(tb testing.TB, request []byte, off bool, change ...func(*Options)) (ask func()) {
 	tb.Helper()
 	st, namer := newState(), graphiti.Namer{}
-	m := inject.New(inject.Services{Search: st, Facts: noCache{}, Decisions: &heldDecisions{state: st}}, namer,
-		inject.RecallSettings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000})
+	m := inject.New(inject.Services{Search: st, Decisions: &heldDecisions{state: st}}, namer,
+		inject.RecallSettings{Timeout: time.Minute, MaxFacts: 10, MaxChars: 1000})
 	tb.Cleanup(m.Close)
 	_, base := start(tb, bareUpstream(tb), append(change, func(o *Options) {
 		if off {

@@ -29,9 +29,6 @@ type Planner interface {
 	// Remember adds a finished request of a generation to its session's short-term memory. It
 	// may wait.
 	Remember(who graphiti.Who, generation int64, e inject.Ended)
-
-	// Prefetch prepares the next recall of a session. It does not wait.
-	Prefetch(who graphiti.Who, generation int64, said, answered string)
 }
 
 // Sessions finds the session of a conversation by fingerprints of its beginning.

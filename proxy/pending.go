@@ -217,9 +217,6 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 		wire.Contain(p.s.log, "remembering a turn for its session", func() {
 			p.memory.Planner.Remember(p.who, p.turn.Generation, inject.Ended{Said: said})
 		})
-		wire.Contain(p.s.log, "preparing the next turn", func() {
-			p.memory.Planner.Prefetch(p.who, p.turn.Generation, said, answered)
-		})
 	}
 }
 

@@ -66,11 +66,10 @@ func (s *steps) cutOff(_ context.Context, t ledger.Turn) error {
 func (s *steps) Plan(context.Context, *dialect.Conversation, []dialect.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
 	panic("BUG: nothing is planned")
 }
-func (*steps) Withdraw(inject.Unanswered)                     {}
-func (s *steps) Writes(graphiti.Who) []graphiti.Target        { return nil }
-func (s *steps) Worked(graphiti.Who, int64, *inject.Round)    { s.step("work") }
-func (s *steps) Remember(graphiti.Who, int64, inject.Ended)   { s.step("remember") }
-func (s *steps) Prefetch(graphiti.Who, int64, string, string) { s.step("prefetch") }
+func (*steps) Withdraw(inject.Unanswered)                   {}
+func (s *steps) Writes(graphiti.Who) []graphiti.Target      { return nil }
+func (s *steps) Worked(graphiti.Who, int64, *inject.Round)  { s.step("work") }
+func (s *steps) Remember(graphiti.Who, int64, inject.Ended) { s.step("remember") }
 
 // The methods of a Sessions.
 func (s *steps) Pending(context.Context, ...[16]byte) (string, bool) { return "", false }
@@ -141,11 +140,11 @@ func TestTurnIsKeptBeforeWhatMayWait(t *testing.T) {
 		fails        bool
 		want         []string
 	}{
-		{"all is well", "", false, []string{"session", "keep", "remember", "prefetch"}},
-		{"the session panics", "session", false, []string{"session", "keep", "remember", "prefetch"}},
-		{"short-term memory panics", "remember", false, []string{"session", "keep", "remember", "prefetch"}},
-		{"keeping panics", "keep", false, []string{"session", "keep", "remember", "prefetch", "abandoned"}},
-		{"the disk is full", "", true, []string{"session", "keep", "lost: store", "remember", "prefetch", "abandoned"}},
+		{"all is well", "", false, []string{"session", "keep", "remember"}},
+		{"the session panics", "session", false, []string{"session", "keep", "remember"}},
+		{"short-term memory panics", "remember", false, []string{"session", "keep", "remember"}},
+		{"keeping panics", "keep", false, []string{"session", "keep", "remember", "abandoned"}},
+		{"the disk is full", "", true, []string{"session", "keep", "lost: store", "remember", "abandoned"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, log := &steps{panics: tc.panics, fails: tc.fails}, &bytes.Buffer{}

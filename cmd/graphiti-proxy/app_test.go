@@ -385,7 +385,7 @@ func TestChatDoesNotNoticeWhatGraphitiDoes(t *testing.T) {
 				g.Always(c, tc.fault)
 			}
 			w := start(t, t.TempDir(), map[string]string{
-				"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "recall.timeout": tc.timeout, "recall.background_timeout": tc.timeout, "memory.timeout": tc.timeout,
+				"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "recall.timeout": tc.timeout, "memory.timeout": tc.timeout,
 			})
 			answer, header, saw := w.say(question)
 			if answer != "I do not know." || saw != question || !strings.HasPrefix(header, tc.want+"; facts=0; chars=0;") {

@@ -44,7 +44,7 @@ func TestForgettingThatDeletesNothing(t *testing.T) {
 				}
 				t.Cleanup(func() { g.Close() })
 				g.Blind(tc.blind)
-				s := settings{"memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw", "recall.cache_ttl": "1h"}
+				s := settings{"memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw"}
 				maps.Copy(s, tc.more(t))
 				deletesNothing(t, g, s, part, tc.blind != graphititest.Sees)
 			})

@@ -100,7 +100,7 @@ func dryPlanner(cfg *config.Config, namer graphiti.Namer, off inject.Reason) pro
 		return nil
 	}
 	return inject.New(inject.Services{}, groups{namer, searched(cfg, namer, new(embedded.Others))}, inject.RecallSettings{
-		Timeout: cfg.Recall.Timeout, Background: cfg.Recall.BackgroundTimeout, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Recall.MaxChars,
+		Timeout: cfg.Recall.Timeout, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Recall.MaxChars,
 	})
 }
 

@@ -64,7 +64,7 @@ func TestForgetting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			s, g := open(t)
-			maps.Copy(s, settings{"identity.owner": "user:josh", "identity.group_ids": "raw", "recall.cache_ttl": "1h"})
+			maps.Copy(s, settings{"identity.owner": "user:josh", "identity.group_ids": "raw"})
 			forgets(t, dir, s, g)
 		})
 	}

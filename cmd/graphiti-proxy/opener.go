@@ -30,9 +30,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// recallCacheBytes bounds the cache of search results.
-const recallCacheBytes = 4 << 20
-
 // opener opens a memory, for a proxy or for a command.
 type opener struct {
 	*settings
@@ -101,11 +98,7 @@ func (o *opener) openParts() (*remembering, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts, err := o.openRecall()
-	if err != nil {
-		return nil, err
-	}
-	if err = o.openMemory(r, facts.DropGroup); err != nil {
+	if err = o.openMemory(r); err != nil {
 		return nil, err
 	}
 	state, err := o.openState(r.shared)
@@ -120,7 +113,7 @@ func (o *opener) openParts() (*remembering, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.pipeline, err = o.openPipeline(r, facts, state); err != nil {
+	if r.pipeline, err = o.openPipeline(r, state); err != nil {
 		return nil, err
 	}
 	r.pending = proxy.NewPendingTurns(cfg.Ingest.IdleFlush, r.pipeline.Add, o.quiet)
@@ -128,7 +121,6 @@ func (o *opener) openParts() (*remembering, error) {
 	r.responses = response.New(o.quiet, o.budget)
 	r.planner = inject.New(inject.Services{
 		Search:    state.Ended.Search(r.backend.Memory),
-		Facts:     facts,
 		Decisions: state.Decisions,
 		Opening:   opening{r},
 		Snapshots: state.Snapshots,
@@ -139,7 +131,7 @@ func (o *opener) openParts() (*remembering, error) {
 	o.stop.OnClose("recall", closes(r.planner.Close))
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them
 	r.service = service.New(service.Options{
-		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: r.planner, Facts: facts, State: state,
+		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: r.planner, State: state,
 		Graph: r.backend.Graph, Spent: r.backend.Facts.Spent,
 		Multi: id.Multi, Owner: owner, Resolve: r.people.Resolve, Registered: r.people.name, People: r.people,
 		Settings: serviceSettings(cfg, namer), Secret: o.secret(),
@@ -153,23 +145,8 @@ func (o *opener) openParts() (*remembering, error) {
 	return r, nil
 }
 
-// openRecall opens the cache of search results. Replicas have none, because each search looks for
-// the messages of others.
-func (o *opener) openRecall() (*cache.Recall[[]graphiti.Fact], error) {
-	fresh := o.cfg.Recall.CacheTTL
-	if o.cfg.State.Backend == "postgres" {
-		fresh = 0
-	}
-	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{Fresh: fresh, Stale: 10 * fresh, MaxBytes: recallCacheBytes})
-	if err == nil {
-		o.stop.OnClose("recall cache", closes(facts.Close))
-	}
-	return facts, err
-}
-
-// openMemory opens the store, and the client of Graphiti if there is one. found is called for a group
-// of another program after each answer with facts.
-func (o *opener) openMemory(r *remembering, found func(group string)) (err error) {
+// openMemory opens the store, and the client of Graphiti if there is one.
+func (o *opener) openMemory(r *remembering) (err error) {
 	if r.shared, err = openPostgres(o.cfg, o.log); err != nil {
 		return err
 	}
@@ -184,7 +161,7 @@ func (o *opener) openMemory(r *remembering, found func(group string)) (err error
 	o.stop.OnClose("memory", closing(r.backend.Memory.Close))
 	if g := r.backend.Graph; g != nil {
 		o.stop.OnClose("graphiti", closing(g.Close))
-		r.others = r.backend.Facts.OpenOthers(filepath.Join(o.cfg.DataDir, "others.db"), g, found, o.quiet)
+		r.others = r.backend.Facts.OpenOthers(filepath.Join(o.cfg.DataDir, "others.db"), g, o.quiet)
 		o.stop.OnClose("groups of others", closing(r.others.Close))
 		r.backend.Memory.Searcher = r.others
 	}
@@ -247,14 +224,13 @@ func (o *opener) openState(shared *postgres.Server) (state *cache.State, err err
 }
 
 // openPipeline opens the record of turns, and starts the delivery of its waiting turns.
-func (o *opener) openPipeline(r *remembering, facts *cache.Recall[[]graphiti.Fact], state *cache.State) (p *capture.Pipeline, err error) {
+func (o *opener) openPipeline(r *remembering, state *cache.State) (p *capture.Pipeline, err error) {
 	cfg, b := o.cfg, &r.backend
 	cards := card.Cards{Lists: state.Snapshots}
 	options := capture.Options{
 		Bounds:      ingestBounds(cfg),
 		Destination: capture.Destination{Ledger: b.Ledger, Verify: cfg.Ingest.Verify},
 		Events: capture.Events{
-			OnStored: facts.DropGroup,
 			OnKept: func(t *ledger.Turn, groups []string) {
 				if err := cards.Keep(t, groups); err != nil {
 					o.quiet.Warn("store a turn's card entry failed", "error", err)

@@ -159,7 +159,6 @@ func memoryOptions(cfg *config.Config, log *slog.Logger) cli.MemoryOptions {
 func (s *settings) planning(cfg *config.Config) inject.RecallSettings {
 	return inject.RecallSettings{
 		Timeout:    cfg.Recall.Timeout,
-		Background: cfg.Recall.BackgroundTimeout,
 		MaxFacts:   cfg.Recall.MaxFacts,
 		Asked:      2 * cfg.Recall.MaxFacts,
 		MaxChars:   cfg.Recall.MaxChars,
@@ -167,11 +166,8 @@ func (s *settings) planning(cfg *config.Config) inject.RecallSettings {
 		MinScore:   cfg.Recall.MinScore,
 		Share:      cfg.Recall.ContextShare,
 		Window:     cfg.Recall.ContextWindow,
-		NoWait:     !cfg.Recall.Wait,
 		CardChars:  cfg.Recall.CardChars,
 		Resume:     cfg.Recall.ResumeWithin,
-		Prefetch:   !cfg.Recall.Wait,
-		Similar:    cfg.Recall.PrefetchSimilarity,
 		Compaction: cfg.Recall.Compaction,
 		Unseen:     cfg.Ingest.BackfillTurns,
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // queryPart is the part of a search's time that the embedding of its question may take.
-const queryPart = 0.5
+const queryPart = 0.8
 
 // question returns the vector of a question. It embeds one question at a time.
 func (v *vectors) question(ctx context.Context, text string) ([]int8, error) {

@@ -30,7 +30,6 @@ type Others struct {
 	*Store
 	path   string
 	graph  *graphiti.Memory
-	found  func(group string)
 	log    *slog.Logger
 	base   context.Context // of the searches in Graphiti
 	cancel context.CancelFunc
@@ -50,10 +49,9 @@ type othersFacts struct {
 	count int // with repeats
 }
 
-// OpenOthers returns a search with facts of graph. path is a scratch file. found is called for a group
-// after each answer with facts.
-func (e *Store) OpenOthers(path string, graph *graphiti.Memory, found func(group string), log *slog.Logger) *Others {
-	o := &Others{Store: e, path: path, graph: graph, found: found, log: log, facts: make(map[string]*othersFacts)}
+// OpenOthers returns a search with facts of graph. path is a scratch file.
+func (e *Store) OpenOthers(path string, graph *graphiti.Memory, log *slog.Logger) *Others {
+	o := &Others{Store: e, path: path, graph: graph, log: log, facts: make(map[string]*othersFacts)}
 	o.base, o.cancel = context.WithCancel(context.Background())
 	return o
 }
@@ -239,7 +237,6 @@ func (o *Others) index(ctx context.Context, group string, facts []graphiti.Fact,
 		pulled = append(pulled, d)
 	}
 	o.facts[group].count += len(pulled)
-	defer o.found(group)
 	// The second time, all are known: a fact with an episode after its end is valid again.
 	return errors.Join(o.indexed.Write(ctx, group, sources), o.indexed.Pull(ctx, group, pulled), o.indexed.Pull(ctx, group, pulled))
 }

@@ -84,7 +84,7 @@ func TestOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			o := e.OpenOthers(filepath.Join(t.TempDir(), "others.db"), &graphiti.Memory{Searcher: &tc.graph, Arrivals: &tc.graph}, func(string) {}, slog.New(slog.DiscardHandler))
+			o := e.OpenOthers(filepath.Join(t.TempDir(), "others.db"), &graphiti.Memory{Searcher: &tc.graph, Arrivals: &tc.graph}, slog.New(slog.DiscardHandler))
 			defer o.Close()
 			o.Add([]graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "theirs"}})
 			found, err := o.Search(t.Context(), []string{"theirs"}, tc.asked, 18)

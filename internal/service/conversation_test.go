@@ -179,7 +179,7 @@ func pieces(t *testing.T, m *servicetest.Fixture, asked string, found ...graphit
 	t.Helper()
 	kept := &keeps{}
 	planner := inject.New(inject.Services{Search: finds(found), Decisions: kept}, reads{}, inject.RecallSettings{
-		Timeout: 10 * time.Second, Background: 10 * time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000, MinScore: 0.15,
+		Timeout: 10 * time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000, MinScore: 0.15,
 	})
 	t.Cleanup(planner.Close)
 	kept.plan(t, planner, asked)

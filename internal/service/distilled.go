@@ -96,7 +96,6 @@ func (sv *Service) validate(ctx context.Context, group string, names ...string) 
 }
 
 func (sv *Service) endDistilled(ctx context.Context, group string, names []string, at time.Time) error {
-	defer sv.o.Facts.DropGroup(group)
 	d, ok := sv.o.Memory.Distiller()
 	if !ok || len(names) == 0 {
 		return nil

@@ -205,7 +205,6 @@ func (sv *Service) empty(ctx context.Context, f cache.Forget) (blocks int, raise
 		blocks, failed = sv.o.State.Decisions.Forget(ctx, f.Group)
 	}
 	failed = errors.Join(failed, sv.o.State.Snapshots.Forget(ctx, f.Scope))
-	sv.o.Facts.DropGroup(f.Group)
 	if failed != nil {
 		return blocks, f, errors.Join(err, failed)
 	}

@@ -22,7 +22,6 @@ type Options struct {
 	Memory   *graphiti.Memory
 	Pipeline *capture.Pipeline
 	Planner  *inject.Planner
-	Facts    *cache.Recall[[]graphiti.Fact]
 	State    *cache.State
 
 	Graph *graphiti.Memory // gets a copy, or nil

@@ -72,25 +72,23 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 		state, err = cache.OpenState(filepath.Join(dir, "state.db"), time.Hour)
 		must(err)
 	}
-	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20})
-	must(err)
 	to := destination(store, &o)
 	p, err := capture.Open(capture.Options{
 		Bounds:      capture.Bounds{MaxChars: 8000, Timeout: 10 * time.Second, StallAfter: time.Minute},
 		Destination: to,
-		Events:      capture.Events{OnStored: facts.DropGroup, OnKept: keepCards(t, state)}, Log: log,
+		Events:      capture.Events{OnKept: keepCards(t, state)}, Log: log,
 	})
 	must(err)
 	recall := &recall{turns: p, namer: graphiti.Namer{Raw: !o.Hashed}}
 	planner := inject.New(inject.Services{
-		Search: state.Ended.Search(kept), Facts: facts, Decisions: state.Decisions, Snapshots: state.Snapshots,
+		Search: state.Ended.Search(kept), Decisions: state.Decisions, Snapshots: state.Snapshots,
 		Opening: recall, Redact: p.RedactedBy, Memo: memo.New(memo.Size), Now: o.Now, Log: log,
 	}, recall, inject.RecallSettings{
-		Timeout: time.Minute, Background: time.Minute, MaxFacts: 8, Asked: 16, MaxChars: 1500, MinScore: 0.18,
+		Timeout: time.Minute, MaxFacts: 8, Asked: 16, MaxChars: 1500, MinScore: 0.18,
 		Share: 0.05, Window: 32_000, StaleAfter: 30 * 24 * time.Hour, CardChars: 400,
 	})
 	sv := service.New(service.Options{
-		Secret: []byte("secret"), Memory: kept, Graph: o.Graph, Pipeline: p, Planner: planner, Facts: facts, State: state, Multi: o.Multi, Owner: cmp.Or(o.Owner, Owner),
+		Secret: []byte("secret"), Memory: kept, Graph: o.Graph, Pipeline: p, Planner: planner, State: state, Multi: o.Multi, Owner: cmp.Or(o.Owner, Owner),
 		Resolve: func(user string) string { return user }, Registered: func(string) (string, bool) { return "", false },
 		People: onePerson{}, Log: log,
 		Settings: service.Settings{Namer: recall.namer, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second, Remember: true},
@@ -112,7 +110,6 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 		defer cancel()
 		sv.Close()
 		planner.Close()
-		facts.Close()
 		err := errors.Join(p.Shutdown(ctx), state.Close(), kept.Close())
 		if o.Graph != nil {
 			err = errors.Join(err, o.Graph.Close())

@@ -95,7 +95,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		duration: histogram("memory_duration", "Time of a request spent on memory.",
 			.0001, .0005, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
 		abandoned: counter("abandoned_requests", "Requests abandoned by the client before the answer's end."),
-		searches: histogram("recall_duration", "Searches for facts in one group, by source (live: a search; cache, stale: cached results) and outcome.",
+		searches: histogram("recall_duration", "Searches for facts in one group, by source (live: a search) and outcome.",
 			.0001, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
 		firstChunk: histogram("first_chunk_delay", "From a request's arrival until the first of its streamed answer was with the client.",
 			.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60),
@@ -140,7 +140,7 @@ func (in *instruments) expect() {
 		}
 	}
 	for _, scope := range []graphiti.Scope{graphiti.ScopeSession, graphiti.ScopeWorkspace, graphiti.ScopeUser, graphiti.ScopeAgent, graphiti.ScopeSystem} {
-		for _, source := range []string{"live", "cache", "stale"} {
+		for _, source := range []string{"live"} {
 			for _, outcome := range []string{"found", "empty", "timeout", "error"} {
 				in.bySearch[searchKey{scope, source, outcome}] = labels("scope", string(scope), "source", source, "outcome", outcome)
 			}
