@@ -155,7 +155,7 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 				quiet = "; nothing new for " + d.String()
 			}
 		}
-		fmt.Fprintf(w, "          %d of the waiting turns are accepted, but not listed by the memory yet%s\n", q.UnderWay, quiet)
+		fmt.Fprintf(w, "          %d of the waiting turns have been sent, but are not listed by the memory yet%s\n", q.UnderWay, quiet)
 	}
 	if q.Diagnosis != "" && q.Stalled == nil && q.Unlisted == nil {
 		fmt.Fprintf(w, "          probably %s (%s)\n          to do: %s\n", q.Diagnosis.Says(), q.Diagnosis, q.Diagnosis.Remedy())
