@@ -222,16 +222,16 @@ func TestForgettingASession(t *testing.T) {
 		}
 		return out
 	}
-	for name, open := range map[string]func(*testing.T) (Memory, held, func(ledger.Say) ledger.Store){
-		"REST": func(t *testing.T) (Memory, held, func(ledger.Say) ledger.Store) {
+	for name, open := range map[string]func(*testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger){
+		"REST": func(t *testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger) {
 			g, m := service(t, graphititest.Options{Delay: 5 * time.Millisecond})
 			return m, func(group string) []string { settle(t, g); return contents(g.Episodes(group)) }, nil
 		},
-		"MCP": func(t *testing.T) (Memory, held, func(ledger.Say) ledger.Store) {
+		"MCP": func(t *testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger) {
 			g, m := mcpService(t, graphititest.Options{Delay: 5 * time.Millisecond, MCP: graphititest.Today})
 			return m, func(group string) []string { settle(t, g); return contents(g.Episodes(group)) }, nil
 		},
-		"embedded": func(t *testing.T) (Memory, held, func(ledger.Say) ledger.Store) {
+		"embedded": func(t *testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger) {
 			e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
 			if err != nil {
 				t.Fatal(err)

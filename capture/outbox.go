@@ -49,7 +49,7 @@ func openOutbox(k *ownFile, o *Options, stop chan struct{}, redact func(string) 
 		return nil, err
 	}
 	k.Copied(func(t *ledger.Turn) bool { return worthCopy(t) })
-	b := &outbox{ownFile: k, copies: queue{k.Store, k.settings}, lease: o.Lease}
+	b := &outbox{ownFile: k, copies: queue{k.Ledger, k.settings}, lease: o.Lease}
 	if b.lease == nil {
 		b.lease = alone{}
 	}
@@ -123,7 +123,7 @@ func (b *outbox) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, 
 			b.traces.Add(t.ID, t.Trace)
 		}
 	}
-	all, err := b.add(ctx, turns, b.Store.Add)
+	all, err := b.add(ctx, turns, b.Ledger.Add)
 	if err == nil {
 		b.loop.Wake()
 	}
@@ -144,7 +144,7 @@ func (b *outbox) Withdrawn(ctx context.Context, group string, patient bool) (lef
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		rows, err := b.Store.Withdrawn(context.WithoutCancel(ctx), group)
+		rows, err := b.Ledger.Withdrawn(context.WithoutCancel(ctx), group)
 		if err != nil || len(rows) == 0 {
 			return 0, err
 		}
@@ -173,7 +173,7 @@ func (b *outbox) Import(owner ledger.Turn) { b.pulls.Import(owner) }
 
 // Retry implements Queue.
 func (b *outbox) Retry(numbers []int64) (int, error) {
-	n, err := b.Store.Retry(numbers)
+	n, err := b.Ledger.Retry(numbers)
 	b.loop.Wake()
 	b.loop.Test()
 	return n, err
@@ -181,7 +181,7 @@ func (b *outbox) Retry(numbers []int64) (int, error) {
 
 // Send implements Queue.
 func (b *outbox) Send(since time.Time) (int, error) {
-	n, err := b.Store.Send(since)
+	n, err := b.Ledger.Send(since)
 	b.loop.Wake()
 	return n, err
 }

@@ -16,7 +16,7 @@ import (
 // is new, writes it to the memory and records it.
 type ownFile struct {
 	*settings
-	ledger.Store
+	*ledger.Ledger
 	Events
 	log      *slog.Logger
 	promoted promoted
@@ -27,10 +27,10 @@ type ownFile struct {
 // openOwnFile opens the memory's ledger and prunes it each minute until stop is closed.
 func openOwnFile(set *settings, o *Options, stop chan struct{}) (*ownFile, error) {
 	k := &ownFile{settings: set, Events: o.Events, log: o.Log}
-	k.Store = o.Ledger(func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Row {
+	k.Ledger = o.Ledger(func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Row {
 		return messagesOf(t, scope, k.opts().MaxChars, time.Now())
 	})
-	groups, err := k.Store.Promoted(context.Background())
+	groups, err := k.Ledger.Promoted(context.Background())
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func openOwnFile(set *settings, o *Options, stop chan struct{}) (*ownFile, error
 
 func (k *ownFile) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
 	began := time.Now()
-	all, err := k.add(ctx, turns, k.Store.Add)
+	all, err := k.add(ctx, turns, k.Ledger.Add)
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +76,11 @@ func (k *ownFile) add(ctx context.Context, turns []ledger.Turn, store func(conte
 }
 
 func (k *ownFile) CutOff(ctx context.Context, t *ledger.Turn) error {
-	return k.Store.CutOff(ctx, t, time.Now())
+	return k.Ledger.CutOff(ctx, t, time.Now())
 }
 
 func (k *ownFile) Forget(_ context.Context, part ledger.Part, generation int64) error {
-	return k.Store.Forget(part, generation)
+	return k.Ledger.Forget(part, generation)
 }
 
 func (k *ownFile) Promoted(group string) bool { return k.promoted.Promoted(group) }
@@ -95,7 +95,7 @@ func (k *ownFile) status(s *QueueStatus) {
 }
 
 func (k *ownFile) prune(now time.Time) {
-	if groups, err := k.Store.Promoted(context.Background()); err == nil { // other replicas promote texts, too
+	if groups, err := k.Ledger.Promoted(context.Background()); err == nil { // other replicas promote texts, too
 		k.promoted.add(groups)
 	}
 	if err := k.Prune(now, ledger.SeenMax); err != nil {

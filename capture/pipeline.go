@@ -40,7 +40,7 @@ type Bounds struct {
 // Destination describes the store of turns.
 type Destination struct {
 	// Ledger returns the ledger in the memory's file; say makes the messages of its turns.
-	Ledger func(say ledger.Say) ledger.Store
+	Ledger func(say ledger.Say) *ledger.Ledger
 
 	Graph  deliver.Backend // receives copies; nil disables them, and the fields below
 	Facts  FactStore       // receives facts of Graph; nil leaves them there
@@ -154,7 +154,7 @@ type Pipeline struct {
 	Groups
 	*settings
 	record    record
-	file      ledger.File
+	file      *ledger.Ledger
 	onKept    func(t *ledger.Turn, groups []string)
 	log       *slog.Logger
 	secrets   *redact.Redactor
@@ -202,7 +202,7 @@ func open(o Options, t deliver.Timing) (*Pipeline, error) {
 		p.journal.close()
 		return nil, err
 	}
-	p.record, p.Queue, p.Groups, p.file, p.doubts.disk = k, noQueue{}, k, k.Store, k.Store
+	p.record, p.Queue, p.Groups, p.file, p.doubts.disk = k, noQueue{}, k, k.Ledger, k.Ledger
 	if o.Graph != nil {
 		b, err := openOutbox(k, &o, p.stop, p.Redacted, t)
 		if err != nil {

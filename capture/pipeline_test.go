@@ -176,7 +176,7 @@ func destination(t testing.TB, path string, m Memory) Destination {
 }
 
 // openLedger opens the ledger of a memory without a pipeline.
-func openLedger(t testing.TB, path string) ledger.Store {
+func openLedger(t testing.TB, path string) *ledger.Ledger {
 	t.Helper()
 	e, err := embedded.Open(path)
 	if err != nil {

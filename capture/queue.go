@@ -11,7 +11,7 @@ import (
 
 // queue provides the copies of a store with their texts.
 type queue struct {
-	ledger.Store
+	*ledger.Ledger
 	*settings
 }
 
@@ -85,7 +85,7 @@ func (q queue) status(ctx context.Context) (s QueueStatus, err error) {
 type Offline struct{ queue }
 
 // NewOffline returns an Offline that owns an open store.
-func NewOffline(s ledger.Store) *Offline { return &Offline{queue{Store: s}} }
+func NewOffline(s *ledger.Ledger) *Offline { return &Offline{queue{Ledger: s}} }
 
 // Status returns the counts of the store.
 func (f *Offline) Status(ctx context.Context) (QueueStatus, error) { return f.status(ctx) }

@@ -52,7 +52,8 @@ const (
 	conditionOf = "CASE state WHEN 'pending' THEN 'waiting' WHEN 'sent' THEN 'under-way' ELSE state END"
 )
 
-// Items implements Queue.
+// Items returns queued copies, oldest first, without texts, and the number of all matching
+// ones.
 func (s *Ledger) Items(ctx context.Context, o ListOptions) (list []Item, all int, err error) {
 	args := []any{o.Group, string(o.Condition)}
 	if err := s.db.QueryRow(ctx, "SELECT count(*)"+itemWhere, args, &all); err != nil {
@@ -78,7 +79,7 @@ type Counts struct {
 	Withdrawn     int       // parts that were forgotten and may still be in Graphiti
 }
 
-// Counts implements Queue.
+// Counts returns the numbers of queued copies.
 func (s *Ledger) Counts(ctx context.Context) (n Counts, err error) {
 	var at int64
 	err = s.db.QueryRow(ctx, `SELECT count(*) FILTER (WHERE state <> 'dead'), count(*) FILTER (WHERE state = 'dead'),
@@ -100,12 +101,13 @@ func jsonOf[V int64 | string](list []V) string {
 	return string(b)
 }
 
-// Retry implements Queue.
+// Retry queues dead copies again, all without numbers, and returns how many.
 func (s *Ledger) Retry(numbers []int64) (n int, err error) {
 	return s.change("retry turns", "UPDATE turns SET state = 'pending', losses = 0, error = ''"+chosenDead, numbers, "")
 }
 
-// Send implements Queue. Turns of Graphiti's history have a position in the order of sending.
+// Send queues the turns since a time that Graphiti never got, and returns their number. Turns of
+// Graphiti's history have a position in the order of sending.
 func (s *Ledger) Send(since time.Time) (n int, err error) {
 	err = s.write("send turns", func(tx *sqlite.Tx) error {
 		r, err := tx.Exec("UPDATE turns SET state = 'pending', backfill = TRUE WHERE state = 'delivered' AND sends = 0 AND sent = 0 AND at >= ?", since.UnixMilli())
@@ -119,7 +121,8 @@ func (s *Ledger) Send(since time.Time) (n int, err error) {
 	return n, err
 }
 
-// Drop implements Queue. A client's history cannot queue dropped turns again.
+// Drop deletes dead copies, all without numbers, and returns how many. A client's history
+// cannot queue dropped turns again.
 func (s *Ledger) Drop(numbers []int64) (n int, err error) {
 	return s.change("drop turns", "UPDATE turns SET state = 'dropped', error = ''"+chosenDead, numbers, "dropped")
 }

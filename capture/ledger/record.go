@@ -16,7 +16,8 @@ type Added struct {
 	Groups []string // groups that lacked the turn
 }
 
-// Add implements Record. It completes a started write even if its context ends: a stored but
+// Add stores each turn and its messages for those of its groups that lack it, in one
+// transaction. It rejects turns of scopes with a newer generation. It completes a started write even if its context ends: a stored but
 // unannounced turn would wait for the next start.
 func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Added, err error) {
 	return s.add(ctx, turns, now, s.worth != nil, nil)
@@ -25,7 +26,7 @@ func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Ad
 // errTried takes back a transaction that only counts.
 var errTried = errors.New("tried")
 
-// New implements Record.
+// New returns the number of turns that Add would store, and stores nothing.
 func (s *Ledger) New(ctx context.Context, turns []Turn, now time.Time) (n int, err error) {
 	all, err := s.add(ctx, turns, now, false, errTried)
 	for _, a := range all {
@@ -36,7 +37,7 @@ func (s *Ledger) New(ctx context.Context, turns []Turn, now time.Time) (n int, e
 	return n, err
 }
 
-// Keep implements Record.
+// Keep is Add for turns that Graphiti has.
 func (s *Ledger) Keep(ctx context.Context, turns []Turn, now time.Time) ([]Added, error) {
 	return s.add(ctx, turns, now, false, nil)
 }

@@ -227,7 +227,7 @@ func TestForgetAgainstWriters(t *testing.T) {
 	})
 }
 
-func forgetAgainstWriters(t *testing.T, forgets int, all ...ledger.Store) {
+func forgetAgainstWriters(t *testing.T, forgets int, all ...*ledger.Ledger) {
 	var now, written atomic.Int64
 	stop := make(chan struct{})
 	var writers sync.WaitGroup

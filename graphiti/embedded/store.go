@@ -121,7 +121,7 @@ func (e *Store) Pause(on bool) {
 
 // Ledger returns the record of turns in the store's file. Recording a turn also stores it
 // in the memory. say converts turns to messages.
-func (e *Store) Ledger(say ledger.Say) ledger.Store { return ledger.In(e.db, inFile{e}, say) }
+func (e *Store) Ledger(say ledger.Say) *ledger.Ledger { return ledger.In(e.db, inFile{e}, say) }
 
 // inFile is the store within a transaction of its ledger.
 type inFile struct{ *Store }

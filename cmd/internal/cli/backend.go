@@ -40,7 +40,7 @@ type MemoryService interface {
 type Backend struct {
 	Memory *graphiti.Memory
 	Graph  *graphiti.Memory                // Graphiti, which gets a copy; or nil
-	Ledger func(ledger.Say) ledger.Store   // record of turns
+	Ledger func(ledger.Say) *ledger.Ledger // record of turns
 	Warm   func(ctx context.Context) error // builds the indexes
 	Pause  func(paused bool)               // stops texts to an embedding endpoint, or resumes them
 	Facts  *embedded.Store                 // stores distilled facts
