@@ -19,7 +19,7 @@ import (
 
 func TestSnapshotLines(t *testing.T) {
 	var s snapshot
-	change := func(file string) { s.Work.Turns = []work.Turn{{Changed: []string{file}}} }
+	change := func(file string) { s.Work.Turns = []work.Record{{Changed: []string{file}}} }
 	s.Work.Tasks = []dialect.Task{{Text: "Do this"}, {Text: "Done that", Done: true}}
 	change("a.go")
 	s.add("Let's use Postgres for it.", false)

@@ -34,7 +34,7 @@ func (m *Planner) Worked(who graphiti.Who, generation int64, r *Round) {
 }
 
 // WorkIn returns the work in a snapshot, and the hash of its session.
-func WorkIn(body []byte) (session string, turns []work.Turn) {
+func WorkIn(body []byte) (session string, turns []work.Record) {
 	var s snapshot
 	_ = json.Unmarshal(body, &s) // other texts have no work
 	return s.Session, s.Work.Turns

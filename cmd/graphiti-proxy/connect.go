@@ -269,7 +269,7 @@ func seenSince(ctx context.Context, running *cli.AdminClient, client *connect.Cl
 	}
 }
 
-func printClients(w io.Writer, all []connect.State) {
+func printClients(w io.Writer, all []connect.Setup) {
 	if len(all) == 0 {
 		fmt.Fprintln(w, "no known client was found on this machine")
 		return
@@ -311,7 +311,7 @@ func newDisconnectCommand() *cobra.Command {
 		if len(clients) == 0 {
 			fmt.Fprintln(c.ErrOrStderr(), "no client is connected")
 		}
-		all, failed := []connect.Restored{}, error(nil)
+		all, failed := []connect.Undone{}, error(nil)
 		for _, client := range clients {
 			done, err := m.Disconnect(client)
 			if err != nil {
@@ -338,7 +338,7 @@ func clientNames(clients []*connect.Client) string {
 }
 
 // restored describes the effect of disconnect on a file.
-func restored(done *connect.Restored) string {
+func restored(done *connect.Undone) string {
 	switch {
 	case done.Gone:
 		return "does not exist any more"

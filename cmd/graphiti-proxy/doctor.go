@@ -18,7 +18,7 @@ import (
 
 // finding is the result of doctor for one client.
 type finding struct {
-	connect.State
+	connect.Setup
 	Last   string `json:"last_request,omitempty"` // time
 	Memory string `json:"memory,omitempty"`       // outcome of the last request
 	Reason string `json:"reason,omitempty"`       // in words
@@ -43,9 +43,9 @@ func diagnose(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	var states []connect.State
+	var states []connect.Setup
 	for _, client := range clients {
-		states = append(states, m.State(c.Context(), client))
+		states = append(states, m.Setup(c.Context(), client))
 	}
 	if len(clients) == 0 {
 		states = m.List(c.Context())
@@ -61,7 +61,7 @@ func diagnose(c *cobra.Command, args []string) error {
 	}
 	ill := d.Error != ""
 	for _, s := range states {
-		f, client := finding{State: s}, connect.Find(s.Client)
+		f, client := finding{Setup: s}, connect.Find(s.Client)
 		trial, _ := os.ReadFile(m.TrialFile(client)) // each connected client has a trial
 		for _, r := range slices.Backward(passed.Requests) {
 			if r.API != "" && client.Sends(r.Client) && (r.ID != string(trial) || r.Reason == string(inject.ReasonPlace)) {

@@ -10,12 +10,13 @@ var longFunctions = map[string]string{
 	"proxy/proxytest/responses.go:readResponses": "a table: one case for each kind of item",
 }
 
-// largeInterfaces lists interfaces with more than maxMethods methods.
-var largeInterfaces = map[string]string{
-	"cache/database/database.go:DB":     "the contract of two databases",
-	"capture/deliver/deliver.go:Ledger": "the ledger's copies, with their messages",
-	"capture/ledger/store.go:Copies":    "the life of a copy, in one process at a time",
-	"capture/ledger/store.go:Store":     "all roles of one database",
+// sameNames lists types with the same name in more than maxSameName packages.
+var sameNames = map[string]string{
+	"Client":  "of Graphiti, once for each of its services, and of the proxy",
+	"DB":      "the contract of two databases, and both of them",
+	"Dialect": "the contract of the APIs, and each of them",
+	"Options": "the input of a constructor",
+	"Server":  "a listener's server, for clients, for operators and for the database",
 }
 
 // sleepingTests lists tests that wait for time to pass.

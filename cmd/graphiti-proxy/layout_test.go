@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -72,11 +73,11 @@ var mayImport = map[string][]string{
 	"proxy/workspace":             {"graphiti", "internal/datadir"},
 }
 
-// Limits above which a function, an interface or the module is too large. Tests may be
+// Limits above which a function or the module is too large, or a name means too much. Tests may be
 // longer.
 const (
 	maxFunctionLines = 70
-	maxMethods       = 7
+	maxSameName      = 2
 	maxPackages      = 53 // lower it when a package is removed
 
 	// maxProductLines only falls: a change that adds a mechanism removes the one that it
@@ -144,7 +145,8 @@ func TestLayout(t *testing.T) {
 		{"imports follow the table", nil, checkImports},
 		{"a package has a comment", nil, checkComments},
 		{"a function fits a screen", longFunctions, checkFunctions},
-		{"an interface is small", largeInterfaces, checkInterfaces},
+		{"a name means one thing", sameNames, checkNames},
+		{"a question changes nothing", nil, checkQuestions},
 		{"a test does not sleep", sleepingTests, checkSleeps},
 		{"there are few packages", nil, checkPackages},
 		{"the product does not grow", nil, checkSize},
@@ -270,49 +272,92 @@ func nameOf(f *ast.FuncDecl) string {
 	}
 }
 
-// checkInterfaces limits the number of methods, including those of embedded interfaces of
-// this module.
-func checkInterfaces(tree []*source, breaks func(what, format string, args ...any)) {
-	type found struct {
-		*ast.InterfaceType
-		in *source
-	}
-	all := make(map[string]found)
+// checkNames limits the number of packages with an exported type of the same name, because a reader
+// confuses such types.
+func checkNames(tree []*source, breaks func(what, format string, args ...any)) {
+	in := make(map[string]map[string]bool) // packages by name
 	for _, s := range tree {
-		ast.Inspect(s.file, func(n ast.Node) bool {
-			if spec, ok := n.(*ast.TypeSpec); ok {
-				if i, ok := spec.Type.(*ast.InterfaceType); ok {
-					all[s.file.Name.Name+"."+spec.Name.Name] = found{i, s}
-				}
-			}
-			return true
-		})
-	}
-	var count func(name string) int
-	count = func(name string) (n int) {
-		i, ok := all[name]
-		if !ok {
-			return 0
+		if s.test || strings.HasSuffix(s.pkg, "test") || s.pkg == "bench" {
+			continue
 		}
-		pkg, _, _ := strings.Cut(name, ".")
-		for _, m := range i.Methods.List {
-			switch of := m.Type.(type) {
-			case *ast.FuncType:
-				n += len(m.Names)
-			case *ast.Ident:
-				n += count(pkg + "." + of.Name)
-			case *ast.SelectorExpr:
-				if x, ok := of.X.(*ast.Ident); ok {
-					n += count(x.Name + "." + of.Sel.Name)
+		for _, d := range s.file.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range g.Specs {
+				name := spec.(*ast.TypeSpec).Name.Name //nolint:forcetypeassert // of a declaration of types
+				if in[name] == nil {
+					in[name] = make(map[string]bool)
 				}
+				in[name][s.pkg] = ast.IsExported(name)
 			}
 		}
-		return n
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if n := count(name); n > maxMethods && !all[name].in.test {
-			_, short, _ := strings.Cut(name, ".")
-			breaks(all[name].in.path+":"+short, "has %d methods; %d are the most", n, maxMethods)
+	for name, packages := range in {
+		if ast.IsExported(name) && len(packages) > maxSameName {
+			breaks(name, "is a type of %v; %d packages are the most", slices.Sorted(maps.Keys(packages)), maxSameName)
+		}
+	}
+}
+
+// questionName matches the name of a function that answers a question.
+var questionName = regexp.MustCompile(`^(?i:is|has|may|can|should|was|were|are|does|needs|must|wants|asks|holds|fits|matches|covers|known|same)(\p{Lu}|$)`)
+
+// checkQuestions reports functions that answer a question with true or false, and also change
+// something that the caller sees.
+func checkQuestions(tree []*source, breaks func(what, format string, args ...any)) {
+	for _, s := range tree {
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || s.test || f.Body == nil || !questionName.MatchString(f.Name.Name) || f.Type.Results.NumFields() != 1 {
+				continue
+			}
+			if result, ok := f.Type.Results.List[0].Type.(*ast.Ident); !ok || result.Name != "bool" {
+				continue
+			}
+			changes := func(e ast.Expr) {
+				if _, local := e.(*ast.Ident); !local && isOfCaller(f, e) {
+					breaks(s.path+":"+nameOf(f), "is a question, and changes something in line %d", s.lineOf(e))
+				}
+			}
+			ast.Inspect(f.Body, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.IncDecStmt:
+					changes(n.X)
+				case *ast.AssignStmt:
+					for _, to := range n.Lhs {
+						changes(to)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// isOfCaller reports whether an expression is a part of a function's receiver or parameters.
+func isOfCaller(f *ast.FuncDecl, e ast.Expr) bool {
+	for {
+		switch of := e.(type) {
+		case *ast.SelectorExpr:
+			e = of.X
+		case *ast.IndexExpr:
+			e = of.X
+		case *ast.StarExpr:
+			e = of.X
+		case *ast.Ident:
+			lists := []*ast.FieldList{f.Type.Params}
+			if f.Recv != nil {
+				lists = append(lists, f.Recv)
+			}
+			return slices.ContainsFunc(lists, func(l *ast.FieldList) bool {
+				return slices.ContainsFunc(l.List, func(p *ast.Field) bool {
+					return slices.ContainsFunc(p.Names, func(name *ast.Ident) bool { return name.Name == of.Name })
+				})
+			})
+		default:
+			return false
 		}
 	}
 }

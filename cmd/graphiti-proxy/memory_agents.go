@@ -149,12 +149,12 @@ func importName(file string) (name string, continued bool, err error) {
 // sort assigns the turns to projects. It returns those to import, oldest first.
 func (d *agentImport) sort(all []transcripts.Found, cfg *config.Config, places *workspace.Places) (turns []service.PastTurn) {
 	projects, commands := make(map[string]*agentProject), workspace.Commands{}
-	var list []transcripts.Turn
+	var list []transcripts.Exchange
 	for i := range all {
 		list = append(list, all[i].Turns...)
 		d.note(&all[i])
 	}
-	slices.SortStableFunc(list, func(a, b transcripts.Turn) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(list, func(a, b transcripts.Exchange) int { return a.At.Compare(b.At) })
 	for i := range list {
 		t := &list[i]
 		name := t.Client + "\x00" + t.Dir

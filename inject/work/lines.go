@@ -34,7 +34,7 @@ func (c *Command) String() string {
 }
 
 // Lines describes a turn.
-func (t *Turn) Lines() (lines []string) {
+func (t *Record) Lines() (lines []string) {
 	for i := range t.Commands {
 		lines = append(lines, t.Commands[i].String())
 	}

@@ -10,19 +10,19 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// Outcome is the result of a command. The zero value is unknown: many clients do not report
+// Exit is the result of a command. The zero value is unknown: many clients do not report
 // that a command failed, so it never counts as passed.
-type Outcome string
+type Exit string
 
 // The known outcomes.
 const (
-	Passed Outcome = "passed"
-	Failed Outcome = "failed"
+	Passed Exit = "passed"
+	Failed Exit = "failed"
 )
 
 // output is the result of one command.
 type output struct {
-	outcome Outcome
+	outcome Exit
 	code    int    // exit code; 0 if unknown
 	states  bool   // silence means that a command passed: a code other than 0 is always stated
 	always  bool   // every result of a command that ran shows it, by a code or the client's frame

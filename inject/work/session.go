@@ -22,14 +22,14 @@ const (
 
 // Session is the work of one session, the newest turn last. The zero value is ready.
 type Session struct {
-	Turns  []Turn         `json:"turns,omitempty"`
+	Turns  []Record       `json:"turns,omitempty"`
 	Tasks  []dialect.Task `json:"tasks,omitempty"`  // the agent's last list
 	States bool           `json:"states,omitempty"` // the client states exit codes
 	Always bool           `json:"always,omitempty"` // each result of a command that ran shows it
 }
 
-// Turn is the work of one turn.
-type Turn struct {
+// Record is the work of one turn.
+type Record struct {
 	ID       string    `json:"id"`
 	At       int64     `json:"at"` // Unix seconds of the last round
 	Commands []Command `json:"commands,omitempty"`
@@ -40,12 +40,12 @@ type Turn struct {
 
 // Command is a command with its last outcome in a turn.
 type Command struct {
-	Text    string  `json:"text"`
-	Outcome Outcome `json:"outcome,omitempty"`
-	Code    int     `json:"code,omitempty"`
-	Count   int     `json:"count,omitempty"`   // how often it ran, from 2 on
-	Summary string  `json:"summary,omitempty"` // line of a test run
-	Before  string  `json:"before,omitempty"`  // an earlier summary, or outcome
+	Text    string `json:"text"`
+	Outcome Exit   `json:"outcome,omitempty"`
+	Code    int    `json:"code,omitempty"`
+	Count   int    `json:"count,omitempty"`   // how often it ran, from 2 on
+	Summary string `json:"summary,omitempty"` // line of a test run
+	Before  string `json:"before,omitempty"`  // an earlier summary, or outcome
 }
 
 // Round is one tool round.
@@ -63,7 +63,7 @@ type Round struct {
 // Add adds a round to the session.
 func (s *Session) Add(r *Round) {
 	hash := r.hash()
-	if slices.ContainsFunc(s.Turns, func(t Turn) bool { return t.Round == hash }) {
+	if slices.ContainsFunc(s.Turns, func(t Record) bool { return t.Round == hash }) {
 		return
 	}
 	t := s.turn(r.Turn)
@@ -105,9 +105,9 @@ func (r *Round) capped(tasks []dialect.Task) (list []dialect.Task) {
 }
 
 // turn returns the turn with an ID, and makes it the newest.
-func (s *Session) turn(id string) *Turn {
-	t := Turn{ID: id}
-	if i := slices.IndexFunc(s.Turns, func(t Turn) bool { return t.ID == id }); i >= 0 {
+func (s *Session) turn(id string) *Record {
+	t := Record{ID: id}
+	if i := slices.IndexFunc(s.Turns, func(t Record) bool { return t.ID == id }); i >= 0 {
 		t = s.Turns[i]
 		s.Turns = slices.Delete(s.Turns, i, i+1)
 	}
@@ -146,7 +146,7 @@ func (r *Round) resultOf(i int) *dialect.Result {
 }
 
 // ran records a command.
-func (s *Session) ran(t *Turn, r *Round, raw string, o output) {
+func (s *Session) ran(t *Record, r *Round, raw string, o output) {
 	s.States, s.Always = s.States || o.states, s.Always || o.always
 	refused := s.Always && !o.ran
 	if refused {
@@ -167,7 +167,7 @@ func (s *Session) ran(t *Turn, r *Round, raw string, o output) {
 }
 
 // command adds a command to a turn, or updates it.
-func (t *Turn) command(text string, o *output) {
+func (t *Record) command(text string, o *output) {
 	c := Command{Text: text, Outcome: o.outcome, Code: o.code, Summary: graphiti.OneLine(o.summary, lineLength/2)}
 	i := slices.IndexFunc(t.Commands, func(c Command) bool { return c.Text == text })
 	if i < 0 {
@@ -184,7 +184,7 @@ func (t *Turn) command(text string, o *output) {
 }
 
 // changed records changed files.
-func (t *Turn) changed(files []string, r *Round) {
+func (t *Record) changed(files []string, r *Round) {
 	for _, f := range files {
 		if f = place(r.Redact(f), r.Directory); f != "" {
 			t.Changed = latest(t.Changed, f, maxChanged)
@@ -199,7 +199,7 @@ func latest(list []string, item string, most int) []string {
 }
 
 // shrink drops the least telling items of a turn until it fits.
-func (t *Turn) shrink() {
+func (t *Record) shrink() {
 	drop := func() bool {
 		look := slices.IndexFunc(t.Commands, func(c Command) bool { return isLook(c.Text) })
 		fine := slices.IndexFunc(t.Commands, func(c Command) bool { return c.Outcome != Failed && c.Summary == "" })

@@ -173,11 +173,11 @@ func TestClients_ExitCode(t *testing.T) {
 		k := &talk{t: t, client: c}
 		k.fail("make frob", 7, "frobbing")
 		k.pass("make other", "cat: x: No such file or directory")
-		want := [2]Outcome{Failed, Passed}
+		want := [2]Exit{Failed, Passed}
 		if c.name == "opencode" {
-			want = [2]Outcome{}
+			want = [2]Exit{}
 		}
-		if got := [2]Outcome{k.Turns[0].Commands[0].Outcome, k.Turns[0].Commands[1].Outcome}; got != want {
+		if got := [2]Exit{k.Turns[0].Commands[0].Outcome, k.Turns[0].Commands[1].Outcome}; got != want {
 			t.Errorf("%s: outcomes %q, want %q", c.name, got, want)
 		}
 	}

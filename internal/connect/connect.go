@@ -351,8 +351,8 @@ func (r *record) undo(f *format, now []byte) ([]byte, error) {
 // ErrNotConnected means that connect has not changed a client's settings.
 var ErrNotConnected = errors.New("is not connected")
 
-// Restored is the result of Disconnect.
-type Restored struct {
+// Undone is the result of Disconnect.
+type Undone struct {
 	Client string `json:"client"`
 	File   string `json:"file"`
 
@@ -362,7 +362,7 @@ type Restored struct {
 }
 
 // Disconnect takes the changes of connect back.
-func (m *Machine) Disconnect(c *Client) (done Restored, err error) {
+func (m *Machine) Disconnect(c *Client) (done Undone, err error) {
 	if c.format == nil {
 		return done, fmt.Errorf("%s has no settings file; unset %s where you start it", c.Name, c.Keys[0].Env)
 	}
@@ -378,7 +378,7 @@ func (m *Machine) Disconnect(c *Client) (done Restored, err error) {
 	if r == nil {
 		return done, fmt.Errorf("%s %w", c.Name, ErrNotConnected)
 	}
-	done = Restored{Client: c.Name, File: r.File}
+	done = Undone{Client: c.Name, File: r.File}
 	file, err := m.resolve(r.File)
 	if err != nil {
 		return done, err

@@ -272,14 +272,14 @@ func TestDisconnect_Says(t *testing.T) {
 	for _, o := range []struct {
 		name string
 		edit func(text string) string // "" removes the file
-		want Restored
+		want Undone
 	}{
-		{"as written", func(text string) string { return text }, Restored{Exact: true}},
-		{"another key", func(text string) string { return strings.Replace(text, "{", `{"a": 1,`, 1) }, Restored{}},
-		{"one value", func(text string) string { return other(text, base+"/v1") }, Restored{Left: []string{openai}}},
-		{"all values", func(text string) string { return other(other(text, base+"/v1"), base+"/v1") }, Restored{Left: []string{openai, anthropic}}},
-		{"a file without them", func(string) string { return "{}" }, Restored{Left: []string{openai, anthropic}}},
-		{"no file", func(string) string { return "" }, Restored{Gone: true}},
+		{"as written", func(text string) string { return text }, Undone{Exact: true}},
+		{"another key", func(text string) string { return strings.Replace(text, "{", `{"a": 1,`, 1) }, Undone{}},
+		{"one value", func(text string) string { return other(text, base+"/v1") }, Undone{Left: []string{openai}}},
+		{"all values", func(text string) string { return other(other(text, base+"/v1"), base+"/v1") }, Undone{Left: []string{openai, anthropic}}},
+		{"a file without them", func(string) string { return "{}" }, Undone{Left: []string{openai, anthropic}}},
+		{"no file", func(string) string { return "" }, Undone{Gone: true}},
 	} {
 		t.Run(o.name, func(t *testing.T) {
 			t.Parallel()

@@ -16,8 +16,8 @@ import (
 	"unicode"
 )
 
-// State is the result of examining a client's settings.
-type State struct {
+// Setup is the result of examining a client's settings.
+type Setup struct {
 	Client   string   `json:"client"`
 	Program  string   `json:"program,omitempty"`
 	Version  string   `json:"version,omitempty"`
@@ -29,14 +29,14 @@ type State struct {
 const versionTimeout = 20 * time.Second
 
 // List returns the clients on this machine: those with a program, or with settings.
-func (m *Machine) List(ctx context.Context) []State {
-	all := make([]State, len(Clients))
+func (m *Machine) List(ctx context.Context) []Setup {
+	all := make([]Setup, len(Clients))
 	var group sync.WaitGroup
 	for i, c := range Clients {
-		group.Go(func() { all[i] = m.State(ctx, c) })
+		group.Go(func() { all[i] = m.Setup(ctx, c) })
 	}
 	group.Wait()
-	var found []State
+	var found []Setup
 	for _, s := range all {
 		if s.Program != "" || s.File != "" {
 			found = append(found, s)
@@ -45,9 +45,9 @@ func (m *Machine) List(ctx context.Context) []State {
 	return found
 }
 
-// State examines one client.
-func (m *Machine) State(ctx context.Context, c *Client) State {
-	s := State{Client: c.Name}
+// Setup examines one client.
+func (m *Machine) Setup(ctx context.Context, c *Client) Setup {
+	s := Setup{Client: c.Name}
 	if file := m.File(c); file != "" && exists(file) {
 		s.File = file
 	}

@@ -76,8 +76,8 @@ func (s *Scanner) space() {
 	}
 }
 
-// is skips white space and then c, and reports whether it found c.
-func (s *Scanner) is(c byte) bool {
+// skip skips white space and then c, and reports whether it found c.
+func (s *Scanner) skip(c byte) bool {
 	s.space()
 	if s.i < len(s.b) && s.b[s.i] == c {
 		s.i++
@@ -98,7 +98,7 @@ func (s *Scanner) Peek() byte {
 // Quoted reads a string, eight bytes at a time: this loop is most of the proxy's cost for a
 // request with a long history.
 func (s *Scanner) Quoted() (Span, bool) {
-	if !s.is('"') {
+	if !s.skip('"') {
 		return Span{}, false
 	}
 	const ones, high = 0x0101010101010101, 0x8080808080808080
@@ -242,10 +242,10 @@ func (s *Scanner) Empty() bool {
 // Object reads an object; member reads each value and gets its decoded key, which it must not
 // retain.
 func (s *Scanner) Object(member func(key []byte) bool) bool {
-	if !s.is('{') || !s.down() {
+	if !s.skip('{') || !s.down() {
 		return false
 	}
-	if s.is('}') {
+	if s.skip('}') {
 		s.depth--
 		return true
 	}
@@ -256,7 +256,7 @@ func (s *Scanner) Object(member func(key []byte) bool) bool {
 func (s *Scanner) members(member func(key []byte) bool) bool {
 	for {
 		key, ok := s.Quoted()
-		if !ok || !s.is(':') || !s.onTime(s.i) {
+		if !ok || !s.skip(':') || !s.onTime(s.i) {
 			return false
 		}
 		name := s.b[key.Start:key.End]
@@ -275,19 +275,19 @@ func (s *Scanner) members(member func(key []byte) bool) bool {
 // more reports whether another value follows in an object or array that ends with end, and
 // if not, whether it has ended there.
 func (s *Scanner) more(end byte) (more, ended bool) {
-	if s.is(end) {
+	if s.skip(end) {
 		s.depth--
 		return false, true
 	}
-	return s.is(','), false
+	return s.skip(','), false
 }
 
 // Array reads an array; element reads each value and gets its index.
 func (s *Scanner) Array(element func(i int) bool) bool {
-	if !s.is('[') || !s.down() {
+	if !s.skip('[') || !s.down() {
 		return false
 	}
-	if s.is(']') {
+	if s.skip(']') {
 		s.depth--
 		return true
 	}

@@ -76,7 +76,7 @@ type Home struct {
 type Found struct {
 	Client     string
 	Files      int
-	Turns      []Turn
+	Turns      []Exchange
 	Unfinished int      // turns without an answer
 	TakenBack  int      // messages that the person took back
 	Subagents  int      // files of subagents
@@ -165,14 +165,14 @@ func escape(dir string) string {
 // read reads files of a client. It skips links: they may lead anywhere.
 func (h Home) read(c *client, paths []string, note func()) Found {
 	found := Found{Client: c.name}
-	var files [][]Turn
+	var files [][]Exchange
 	for _, path := range paths {
 		info, err := os.Lstat(path)
 		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || filepath.Base(path) == "sessions.json" { // an index
 			continue
 		}
 		s := &source{path: path, modified: info.ModTime(), found: &found}
-		t := &turns{Turn: Turn{Client: c.name, OnWire: c.OnWire}}
+		t := &turns{Exchange: Exchange{Client: c.name, OnWire: c.OnWire}}
 		if c.inProject {
 			t.File = path
 		}
@@ -188,7 +188,7 @@ func (h Home) read(c *client, paths []string, note func()) Found {
 		files = append(files, list)
 		note()
 	}
-	found.Turns = slices.DeleteFunc(Merge(files), func(t Turn) bool { return strings.HasPrefix(filepath.Base(t.Dir), trialDir) })
+	found.Turns = slices.DeleteFunc(Merge(files), func(t Exchange) bool { return strings.HasPrefix(filepath.Base(t.Dir), trialDir) })
 	return found
 }
 

@@ -113,7 +113,7 @@ func readCodex(s *source, t *turns) error {
 		case kind == "turn_context":
 			t.Dir = p.Get("cwd").Str
 		case kind == "response_item":
-			plain.Turn = t.Turn
+			plain.Exchange = t.Exchange
 			readItem(p, at, t, &plain)
 		case kind != "event_msg":
 		case p.Get("type").Str == "thread_rolled_back":

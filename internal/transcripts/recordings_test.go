@@ -130,7 +130,7 @@ func TestRead_Recordings(t *testing.T) {
 				t.Fatalf("got %d clients: %+v; want %s alone, without problems", len(found), found, p.client)
 			}
 			got := found[0].Turns
-			slices.SortStableFunc(got, func(a, b Turn) int { return a.At.Compare(b.At) })
+			slices.SortStableFunc(got, func(a, b Exchange) int { return a.At.Compare(b.At) })
 			var wanted []expected
 			for _, e := range want.Clients[p.recording] {
 				if len(e.Answers) > 0 && !strings.HasPrefix(e.Command, "!") {
@@ -150,7 +150,7 @@ func TestRead_Recordings(t *testing.T) {
 
 // compare compares a turn with the expected one. The expectations list the answers to all
 // requests of a turn; a turn has only the first.
-func compare(t *testing.T, got *Turn, want *expected) {
+func compare(t *testing.T, got *Exchange, want *expected) {
 	t.Helper()
 	words := want.Words + want.Command
 	at, sure := time.Time{}, true
@@ -280,13 +280,13 @@ func TestMerge(t *testing.T) {
 	long := func(key string) []string { return []string{key + "-0123456789-0123456789"} }
 	for _, c := range []struct {
 		name  string
-		files [][]Turn
+		files [][]Exchange
 		want  string // sessions of the turns
 	}{
-		{"a fork copies its origin", [][]Turn{{{Session: "b", At: at(1), Keys: long("x")}, {Session: "b", At: at(9), Keys: long("z")}}, {{Session: "a", At: at(1), Keys: long("x")}, {Session: "a", At: at(2), Keys: long("y")}}}, "a a b"},
-		{"a resume changes times", [][]Turn{{{Session: "a", At: at(1), ID: "u"}}, {{Session: "b", At: at(5), ID: "u"}}}, "a"},
-		{"new ids, old times", [][]Turn{{{Session: "a", At: at(1), ID: "u", Words: "hi"}}, {{Session: "b", At: at(1), ID: "v", Words: "hi"}, {Session: "b", At: at(2), Words: "ho"}}}, "a b"},
-		{"the same words again", [][]Turn{{{Session: "a", At: at(1), Words: "yes"}, {Session: "a", At: at(2), Words: "yes"}}}, "a a"},
+		{"a fork copies its origin", [][]Exchange{{{Session: "b", At: at(1), Keys: long("x")}, {Session: "b", At: at(9), Keys: long("z")}}, {{Session: "a", At: at(1), Keys: long("x")}, {Session: "a", At: at(2), Keys: long("y")}}}, "a a b"},
+		{"a resume changes times", [][]Exchange{{{Session: "a", At: at(1), ID: "u"}}, {{Session: "b", At: at(5), ID: "u"}}}, "a"},
+		{"new ids, old times", [][]Exchange{{{Session: "a", At: at(1), ID: "u", Words: "hi"}}, {{Session: "b", At: at(1), ID: "v", Words: "hi"}, {Session: "b", At: at(2), Words: "ho"}}}, "a b"},
+		{"the same words again", [][]Exchange{{{Session: "a", At: at(1), Words: "yes"}, {Session: "a", At: at(2), Words: "yes"}}}, "a a"},
 	} {
 		var got []string
 		for _, turn := range Merge(c.files) {

@@ -16,8 +16,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
-// Turn is a turn of a person: their words and the model's answer.
-type Turn struct {
+// Exchange is a turn of a person: their words and the model's answer.
+type Exchange struct {
 	Client   string
 	Session  string // the client's id of the conversation
 	OnWire   bool   // the client's requests state that id
@@ -40,7 +40,7 @@ const maxKeys = 64
 
 // open is a turn during reading.
 type open struct {
-	Turn
+	Exchange
 	answers []answer
 	node    string // its record in a tree
 	isBack  bool   // the person took it back
@@ -103,9 +103,9 @@ type answer struct {
 
 // turns gathers the turns of one file.
 type turns struct {
-	Turn // common fields of the following turns
-	all  []*open
-	last *open // nil: answers belong to no person's words
+	Exchange // common fields of the following turns
+	all      []*open
+	last     *open // nil: answers belong to no person's words
 	tree
 }
 
@@ -118,7 +118,7 @@ func (t *turns) say(id, words string, at time.Time) {
 	if n := len(t.all); id != "" && n > 0 && strings.TrimRight(t.all[n-1].ID, "+") == id { // sent while the model worked
 		id = t.all[n-1].ID + "+"
 	}
-	o := &open{Turn: t.Turn}
+	o := &open{Exchange: t.Exchange}
 	o.ID, o.Words, o.At, o.Keys, o.node = id, words, at, nil, t.node
 	t.all, t.last = append(t.all, o), o
 }
@@ -165,7 +165,7 @@ func (t *turns) answer(id, text string, at time.Time, calls ...string) {
 // finished returns the turns with an answer. A turn ends with the first answer that calls
 // no tools, like a live one. A message that precedes another one needs no answer: the person
 // typed while the model worked, or stopped it. Some clients let them repeat it.
-func (t *turns) finished() (list []Turn, unfinished, takenBack int) {
+func (t *turns) finished() (list []Exchange, unfinished, takenBack int) {
 	said := len(t.all)
 	t.all = slices.DeleteFunc(t.all, func(o *open) bool { return o.isBack })
 	takenBack = said - len(t.all)
@@ -179,16 +179,16 @@ func (t *turns) finished() (list []Turn, unfinished, takenBack int) {
 			o.Answer, o.Answered = o.answers[i].text, o.answers[i].at
 		}
 		o.Keys = o.Keys[max(0, len(o.Keys)-maxKeys):]
-		list = append(list, o.Turn)
+		list = append(list, o.Exchange)
 	}
 	return list, unfinished, takenBack
 }
 
 // Merge returns the turns of several files without copies, oldest file first. A turn
 // belongs to the first session with it: resumes and forks copy histories.
-func Merge(files [][]Turn) (list []Turn) {
-	files = slices.DeleteFunc(slices.Clone(files), func(f []Turn) bool { return len(f) == 0 })
-	slices.SortStableFunc(files, func(a, b []Turn) int { // a copy ends later
+func Merge(files [][]Exchange) (list []Exchange) {
+	files = slices.DeleteFunc(slices.Clone(files), func(f []Exchange) bool { return len(f) == 0 })
+	slices.SortStableFunc(files, func(a, b []Exchange) int { // a copy ends later
 		return cmp.Or(a[0].At.Compare(b[0].At), a[len(a)-1].At.Compare(b[len(b)-1].At))
 	})
 	seen := make(map[string]bool)

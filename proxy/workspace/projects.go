@@ -170,7 +170,7 @@ func (p *Projects) home(c *checkout) string {
 		}
 		return nil
 	})
-	if err != nil && p.isNew(c.Root, err) {
+	if err != nil && p.firstWarning(c.Root, err) {
 		p.log.Warn("bind directory to its path failed, a move would separate it from its memory", "directory", c.Root, "file", p.file, "error", err)
 	}
 	return home
@@ -218,7 +218,7 @@ func (p *Projects) owns(key string, c *checkout) bool {
 	switch {
 	case err == nil && ours:
 		return true
-	case readOnly || !p.isNew(c.Root, err):
+	case readOnly || !p.firstWarning(c.Root, err):
 	case err != nil:
 		p.log.Warn("read or store the file of projects failed, each directory is its own project until the file is repaired, or deleted and bound again", "directory", c.Root, "workspace", key, "file", p.file, "error", err)
 	case first.gone():
@@ -303,9 +303,9 @@ func (p *Projects) noteApart(a Apart, apart bool) {
 	}
 }
 
-// isNew reports whether this warning about a directory is the first. There are two
+// firstWarning notes a warning about a directory, and reports whether it is the first. There are two
 // warnings: err is nil for the remote of another directory, and not for an unusable file.
-func (p *Projects) isNew(dir string, err error) bool {
+func (p *Projects) firstWarning(dir string, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	what := fmt.Sprint(err != nil, dir)
