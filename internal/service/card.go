@@ -271,8 +271,24 @@ type SettleRequest struct {
 	Text   string   `json:"text,omitempty"` // accepts one line with this text in place of its own
 }
 
+// what returns the change that the request is for the history, or "" for an undo.
+func (r *SettleRequest) what() string {
+	switch {
+	case r.Text != "":
+		return "edit"
+	case len(r.Accept) > 0:
+		return "accept"
+	case len(r.Reject) > 0:
+		return "reject"
+	case len(r.End) > 0:
+		return "off"
+	}
+	return ""
+}
+
 // Settled are the lines that changed.
 type Settled struct {
+	noted
 	Lines  []Standing `json:"lines"`
 	Groups []string   `json:"-"`
 }
@@ -330,6 +346,10 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 			return done, err
 		}
 		done.Lines = append(done.Lines, standing(c.l))
+		if done.change.What = in.what(); done.change.What != "" {
+			part := done.change.in(c.l.Group)
+			part.Lines = append(part.Lines, c.l.ID)
+		}
 		if !slices.Contains(done.Groups, c.l.Group) {
 			done.Groups = append(done.Groups, c.l.Group)
 		}
@@ -379,7 +399,7 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) er
 	if err := sv.store(ctx, t); err != nil {
 		return fmt.Errorf("store the accepted line: %w", err)
 	}
-	l.Promoted, l.Edited = graphiti.EpisodeName(t.ID, graphiti.RoleSystem), ""
+	l.Promoted, l.Edited = personsName(&t), ""
 	if before.Promoted != l.Promoted { // an edited line, accepted before
 		if err := sv.unpromote(ctx, &before); err != nil {
 			return err
@@ -387,9 +407,6 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) er
 	}
 	if text != l.Text {
 		l.Edited = text
-	}
-	if err := sv.o.State.Ended.Restore(ctx, l.Group, l.Promoted); err != nil { // "forget that …" had ended it
-		return err
 	}
 	return sv.setLine(card.Confirmed)(ctx, l, "")
 }
@@ -472,7 +489,7 @@ func confirmedAs(lines []card.Line, l *card.Line) (list []*card.Line) {
 
 // takeOff ends the card lines of a selector with a text, with or without the card's additions.
 // Their messages remain.
-func (sv *Service) takeOff(ctx context.Context, s Selector) (off []string, err error) {
+func (sv *Service) takeOff(ctx context.Context, s Selector, c *Change) (off []string, err error) {
 	said := strings.Join(strings.Fields(s.Card), " ")
 	s.Card = ""
 	targets, place, err := sv.cardOf(s)
@@ -493,6 +510,8 @@ func (sv *Service) takeOff(ctx context.Context, s Selector) (off []string, err e
 			if err := sv.setLine(card.Ended)(ctx, one, ""); err != nil {
 				return off, err
 			}
+			part := c.in(one.Group)
+			c.What, part.Lines = "off", append(part.Lines, one.ID)
 		}
 	}
 	if off == nil {
@@ -522,6 +541,7 @@ type RestoreRequest struct{ Selector }
 
 // Restored are the groups in which a message is valid again.
 type Restored struct {
+	noted
 	Message string   `json:"message"`
 	Groups  []string `json:"groups"`
 }
@@ -535,33 +555,21 @@ var Restore = Operation[RestoreRequest, Restored]{
 	},
 }
 
-// Restore makes both sides of a message's turn valid again.
+// Restore makes a message valid again.
 func (sv *Service) Restore(ctx context.Context, in *RestoreRequest) (r Restored, err error) {
 	s := in.Selector
 	r.Message, s.Message = s.Message, ""
 	if r.Message == "" {
 		return r, invalid("message: name a message by its id; graphiti-proxy memory facts --all prints the ids")
 	}
-	turns := make(map[string]bool)
 	found, err := sv.message(ctx, s, r.Message)
 	if err != nil {
 		return r, err
 	}
-	for i := range found {
-		names := append(sidesOf(found[i].row.Name), found[i].row.Name)
-		if err := sv.validate(ctx, found[i].in.Group, names...); err != nil {
-			return r, err
-		}
-		r.Groups = append(r.Groups, found[i].in.Group)
-		if turn, ok := graphiti.TurnOf(found[i].row.Name); ok {
-			turns[turn] = true
-		}
-	}
-	lines, _, err := sv.lines(ctx, s)
-	for i := range lines { // that ended with it
-		if l := &lines[i]; err == nil && l.State == card.Ended && turns[l.Turn] {
-			err = sv.undoLine(ctx, l, "")
-		}
+	r.change.What = "restore"
+	err = sv.restoreHeld(ctx, found, &r.change)
+	for _, p := range r.change.Parts {
+		r.Groups = append(r.Groups, p.Group)
 	}
 	return r, err
 }

@@ -65,6 +65,8 @@ func (sv *Service) forgetFact(ctx context.Context, s Selector, id string) (f For
 		})
 		if err == nil && found {
 			_, err = sv.forget(ctx, ledger.Part{Group: o.Group, Message: id})
+			f.change.What = whatForget
+			f.change.in(o.Group)
 			f.Groups = append(f.Groups, o.Group)
 		}
 		if err != nil {

@@ -29,6 +29,7 @@ const (
 
 // Forgotten describes a forget.
 type Forgotten struct {
+	noted
 	Group   string `json:"group"`
 	Session string `json:"session,omitempty"` // "" for the whole group
 
@@ -71,12 +72,11 @@ func Remaining(n int) string {
 // It raises the group's generation, which rejects older writes. Then it empties decisions and
 // notes, and the memory; recall skips the group meanwhile. All of this survives the process:
 // failures are retried. Deletion in Graphiti follows.
-func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (Forgotten, error) {
+func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (f Forgotten, err error) {
 	s := in.Selector
-	f := Forgotten{Group: s.Group, Session: s.Session}
+	f.Group, f.Session = s.Group, s.Session
 	if s.Card != "" {
-		lines, err := sv.takeOff(ctx, s)
-		f.Card = lines
+		f.Card, err = sv.takeOff(ctx, s, &f.change)
 		return f, err
 	}
 	if s.Message != "" {
@@ -98,6 +98,7 @@ func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (Forgotten, er
 	}
 	more, err := sv.forget(ctx, part)
 	if f.Blocks += more; err == nil {
+		f.change.What, f.change.Parts = whatForget, []ChangedPart{{Group: s.Group}}
 		err = sv.lookAt(ctx, &f, in.Wait)
 	}
 	return f, err

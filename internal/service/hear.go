@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"slices"
@@ -283,6 +284,9 @@ func (s *hearing) end(ctx context.Context, one *card.Statement, h *inject.Heard)
 	if count > 0 || m.elsewhere {
 		if err := s.keepForget(ctx, one.Text, here.Group, ends, !ends || m.elsewhere, h); err != nil {
 			return err
+		}
+		if ends {
+			s.sv.note(ctx, historyOfOwner(s.Who.Owner()), cmp.Or(s.Who.Program, "a chat"), &Change{What: "end", Parts: []ChangedPart{{Group: here.Group, Lines: []string{h.Undo}}}})
 		}
 	}
 	if m.besides {

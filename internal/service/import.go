@@ -39,6 +39,7 @@ type Line struct {
 
 // Imported counts lines.
 type Imported struct {
+	noted
 	Kept  int `json:"kept"`
 	Known int `json:"known"`           // lines that the memory already has
 	Rules int `json:"rules,omitempty"` // stored lines of cards, which Kept does not count

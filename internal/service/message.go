@@ -1,10 +1,12 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,9 +29,9 @@ type held struct {
 // errManyMessages means that an ID selects several messages of a group.
 var errManyMessages = errors.New("message: several messages of one group have this id; name them by their conversation (session) or group")
 
-// message returns the messages with an ID in the groups of a selector. A personal statement in a
+// message returns the messages with IDs in the groups of a selector. A personal statement in a
 // project is in two groups.
-func (sv *Service) message(ctx context.Context, s Selector, id string) (found []held, err error) {
+func (sv *Service) message(ctx context.Context, s Selector, ids ...string) (found []held, err error) {
 	if s.Session != "" || s.Own || s.Card != "" {
 		return nil, invalid("message: its id already selects it; remove session, own and card")
 	}
@@ -38,14 +40,20 @@ func (sv *Service) message(ctx context.Context, s Selector, id string) (found []
 		return nil, err
 	}
 	for _, o := range groups {
-		one, err := sv.messageIn(ctx, o, id)
+		some, err := sv.messagesIn(ctx, o, ids)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, one...)
+		found = append(found, some...)
 	}
-	if len(found) == 0 {
-		return nil, notTheirs(id)
+	there := make(map[string]bool, len(found))
+	for i := range found {
+		there[found[i].row.ID.String()] = true
+	}
+	for _, id := range ids {
+		if !there[id] {
+			return nil, notTheirs(id)
+		}
 	}
 	return found, nil
 }
@@ -54,27 +62,40 @@ func notTheirs(id string) error {
 	return invalid(fmt.Sprintf("message: the person has no message with the id %q; graphiti-proxy memory show prints the ids", id))
 }
 
-func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, message string) (found []held, err error) {
-	id, ok := graphiti.ParseID(message)
-	if !ok {
+func (sv *Service) messagesIn(ctx context.Context, o ledger.Owned, messages []string) (found []held, err error) {
+	var ids []graphiti.ID
+	for _, message := range messages {
+		if id, ok := graphiti.ParseID(message); ok {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
 		return nil, nil
 	}
-	for r, err := range sv.o.Memory.Rows(ctx, o.Group, graphiti.Filter{IDs: []graphiti.ID{id}, Text: true}) {
-		if err != nil {
-			return nil, withRemedy(err)
+	var keys []string
+	seen := make(map[graphiti.ID]bool)
+	for r, err := range sv.rows(ctx, ledger.Part{Group: o.Group}, graphiti.Filter{IDs: ids, Text: true}) {
+		switch {
+		case err != nil:
+			return nil, err
+		case seen[r.ID]:
+			return nil, InvalidError{errManyMessages}
 		}
+		seen[r.ID], keys = true, append(keys, r.Key)
 		found = append(found, held{in: graphiti.Target{Scope: graphiti.Scope(o.Scope), Group: o.Group}, owner: o, row: r})
 	}
-	if len(found) > 1 {
-		return nil, InvalidError{errManyMessages}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	entries := make(map[string][]graphiti.Row)
+	for r, err := range sv.rows(ctx, ledger.Part{Group: o.Group}, graphiti.Filter{Keys: keys, Text: true}) {
+		if err != nil {
+			return nil, err
+		}
+		entries[r.Key] = append(entries[r.Key], r)
 	}
 	for i := range found {
-		for r, err := range sv.o.Memory.Rows(ctx, o.Group, graphiti.Filter{Keys: []string{found[i].row.Key}, Text: true}) {
-			if err != nil {
-				return nil, withRemedy(err)
-			}
-			found[i].entry = append(found[i].entry, r)
-		}
+		found[i].entry = entries[found[i].row.Key]
 	}
 	return slices.DeleteFunc(found, func(h held) bool { return len(h.entry) == 0 }), nil // deleted meanwhile
 }
@@ -98,47 +119,60 @@ func (sv *Service) forgetMessage(ctx context.Context, s Selector) (f Forgotten, 
 	return sv.forgetHeld(ctx, id, all, also)
 }
 
-// withCopies returns a message, found in its groups, and then its copies there, and the number of
+// withCopies returns messages, found in their groups, and then their copies there, and the number of
 // other conversations that have one. In a group of several people, and of a text without a
 // statement, such as "yes", there are none.
 func (sv *Service) withCopies(ctx context.Context, found []held) (all []held, talks int, err error) {
-	seen := map[string]bool{found[0].row.Session: true}
-	all = slices.Clone(found)
+	seen := make(map[string]bool) // sessions
+	known := make(map[string]bool)
+	texts := make(map[string]map[string]bool) // by group
+	owners := make(map[string]ledger.Owned)
 	for _, h := range found {
+		group := h.in.Group
+		seen[h.row.Session], known[group+h.row.Name] = true, true
 		if h.owner.Shared || card.ContentWords(h.row.Text) < minEnds {
 			continue
 		}
-		key := words.Key(h.row.Text)
-		for r, err := range sv.o.Memory.Rows(ctx, h.in.Group, graphiti.Filter{Text: true}) {
-			if err != nil {
-				return nil, 0, withRemedy(err)
-			}
-			if r.ID == h.row.ID || words.Key(r.Text) != key {
-				continue
-			}
-			copies, err := sv.messageIn(ctx, h.owner, r.ID.String())
+		if owners[group] = h.owner; texts[group] == nil {
+			texts[group] = make(map[string]bool)
+		}
+		texts[group][words.Key(h.row.Text)] = true
+	}
+	all = slices.Clone(found)
+	for _, group := range slices.Sorted(maps.Keys(texts)) {
+		var copies []string
+		for r, err := range sv.rows(ctx, ledger.Part{Group: group}, graphiti.Filter{Text: true}) {
 			if err != nil {
 				return nil, 0, err
 			}
-			if all = append(all, copies...); !seen[r.Session] {
+			if known[group+r.Name] || !texts[group][words.Key(r.Text)] {
+				continue
+			}
+			if copies = append(copies, r.ID.String()); !seen[r.Session] {
 				seen[r.Session], talks = true, talks+1
 			}
 		}
+		some, err := sv.messagesIn(ctx, owners[group], copies)
+		if err != nil {
+			return nil, 0, err
+		}
+		all = append(all, some...)
 	}
 	return all, talks, nil
 }
 
 // forgetHeld deletes a message and its copies.
 func (sv *Service) forgetHeld(ctx context.Context, id string, found []held, also int) (f Forgotten, err error) {
-	f.Message, f.Also = id, also
+	f.Message, f.Also, f.change.What = id, also, whatForget
 	for i := range found {
 		h := &found[i]
 		if err := sv.keepOtherSide(ctx, h); err != nil {
 			return f, err
 		}
-		if err := sv.forgetNotes(ctx, h); err != nil {
+		if err := cmp.Or(sv.forgetLines(ctx, h), sv.dropNotes(ctx, h)); err != nil {
 			return f, err
 		}
+		f.change.in(h.in.Group)
 		if _, err := sv.forget(ctx, ledger.Part{Group: h.in.Group, Message: h.entry[0].ID.String()}); err != nil {
 			return f, err
 		}
@@ -184,14 +218,9 @@ func (h *held) turn(why string, text *graphiti.Row) ledger.Turn {
 	return t
 }
 
-// forgetNotes deletes the card lines of a message, and the notes of its session, which may repeat
-// it.
-func (sv *Service) forgetNotes(ctx context.Context, h *held) error {
+// dropNotes deletes the notes of a message's session, which may repeat it.
+func (sv *Service) dropNotes(ctx context.Context, h *held) error {
 	t := h.turn("forget", &h.row)
-	t.Said = h.row.Said
-	if err := sv.forgetLines(ctx, h); err != nil {
-		return err
-	}
 	session, owner := t.OfSession(), h.owner.Owner
 	if session == "" {
 		return nil
@@ -202,14 +231,20 @@ func (sv *Service) forgetNotes(ctx context.Context, h *held) error {
 	return sv.o.State.Snapshots.Drop(ctx, graphiti.SessionScopeOf(session, owner))
 }
 
+// cardGroups returns the groups with card lines of a message. A project's personal lines are in the
+// person's own group.
+func (sv *Service) cardGroups(h *held) []string {
+	if own, ok := sv.ownGroup(h.owner.Owner); ok && own != h.in.Group {
+		return []string{h.in.Group, own}
+	}
+	return []string{h.in.Group}
+}
+
 // forgetLines deletes the card lines of a message, and the texts that their confirmation stored.
 func (sv *Service) forgetLines(ctx context.Context, h *held) error {
 	turn, ok := graphiti.TurnOf(h.row.Name)
 	curated, promoted := graphiti.ParseCurated(h.row.Text)
-	groups := []string{h.in.Group}
-	if own, ok := sv.ownGroup(h.owner.Owner); ok && own != h.in.Group { // a personal line of a project
-		groups = append(groups, own)
-	}
+	groups := sv.cardGroups(h)
 	var confirmed []card.Line
 	for _, group := range groups {
 		lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Group: group}})
@@ -247,6 +282,7 @@ func (sv *Service) ownGroup(owner string) (string, bool) {
 type CorrectRequest struct {
 	Selector
 	Text string `json:"text"`
+	Now  bool   `json:"now,omitempty" help:"delete the old statement now, for good; otherwise it is ended, and memory undo restores it"`
 }
 
 // Corrected describes the replacement of a message.
@@ -257,15 +293,15 @@ type Corrected struct {
 
 // Correct replaces a message with a new statement.
 var Correct = Operation[CorrectRequest, Corrected]{
-	Spec: Spec{Name: "memory/correct", About: "Forget one message, and store a corrected statement in its place", People: true, Fails: OfMemory, Takes: ForgetTimeout},
+	Spec: Spec{Name: "memory/correct", About: "Store a corrected statement in place of one message, which is ended, or with now=true deleted", People: true, Fails: OfMemory, Takes: ForgetTimeout},
 	Run:  withMemory((*Service).Correct),
 	Audit: func(in *CorrectRequest, out *Corrected) Entry {
 		return in.audit("correct", out.Groups, slog.String("message", in.Message))
 	},
 }
 
-// Correct stores a statement in every group of a message, and then forgets the message. It can be
-// repeated after a failure.
+// Correct stores a statement in every group of a message, and then ends or forgets the message. It
+// can be repeated after a failure.
 func (sv *Service) Correct(ctx context.Context, in *CorrectRequest) (c Corrected, err error) {
 	s, id, text := in.Selector, in.Message, in.Text
 	switch n, most := utf8.RuneCountInString(strings.TrimSpace(text)), sv.settings().MaxChars; {
@@ -291,14 +327,19 @@ func (sv *Service) Correct(ctx context.Context, in *CorrectRequest) (c Corrected
 		return c, err
 	}
 	var kept []ledger.Turn
+	made := Change{What: "correct"}
 	for i := range found {
 		t, err := sv.keepInstead(ctx, &found[i], text)
 		if err != nil {
 			return c, err
 		}
-		kept, c.Kind = append(kept, t), t.Kind
+		part := made.in(found[i].in.Group)
+		kept, c.Kind, part.Added = append(kept, t), t.Kind, append(part.Added, personsName(&t))
 	}
-	if c.Forgotten, err = sv.forgetHeld(ctx, id, all, also); err == nil {
+	if !in.Now {
+		err = sv.endHeld(ctx, all, &made)
+		c.Forgotten = changed(id, also, made)
+	} else if c.Forgotten, err = sv.forgetHeld(ctx, id, all, also); err == nil {
 		err = sv.lookAt(ctx, &c.Forgotten, false)
 	}
 	for i := range kept { // the card may first have to drop an old line with the same words
@@ -323,5 +364,5 @@ func (sv *Service) keepInstead(ctx context.Context, h *held, text string) (ledge
 	if err := sv.o.Pipeline.Add(ctx, t); err != nil {
 		return t, fmt.Errorf("keep the correction: %w", err)
 	}
-	return t, nil
+	return t, sv.validate(ctx, h.in.Group, personsName(&t)) // an undo of the same correction has ended it
 }

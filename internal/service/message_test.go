@@ -154,12 +154,12 @@ func TestCorrected(t *testing.T) {
 		run(t, m, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "Deploy on Mondays and Fridays"}})
 		settle()
 		_, id := texts(t, m, "MySQL")
-		out, entry, err := call(t, m, "memory/correct", `{"message":"`+id+`","text":"Our database is Postgres."}`)
+		out, entry, err := call(t, m, "memory/correct", `{"message":"`+id+`","text":"Our database is Postgres.","now":true}`)
 		if c, ok := out.(service.Corrected); err != nil || !ok || c.Message != id || c.Kind != "" || entry.What != "correct" || strings.Contains(fmt.Sprint(entry), "Postgres") {
 			t.Fatalf("%+v, %+v, %v", out, entry, err)
 		}
 		_, id = texts(t, m, "Fridays")
-		if c := run(t, m, service.Correct, service.CorrectRequest{Selector: service.Selector{Message: id}, Text: "Deploy on Mondays"}); c.Kind != "decision" {
+		if c := run(t, m, service.Correct, service.CorrectRequest{Selector: service.Selector{Message: id}, Text: "Deploy on Mondays", Now: true}); c.Kind != "decision" {
 			t.Errorf("%+v", c)
 		}
 		settle()
@@ -299,7 +299,7 @@ func TestMessage_Copies(t *testing.T) {
 		if x := run(t, m, service.TurnsOf, service.ConversationRequest{Selector: service.Selector{Message: id("production cluster is prod-blue")}, Limit: 5}); x.Also != 2 {
 			t.Errorf("a copy is in %d more conversations, want 2", x.Also)
 		}
-		c := run(t, m, service.Correct, service.CorrectRequest{Selector: service.Selector{Message: id("production cluster is prod-blue")}, Text: "The production cluster is Prod-Blue"})
+		c := run(t, m, service.Correct, service.CorrectRequest{Selector: service.Selector{Message: id("production cluster is prod-blue")}, Text: "The production cluster is Prod-Blue", Now: true})
 		if c.Also != 2 {
 			t.Errorf("corrected in %d more conversations, want 2", c.Also)
 		}

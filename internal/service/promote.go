@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -24,6 +25,7 @@ type Promotion struct {
 
 // Promoted is the result of Promote.
 type Promoted struct {
+	noted
 	Groups []string `json:"groups"`
 	For    string   `json:"for"` // owner of the groups, for people
 }
@@ -50,13 +52,16 @@ func (sv *Service) Promote(ctx context.Context, in *PromoteRequest) (kept Promot
 	if sv.o.Pipeline.HoldsSecret(p.Text) {
 		return kept, errors.New("the text appears to contain a credential, so it was not stored")
 	}
-	kept = Promoted{[]string{target.Group}, sv.keptFor(target.Scope, who, target.Group)}
-	return kept, sv.store(ctx, promoted(who, target, sv.o.State.Generations.Now(), p.Kind, p.Text))
+	kept.Groups, kept.For = []string{target.Group}, sv.keptFor(target.Scope, who, target.Group)
+	t := promoted(who, target, sv.o.State.Generations.Now(), p.Kind, p.Text)
+	kept.change.What, kept.change.in(target.Group).Added = "pin", []string{personsName(&t)}
+	return kept, sv.store(ctx, t)
 }
 
-// store stores a promoted text, and restores its line on the card if that was removed.
+// store stores a promoted text, makes it valid if it had ended, and restores its line on the card if
+// that was removed.
 func (sv *Service) store(ctx context.Context, t ledger.Turn) error {
-	if err := sv.o.Pipeline.Add(ctx, t); err != nil {
+	if err := cmp.Or(sv.o.Pipeline.Add(ctx, t), sv.validate(ctx, t.Targets[0].Group, personsName(&t))); err != nil {
 		return err
 	}
 	if err := sv.cards().Keep(&t, []string{t.Targets[0].Group}); err != nil {
@@ -73,6 +78,14 @@ func promoted(who graphiti.Who, target graphiti.Target, generation int64, kind, 
 		Owner: who.Owner(), Workspace: who.Workspace, User: text, Said: now, Answered: now, Client: "graphiti-proxy",
 		Targets: []graphiti.Target{target}, Generation: generation, Standalone: true,
 	}
+}
+
+// personsName returns the name of a stored turn's message by the person.
+func personsName(t *ledger.Turn) string {
+	if t.Kind != "" {
+		return graphiti.EpisodeName(t.ID, graphiti.RoleSystem)
+	}
+	return graphiti.EpisodeName(t.ID, graphiti.RoleUser)
 }
 
 func digest(parts ...string) string {

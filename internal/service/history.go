@@ -1,0 +1,461 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
+)
+
+// undoFor is how long the history lists a change, and how long it can be undone.
+const undoFor = 30 * 24 * time.Hour
+
+// Change is a change of a memory in its person's history. Only answers have its texts.
+type Change struct {
+	ID     string        `json:"id"`
+	Time   string        `json:"time"`
+	What   string        `json:"what"` // correct, end, restore, move, pin, accept, reject, edit, off for the card, import or forget
+	By     string        `json:"by,omitempty"`
+	Parts  []ChangedPart `json:"parts,omitempty"`
+	Import string        `json:"import,omitempty"` // name of an import of transcripts; its undo deletes the turns
+	Undone string        `json:"undone,omitempty"` // time of its undo
+	Until  string        `json:"until,omitempty"`  // it can be undone until then; "" if it cannot
+}
+
+// ChangedPart is the part of a change in one group.
+type ChangedPart struct {
+	Group string   `json:"group"`
+	Ended []string `json:"ended,omitempty"` // names of messages that are not recalled anymore
+	Added []string `json:"added,omitempty"` // names of messages that are stored, or valid again
+	Lines []string `json:"lines,omitempty"` // IDs of card lines
+
+	Old []string `json:"old,omitempty"` // texts of Ended; forgotten ones are missing
+	New []string `json:"new,omitempty"` // texts of Added and Lines
+}
+
+// whatForget is the change that deletes, and so cannot be undone.
+const whatForget = "forget"
+
+// noted is the part of an answer with the change that its operation made.
+type noted struct{ change Change }
+
+func (n *noted) made() *Change { return &n.change }
+
+// in returns the part of a change in a group.
+func (c *Change) in(group string) *ChangedPart {
+	i := slices.IndexFunc(c.Parts, func(p ChangedPart) bool { return p.Group == group })
+	if i < 0 {
+		i, c.Parts = len(c.Parts), append(c.Parts, ChangedPart{Group: group})
+	}
+	return &c.Parts[i]
+}
+
+// note adds a change to a history. All calls of one import are one change.
+func (sv *Service) note(ctx context.Context, history, by string, c *Change) {
+	c.Time, c.By = momentOf(time.Now()), by
+	sum := graphiti.Digest("change", c.What, cmp.Or(c.Import, time.Now().String()))
+	c.ID = hex.EncodeToString(sum[:6])
+	if err := sv.keepChange(context.WithoutCancel(ctx), history, c); err != nil {
+		sv.o.Log.Warn("store a change for its undo failed", "error", err)
+	}
+}
+
+// keepChange stores a state of a change. Forgetting one of its groups deletes it.
+func (sv *Service) keepChange(ctx context.Context, history string, c *Change) error {
+	body, _ := json.Marshal(c) // strings only
+	var groups []string
+	for _, p := range c.Parts {
+		groups = append(groups, p.Group)
+	}
+	return sv.o.State.Snapshots.Add(ctx, history, body, sv.o.State.Generations.Now(), groups...)
+}
+
+// historyOf returns the list with the changes of a selector's person, or with those of operators.
+func (sv *Service) historyOf(s *Selector) string {
+	_, owner, _ := sv.asked(Selector{User: s.User, Credential: s.Credential}) // the operation has checked it
+	if owner == "" && !sv.o.Multi {
+		owner = sv.o.Owner
+	}
+	return historyOfOwner(owner)
+}
+
+func historyOfOwner(owner string) string { return "changes:" + owner }
+
+// HistoryRequest is the input of History.
+type HistoryRequest struct {
+	Selector
+	Limit int `json:"limit,omitempty" help:"how many changes"`
+}
+
+// Changes are the newest changes of a person's memory.
+type Changes struct {
+	Changes []Change `json:"changes"`
+	Groups  []string `json:"-"`
+}
+
+// notOfHistory are the fields of a selector that select no change.
+var notOfHistory = []string{"agent", "workspace", "session", "own", "card", "message"}
+
+// History lists the changes of the last thirty days, the newest first.
+var History = Operation[HistoryRequest, Changes]{
+	Spec:    Spec{Name: "memory/history", About: "The changes of a person's memory in the last thirty days, with their texts", People: true, Without: notOfHistory},
+	Default: HistoryRequest{Limit: 50},
+	Run: func(ctx context.Context, h *Host, in *HistoryRequest) (out Changes, err error) {
+		if err := cmp.Or(CheckLimit(in.Limit), in.check()); err != nil {
+			return out, err
+		}
+		list, err := h.Memory.changes(ctx, &in.Selector)
+		out.Changes = append([]Change{}, list[:min(in.Limit, len(list))]...)
+		for _, c := range out.Changes {
+			for i := range c.Parts {
+				out.Groups = append(out.Groups, c.Parts[i].Group)
+				if err == nil {
+					err = h.Memory.withTexts(ctx, &c.Parts[i])
+				}
+			}
+		}
+		return out, err
+	},
+	Audit: func(in *HistoryRequest, out *Changes) Entry { return in.audit("list changes", out.Groups) },
+}
+
+// changes returns the changes of a selector's person, or those in its group, the newest first.
+func (sv *Service) changes(ctx context.Context, s *Selector) (list []Change, err error) {
+	seen, oldest := make(map[string]bool), momentOf(time.Now().Add(-undoFor))
+	err = sv.o.State.Snapshots.Entries(ctx, func(_ string, body []byte) { // the newest state of each first
+		var c Change
+		if json.Unmarshal(body, &c) != nil || seen[c.ID] || c.Time < oldest {
+			return
+		}
+		seen[c.ID] = true
+		if c.Until = ""; c.Undone == "" && c.What != whatForget {
+			at, _ := momentIn(c.Time) // note has written it
+			c.Until = momentOf(at.Add(undoFor))
+		}
+		if s.Group == "" || slices.ContainsFunc(c.Parts, func(p ChangedPart) bool { return p.Group == s.Group }) {
+			list = append(list, c)
+		}
+	}, sv.historyOf(s))
+	slices.SortStableFunc(list, func(a, b Change) int { return cmp.Compare(b.Time, a.Time) })
+	return list, err
+}
+
+// withTexts adds the texts of a part.
+func (sv *Service) withTexts(ctx context.Context, p *ChangedPart) error {
+	if len(p.Ended)+len(p.Added) > 0 && !sv.o.State.Generations.Blocks(p.Group) {
+		for r, err := range sv.rows(ctx, ledger.Part{Group: p.Group}, graphiti.Filter{Names: append(slices.Clone(p.Ended), p.Added...), Text: true}) {
+			if err != nil {
+				return err
+			}
+			to := &p.New
+			if slices.Contains(p.Ended, r.Name) {
+				to = &p.Old
+			}
+			if text := textOf(&r); !slices.Contains(*to, text) { // copies
+				*to = append(*to, text)
+			}
+		}
+	}
+	lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Group: p.Group}})
+	for i := range lines {
+		if l := &lines[i]; slices.Contains(p.Lines, l.ID) && !slices.Contains(p.Old, l.Text) && !slices.Contains(p.New, l.Text) {
+			p.New = append(p.New, cmp.Or(l.Edited, l.Text))
+		}
+	}
+	return err
+}
+
+// UndoRequest names a change of the history.
+type UndoRequest struct {
+	Selector
+	ID string `json:"id"`
+}
+
+// Undone is the change that was undone.
+type Undone struct {
+	Change
+	Withdrawn int `json:"withdrawn,omitempty"` // see Forgotten
+}
+
+// Left returns what may still be in Graphiti.
+func (u *Undone) Left() int { return u.Withdrawn }
+
+// Undo undoes a change of the last thirty days.
+var Undo = Operation[UndoRequest, Undone]{
+	Spec: Spec{Name: "memory/undo", About: "Undo a change of the last thirty days, which memory/history lists", People: true, Without: notOfHistory, Fails: OfMemory, Takes: ForgetTimeout},
+	Run:  withMemory((*Service).Undo),
+	Audit: func(in *UndoRequest, out *Undone) Entry {
+		var groups []string
+		for _, p := range out.Parts {
+			groups = append(groups, p.Group)
+		}
+		return in.audit("undo", groups, slog.String("change", in.ID))
+	},
+}
+
+// Undo makes what a change ended valid, ends what it added, and decides as before on its lines. It
+// deletes nothing but the turns of an import.
+func (sv *Service) Undo(ctx context.Context, in *UndoRequest) (u Undone, err error) {
+	list, err := sv.changes(ctx, &in.Selector)
+	if err != nil {
+		return u, err
+	}
+	i := slices.IndexFunc(list, func(c Change) bool { return c.ID == in.ID })
+	switch {
+	case i < 0:
+		return u, invalid(fmt.Sprintf("id: the last thirty days have no change %.20q; graphiti-proxy memory undo lists them", in.ID))
+	case list[i].Undone != "":
+		return u, invalid("id: this change is undone already")
+	case list[i].Until == "":
+		return u, invalid("id: this change deleted messages for good; it cannot be undone")
+	}
+	u.Change = list[i]
+	if u.Import != "" {
+		u.Withdrawn, err = sv.takeBack(ctx, u.Import)
+	}
+	for i := range u.Parts {
+		if err == nil {
+			err = sv.undoPart(ctx, &u.Parts[i])
+		}
+	}
+	if err != nil {
+		return u, err
+	}
+	u.Undone, u.Until = momentOf(time.Now()), ""
+	return u, sv.keepChange(context.WithoutCancel(ctx), sv.historyOf(&in.Selector), &u.Change)
+}
+
+func (sv *Service) undoPart(ctx context.Context, p *ChangedPart) error {
+	for _, name := range p.Added {
+		if turn, ok := graphiti.TurnOf(name); ok {
+			if err := sv.endLines(ctx, turn, new(Change), p.Group); err != nil {
+				return err
+			}
+		}
+	}
+	if err := sv.endNames(ctx, p.Group, p.Added, sv.o.State.Generations.Now()); err != nil {
+		return err
+	}
+	if err := sv.validate(ctx, p.Group, p.Ended...); err != nil {
+		return err
+	}
+	lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Group: p.Group}})
+	lines = withoutCopies(lines)
+	for i := range lines {
+		if err == nil && slices.Contains(p.Lines, lines[i].ID) {
+			err = sv.undoLine(ctx, &lines[i], "")
+		}
+	}
+	return err
+}
+
+// takeBack forgets the turns of an import.
+func (sv *Service) takeBack(ctx context.Context, name string) (left int, err error) {
+	s := Selector{Session: name}
+	m, err := sv.Find(ctx, s)
+	for _, group := range m.All() {
+		if err != nil {
+			break
+		}
+		var f Forgotten
+		f, err = sv.Forget(ctx, &ForgetRequest{Selector: s.In(group)})
+		left += f.Withdrawn
+	}
+	return left, err
+}
+
+// ManyRequest changes several messages, with their copies.
+type ManyRequest struct {
+	Selector
+	Do       string   `json:"do"`       // one of Deeds
+	Messages []string `json:"messages"` // IDs
+	To       string   `json:"to,omitempty" help:"the project to move them to"`
+}
+
+// Many are the changed messages.
+type Many struct {
+	Forgotten
+	Messages int `json:"messages"` // with copies
+}
+
+// Deeds are what ChangeMany does with messages: end stops their recall.
+var Deeds = []string{"end", whatForget, "move", "restore"}
+
+// maxEnded bounds the ended messages of a group: the store keeps the newest 10,000.
+const maxEnded = 9000
+
+// ChangeMany ends, forgets, moves or restores messages.
+var ChangeMany = Operation[ManyRequest, Many]{
+	Spec: Spec{Name: "memory/change", About: "End, forget, move or restore messages by their ids, with their copies", People: true, Without: []string{"session", "own", "card", "message"}, Fails: OfMemory, Takes: ForgetTimeout},
+	Run:  withMemory((*Service).Change),
+	Audit: func(in *ManyRequest, out *Many) Entry {
+		return in.audit(in.Do+" messages", out.Groups, slog.Int("messages", out.Messages))
+	},
+}
+
+// Change implements ChangeMany.
+func (sv *Service) Change(ctx context.Context, in *ManyRequest) (out Many, err error) {
+	switch {
+	case !slices.Contains(Deeds, in.Do):
+		return out, invalid(fmt.Sprintf("do: unknown value %q; write one of %s", in.Do, strings.Join(Deeds, ", ")))
+	case len(in.Messages) == 0 || len(in.Messages) > MaxListed:
+		return out, invalid(fmt.Sprintf("messages: write 1 to %d ids", MaxListed))
+	case (in.Do == "move") != (in.To != ""):
+		return out, invalid("to: names the project to move messages to, and nothing else")
+	}
+	found, err := sv.message(ctx, in.Selector, in.Messages...)
+	if err != nil {
+		return out, err
+	}
+	found, also, err := sv.withCopies(ctx, found)
+	if err != nil {
+		return out, err
+	}
+	if out.Messages = len(found); in.Do == whatForget {
+		if out.Forgotten, err = sv.forgetHeld(ctx, in.Messages[0], found, also); err == nil {
+			err = sv.lookAt(ctx, &out.Forgotten, false)
+		}
+		return out, err
+	}
+	c := Change{What: in.Do}
+	switch in.Do {
+	case "move":
+		if found, err = sv.move(ctx, in, found, &c); err != nil {
+			return out, err
+		}
+		fallthrough
+	case "end":
+		err = sv.endHeld(ctx, found, &c)
+	default:
+		err = sv.restoreHeld(ctx, found, &c)
+	}
+	out.Forgotten = changed(in.Messages[0], also, c)
+	return out, err
+}
+
+// changed describes a change of a message and its copies that deleted nothing.
+func changed(id string, also int, c Change) (f Forgotten) {
+	f.Message, f.Also, f.change = id, also, c
+	for _, p := range c.Parts {
+		f.Group = cmp.Or(f.Group, p.Group)
+		f.Groups = append(f.Groups, p.Group)
+	}
+	return f
+}
+
+// move stores messages in a project, under names of their own, and returns those of other memories.
+func (sv *Service) move(ctx context.Context, in *ManyRequest, found []held, c *Change) ([]held, error) {
+	to, who, err := sv.target(Selector{User: in.User, Credential: in.Credential, Workspace: in.To}, string(graphiti.ScopeWorkspace))
+	if err != nil {
+		return nil, InvalidError{err}
+	}
+	found = slices.DeleteFunc(found, func(h held) bool { return h.in.Group == to.Group })
+	part := c.in(to.Group)
+	for i := range found {
+		h := &found[i]
+		t := h.turn("move to "+to.Group, &h.row)
+		t.Said, t.Answered, t.Generation = h.row.Said, h.row.Said, sv.o.State.Generations.Now()
+		t.Targets, t.Workspace = []graphiti.Target{to}, who.Workspace
+		t.Restored = []ledger.Restored{{Name: graphiti.EpisodeName(t.ID, h.row.Role), Speaker: h.row.Speaker, Role: h.row.Role, Source: h.row.Source}}
+		if h.row.Role == graphiti.RoleAssistant {
+			t.User, t.Assistant = "", h.row.Text
+		}
+		if err := sv.o.Pipeline.Add(ctx, t); err != nil {
+			return nil, fmt.Errorf("move a message: %w", err)
+		}
+		part.Added = append(part.Added, t.Restored[0].Name)
+	}
+	return found, sv.validate(ctx, to.Group, part.Added...) // an undo of an earlier move has ended them
+}
+
+// endHeld ends messages and their card lines. Notes of their sessions may repeat them.
+func (sv *Service) endHeld(ctx context.Context, found []held, c *Change) error {
+	for i := range found {
+		h := &found[i]
+		part := c.in(h.in.Group)
+		part.Ended = append(part.Ended, h.row.Name)
+		if turn, ok := graphiti.TurnOf(h.row.Name); ok && h.row.Role != graphiti.RoleAssistant {
+			if err := sv.endLines(ctx, turn, c, sv.cardGroups(h)...); err != nil {
+				return err
+			}
+		}
+		if err := sv.dropNotes(ctx, h); err != nil {
+			return err
+		}
+	}
+	for _, p := range c.Parts {
+		ended, err := sv.o.State.Ended.In(ctx, p.Group)
+		if err == nil && len(ended)+len(p.Ended) > maxEnded {
+			err = invalid("this memory has too many ended messages; forget some")
+		}
+		if err == nil {
+			err = sv.endNames(ctx, p.Group, p.Ended, sv.o.State.Generations.Now())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endLines ends the card lines of a turn, and adds them to a change.
+func (sv *Service) endLines(ctx context.Context, turn string, c *Change, groups ...string) error {
+	for _, group := range groups {
+		lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Group: group}})
+		if err != nil {
+			return err
+		}
+		for i := range lines {
+			if l := &lines[i]; l.Turn != turn || !l.Stands() {
+				continue
+			}
+			for _, one := range confirmedAs(lines, &lines[i]) {
+				if err := sv.setLine(card.Ended)(ctx, one, ""); err != nil {
+					return err
+				}
+				part := c.in(group)
+				part.Lines = append(part.Lines, one.ID)
+			}
+		}
+	}
+	return nil
+}
+
+// restoreHeld makes both sides of the turns of messages valid again, with the lines that ended with
+// them.
+func (sv *Service) restoreHeld(ctx context.Context, found []held, c *Change) error {
+	for i := range found {
+		h := &found[i]
+		names := []string{h.row.Name}
+		turn, ok := graphiti.TurnOf(h.row.Name)
+		if ok {
+			names = sidesOf(turn)
+		}
+		if err := sv.validate(ctx, h.in.Group, names...); err != nil {
+			return err
+		}
+		part := c.in(h.in.Group)
+		part.Added = append(part.Added, h.row.Name)
+		for _, group := range sv.cardGroups(h) {
+			lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Group: group}})
+			for k := range lines {
+				if l := &lines[k]; err == nil && l.State == card.Ended && ok && l.Turn == turn {
+					err = sv.undoLine(ctx, l, "")
+				}
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

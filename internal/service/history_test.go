@@ -1,0 +1,175 @@
+package service_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+)
+
+// recalled returns what a question finds.
+func recalled(t *testing.T, m *servicetest.Fixture, s service.Selector, question string) string {
+	t.Helper()
+	list := ""
+	for _, f := range run(t, m, service.Search, service.SearchRequest{Selector: s, Query: question}).Facts {
+		if f.Omitted() == "" {
+			list += f.Text + "\n"
+		}
+	}
+	return list
+}
+
+// acted runs an operation as the operator calls it, which adds its change to the history.
+func acted(t *testing.T, m *servicetest.Fixture, op service.Mountable, in any) {
+	t.Helper()
+	if _, _, err := service.Run(t.Context(), op, m.Host, service.Operator, in); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUndo checks that each change of messages and lines is in the history with its texts, that an
+// undo restores what was recalled before, and that the same change can be made and undone again.
+func TestUndo(t *testing.T) {
+	const question = "Which database is ours?"
+	message := func(t *testing.T, m *servicetest.Fixture) string {
+		_, id := texts(t, m, "MySQL")
+		return id
+	}
+	for name, tc := range map[string]struct {
+		change         func(t *testing.T, m *servicetest.Fixture)
+		what, old, new string
+		recalls        string // after the change, instead of MySQL
+	}{
+		"correct": {func(t *testing.T, m *servicetest.Fixture) {
+			acted(t, m, service.Correct, service.CorrectRequest{Selector: service.Selector{Message: message(t, m)}, Text: "Our database is Postgres."})
+		}, "correct", "MySQL", "Postgres", "Postgres"},
+		"end": {func(t *testing.T, m *servicetest.Fixture) {
+			acted(t, m, service.ChangeMany, service.ManyRequest{Do: "end", Messages: []string{message(t, m)}})
+		}, "end", "MySQL", "", ""},
+		"move": {func(t *testing.T, m *servicetest.Fixture) {
+			acted(t, m, service.ChangeMany, service.ManyRequest{Do: "move", Messages: []string{message(t, m)}, To: "path:/w"})
+		}, "move", "MySQL", "MySQL", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
+				for i := range 2 { // with a copy
+					m.Say(t, "", fmt.Sprint("s", i), "", "Our database is MySQL.")
+				}
+				for range 2 {
+					settle()
+					tc.change(t, m)
+					settle()
+					if got := recalled(t, m, service.Selector{}, question); strings.Contains(got, "MySQL") || !strings.Contains(got, tc.recalls) {
+						t.Errorf("recalled after the change: %q", got)
+					}
+					list := run(t, m, service.History, service.HistoryRequest{Limit: 10}).Changes
+					c := list[0]
+					var before, after []string
+					for _, p := range c.Parts {
+						before, after = append(before, p.Old...), append(after, p.New...)
+					}
+					if c.What != tc.what || c.By == "" || c.Until == "" || !strings.Contains(fmt.Sprint(before), tc.old) || !strings.Contains(fmt.Sprint(after), tc.new) {
+						t.Errorf("history: %+v", c)
+					}
+					if name == "move" {
+						if got := recalled(t, m, service.Selector{Workspace: "path:/w"}, question); !strings.Contains(got, "MySQL") {
+							t.Errorf("recalled in the project: %q", got)
+						}
+					}
+					run(t, m, service.Undo, service.UndoRequest{ID: c.ID})
+					if got := recalled(t, m, service.Selector{}, question); !strings.Contains(got, "MySQL") || tc.recalls != "" && strings.Contains(got, tc.recalls) {
+						t.Errorf("recalled after the undo: %q", got)
+					}
+					if got := recalled(t, m, service.Selector{Workspace: "path:/w"}, "Which database is this project's?"); name == "move" && strings.Contains(got, "MySQL") {
+						t.Errorf("recalled in the project after the undo: %q", got)
+					}
+					if _, _, err := call(t, m, "memory/undo", `{"id":"`+c.ID+`"}`); err == nil || !strings.Contains(err.Error(), "undone already") {
+						t.Errorf("undo again: %v", err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestUndo_Chat checks that the history has what a message ended.
+func TestUndo_Chat(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	w := service.Selector{Workspace: "path:/w"}
+	m.Say(t, "", "s", w.Workspace, "Our database is MySQL.")
+	m.Hear(t, graphiti.Who{User: servicetest.Owner, Session: "session:later", Workspace: w.Workspace}, "Forget that our database is MySQL.")
+	list := run(t, m, service.History, service.HistoryRequest{Limit: 5}).Changes
+	if len(list) != 1 || list[0].What != "end" || recalled(t, m, w, "Which database is ours?") != "" {
+		t.Fatalf("%+v", list)
+	}
+	run(t, m, service.Undo, service.UndoRequest{ID: list[0].ID})
+	if got := recalled(t, m, w, "Which database is ours?"); !strings.Contains(got, "MySQL") {
+		t.Errorf("recalled after the undo: %q", got)
+	}
+}
+
+// TestUndo_Lines checks that pins and decisions on lines of the card can be undone.
+func TestUndo_Lines(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	pin := service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "We deploy on Mondays"}}
+	card := func() string { return fmt.Sprint(run(t, m, service.Show, service.ShowRequest{Last: 5}).Card) }
+	undo := func(what string) {
+		t.Helper()
+		c := run(t, m, service.History, service.HistoryRequest{Limit: 1}).Changes[0]
+		if c.What != what || !strings.Contains(fmt.Sprint(c.Parts), "We deploy on Mondays") {
+			t.Errorf("%+v, want %s", c, what)
+		}
+		run(t, m, service.Undo, service.UndoRequest{ID: c.ID})
+	}
+	for range 2 {
+		acted(t, m, service.Promote, pin)
+		m.Settle(t)
+		acted(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Card: "We deploy on Mondays"}})
+		if strings.Contains(card(), "Mondays") {
+			t.Error("it is still on the card")
+		}
+		if undo("off"); !strings.Contains(card(), "Mondays") {
+			t.Error("the undo of a removal did not restore the line")
+		}
+		id := slices.Collect(func(yield func(string) bool) {
+			for _, l := range run(t, m, service.Pending, service.PendingRequest{All: true}).Lines {
+				_ = yield(l.ID)
+			}
+		})
+		acted(t, m, service.Settle, service.SettleRequest{End: id})
+		if undo("off"); !strings.Contains(card(), "Mondays") {
+			t.Error("the undo of an end did not restore the line")
+		}
+		run(t, m, service.Undo, service.UndoRequest{ID: run(t, m, service.History, service.HistoryRequest{Limit: 10}).Changes[2].ID}) // the pin
+		if got := card() + recalled(t, m, service.Selector{}, "When do we deploy?"); strings.Contains(got, "Mondays") {
+			t.Errorf("the undo of a pin left %s", got)
+		}
+	}
+}
+
+// TestUndo_Forget checks that the history names a deletion without its text, and refuses its undo;
+// and that forgetting a memory deletes the changes of it.
+func TestUndo_Forget(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	m.Say(t, "", "s", "", "Our database is MySQL.")
+	m.Say(t, "", "s", "", "Our cat is called Miso.")
+	_, id := texts(t, m, "MySQL")
+	acted(t, m, service.ChangeMany, service.ManyRequest{Do: "end", Messages: []string{id}})
+	_, cat := texts(t, m, "Miso")
+	acted(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Message: cat}})
+	list := run(t, m, service.History, service.HistoryRequest{Limit: 10}).Changes
+	if len(list) != 2 || list[0].What != "forget" || list[0].Until != "" || strings.Contains(fmt.Sprint(list), "Miso") {
+		t.Fatalf("%+v", list)
+	}
+	if _, _, err := call(t, m, "memory/undo", `{"id":"`+list[0].ID+`"}`); err == nil || !strings.Contains(err.Error(), "for good") {
+		t.Errorf("undo of a deletion: %v", err)
+	}
+	acted(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: servicetest.OwnersGroup}})
+	if list := run(t, m, service.History, service.HistoryRequest{Limit: 10}).Changes; len(list) != 1 || list[0].What != "forget" {
+		t.Errorf("history after the memory was forgotten: %+v", list)
+	}
+}
