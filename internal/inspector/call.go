@@ -30,6 +30,9 @@ func act[In, Out any](v *visit, op service.Operation[In, Out], to, notice string
 	if f, ok := any(&out).(interface{ Left() int }); ok {
 		v.left = f.Left()
 	}
+	if c, ok := any(&out).(interface{ Made() *service.Change }); ok {
+		return v.done(to, notice, undoIDs([]*service.Change{c.Made()})...)
+	}
 	return v.done(to, notice)
 }
 

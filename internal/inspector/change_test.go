@@ -7,6 +7,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -53,10 +54,13 @@ func (s *site) texts(t *testing.T) string {
 	return body
 }
 
+// changeID matches the id of a change in an address. redirects leaves it out.
+var changeID = regexp.MustCompile("undo=[0-9a-f]{12}")
+
 // redirects checks that a form led to a page, with a notice.
 func redirects(t *testing.T, w *httptest.ResponseRecorder, want string) {
 	t.Helper()
-	if got := w.Header().Get("Location"); w.Code != http.StatusSeeOther || got != want {
+	if got := changeID.ReplaceAllString(w.Header().Get("Location"), "undo"); w.Code != http.StatusSeeOther || got != want {
 		t.Errorf("%d to %q, want %q: %s", w.Code, got, want, w.Body)
 	}
 }
@@ -71,18 +75,18 @@ func TestMessagesAreForgottenCorrectedAndPinned(t *testing.T) {
 	s := newSite(t, m)
 
 	redirects(t, s.post(t, "/message/"+s.idOf(t, "Miso")+"/forget", "back", "/conversation/abc#t-1"), "/conversation/abc?done=message-forgotten#t-1")
-	redirects(t, s.post(t, "/message/"+s.idOf(t, "MySQL")+"/correct", "text", " Our database is Postgres. ", "back", "https://example.com/"), "/memory?done=corrected")
+	redirects(t, s.post(t, "/message/"+s.idOf(t, "MySQL")+"/correct", "text", " Our database is Postgres. ", "back", "https://example.com/"), "/memory?done=corrected&undo")
 	m.Settle(t)
-	if got := s.texts(t); strings.Contains(got, "Miso") || strings.Contains(got, "MySQL") || !strings.Contains(got, "Our database is Postgres.") {
+	if got := s.texts(t); strings.Contains(got, "Miso") || !regexp.MustCompile(`tag">ended.*MySQL`).MatchString(got) || !strings.Contains(got, "Our database is Postgres.") {
 		t.Errorf("got %s", got)
 	}
 
-	redirects(t, s.post(t, "/message/"+s.idOf(t, "Postgres")+"/pin", "text", "Always use tabs.", "kind", "preference", "to", "user"), "/memory?done=pinned")
+	redirects(t, s.post(t, "/message/"+s.idOf(t, "Postgres")+"/pin", "text", "Always use tabs.", "kind", "preference", "to", "user"), "/memory?done=pinned&undo")
 	got := s.texts(t)
 	if !strings.Contains(got, "The card") || !strings.Contains(got, "Always use tabs.") {
 		t.Errorf("got %s", got)
 	}
-	redirects(t, s.post(t, "/memory/card", "group", servicetest.OwnersGroup, "line", cardField("Always use tabs.")), "/memory?done=card")
+	redirects(t, s.post(t, "/memory/card", "group", servicetest.OwnersGroup, "line", cardField("Always use tabs.")), "/memory?done=card&undo")
 	if strings.Contains(s.texts(t), "The card") {
 		t.Error("it is still on the card")
 	}
@@ -382,5 +386,54 @@ func TestTimeline_Order(t *testing.T) {
 	question, answer := strings.Index(body, "Where is the kiln?"), strings.Index(body, "In the shed.")
 	if question < 0 || answer < question || !strings.Contains(body, "<h3>2026-11-25</h3>") || !strings.Contains(body, "Days: Europe/Vienna") {
 		t.Errorf("got %s", body)
+	}
+}
+
+// TestResultsAreChanged checks that selected results of a search, and all of them, are ended, moved,
+// exported, confirmed and deleted, and that the page Changes undoes that.
+func TestResultsAreChanged(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	for i, text := range []string{"Our database is MySQL.", "Our database needs a backup.", "Our cat is called Miso."} {
+		m.Say(t, "", "s"+strings.Repeat("x", i), "", text)
+	}
+	m.Say(t, "", "p", "w", "The wharf is closed.")
+	s := newSite(t, m)
+	ended := func() string { _, body := s.get(t, "/search?state=ended&kind=message"); return body }
+	undo := func(w *httptest.ResponseRecorder) {
+		t.Helper()
+		id := strings.TrimPrefix(changeID.FindString(w.Header().Get("Location")), "undo=")
+		if _, body := s.get(t, "/changes"); !strings.Contains(body, id) {
+			t.Errorf("the page Changes lacks %q: %s", id, body)
+		}
+		redirects(t, s.post(t, "/changes/undo", "id", id), "/changes?done=line-undone")
+	}
+	mysql := s.idOf(t, "MySQL")
+	w := s.post(t, "/search/change?q=database", "do", "end", "message", mysql)
+	redirects(t, w, "/search?done=many-end&q=database&undo")
+	if got := ended(); !strings.Contains(got, "MySQL") || strings.Contains(got, "backup") {
+		t.Errorf("ended: %s", got)
+	}
+	undo(w)
+	w = s.post(t, "/search/change?q=database", "do", "end", "all", "on")
+	if got := ended(); !strings.Contains(got, "MySQL") || !strings.Contains(got, "backup") || strings.Contains(got, "Miso") {
+		t.Errorf("all ended: %s", got)
+	}
+	if undo(w); strings.Contains(ended(), "MySQL") {
+		t.Error("the undo left messages ended")
+	}
+	w = s.post(t, "/search/change?q=MySQL", "do", "move", "message", mysql, "to", "workspace_w")
+	if _, body := s.get(t, "/memory/show?group=workspace_w"); !strings.Contains(body, "MySQL") {
+		t.Errorf("not moved: %d, %s", w.Code, w.Body)
+	}
+	undo(w)
+	if w := s.post(t, "/search/change?q=database", "do", "export", "message", mysql); !strings.Contains(w.Body.String(), "MySQL") || strings.Contains(w.Body.String(), "backup") {
+		t.Errorf("exported: %s", w.Body)
+	}
+	redirects(t, s.post(t, "/search/change", "do", "forget", "message", mysql), "/search?done=many-forget")
+	if _, body := s.get(t, "/search?q=MySQL"); strings.Contains(body, "Our database is") {
+		t.Errorf("left: %s", body)
+	}
+	if w := s.post(t, "/search/change", "do", "end"); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "Nothing is selected") {
+		t.Errorf("without a selection: %d %s", w.Code, w.Body)
 	}
 }

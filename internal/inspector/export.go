@@ -3,13 +3,17 @@ package inspector
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// export sends the contents of one memory, or of all memories of a person, as a file of
-// JSON Lines. An error after the first line becomes the last line.
-func (v *visit) export() error {
+// export sends the contents of one memory, or of all memories of a person.
+func (v *visit) export() error { return v.exportOnly(nil) }
+
+// exportOnly sends the messages with ids, or all contents without them, as a file of JSON Lines. An
+// error after the first line becomes the last line.
+func (v *visit) exportOnly(ids []string) error {
 	var groups []string
 	if group := v.r.FormValue("group"); group != "" {
 		groups = []string{group}
@@ -37,6 +41,9 @@ func (v *visit) export() error {
 	for _, group := range groups {
 		err := each(v, service.Export, func(in *service.ExportRequest) { in.Group = group }, func(r service.Record) error {
 			begin()
+			if ids != nil && !slices.Contains(ids, service.IDOf(r.Name)) {
+				return nil
+			}
 			return lines.Encode(r)
 		})
 		if err != nil && !begun {

@@ -67,6 +67,9 @@ func (v *visit) judge(err error) (int, errorPage) {
 // errNowhere is the error of an unknown address.
 var errNowhere = errors.New("no page has this address; to do: choose one from the navigation")
 
+// errNothing is the error of a form without a selected row.
+var errNothing = failed{service.OfInput, errors.New("nothing is selected; to do: go back and select rows")}
+
 func (v *visit) nowhere() error { return errNowhere }
 
 // sentence returns an error as a sentence.

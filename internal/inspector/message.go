@@ -125,6 +125,13 @@ func onMessage[In, Out any](v *visit, op service.Operation[In, Out], notice stri
 	return err
 }
 
+func (v *visit) endMessage() error {
+	return onMessage(v, service.ChangeMany, "ended", func(in *service.ManyRequest, s service.Selector) {
+		in.Do, in.Messages, s.Message = "end", []string{s.Message}, ""
+		in.Selector = s
+	})
+}
+
 func (v *visit) forgetMessage() error {
 	return onMessage(v, service.Forget, "message-forgotten", func(in *service.ForgetRequest, s service.Selector) { in.Selector = s })
 }

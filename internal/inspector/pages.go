@@ -63,6 +63,7 @@ var routes = map[string]func(*visit) error{
 	"GET /conversation/{hash}": (*visit).conversation,
 
 	"GET /message/{id}":          (*visit).message,
+	"POST /message/{id}/end":     (*visit).endMessage,
 	"POST /message/{id}/forget":  (*visit).forgetMessage,
 	"POST /message/{id}/correct": (*visit).correctMessage,
 	"POST /message/{id}/pin":     (*visit).pinMessage,
@@ -80,7 +81,11 @@ var routes = map[string]func(*visit) error{
 	"GET /memory/forget":  (*visit).forgetForm,
 	"POST /memory/forget": (*visit).forget,
 
-	"GET /search": (*visit).search,
+	"GET /search":         (*visit).search,
+	"POST /search/change": (*visit).changeMany,
+
+	"GET /changes":       (*visit).changes,
+	"POST /changes/undo": (*visit).undoChanges,
 
 	"GET /delivery":        (*visit).delivery,
 	"POST /delivery/retry": (*visit).retry,

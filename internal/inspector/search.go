@@ -15,6 +15,8 @@ type search struct {
 	service.SearchFilter
 	Query, Place, Order string // Place is the group of a project
 	Places              []choice
+	keys                map[string]string // of projects, by group
+	Many                string            // address of a change of results
 	Asked               bool
 	Hits                []hitView
 	All                 int
@@ -44,30 +46,9 @@ func (v *visit) search() error {
 	if known, err := v.choosePerson("Search"); !known {
 		return err
 	}
-	f := v.r.FormValue
-	s := &search{
-		whose: v.whose(), Group: f("group"), Query: strings.TrimSpace(f("q")), Place: f("project"), Order: f("sort"),
-		SearchFilter: service.SearchFilter{
-			Client: strings.TrimSpace(f("client")), Since: f("since"), Until: f("until"),
-			Speaker: f("speaker"), Kind: f("kind"), State: f("state"), Newest: f("sort") == "time",
-		},
-	}
-	groups, err := v.groups()
-	if err != nil {
-		return err
-	}
-	workspace := ""
-	for _, o := range groups {
-		if o.Scope != "workspace" || o.Key == "" {
-			continue
-		}
-		s.Places = append(s.Places, choice{o.Group, strings.TrimPrefix(v.nameOf(o), "the project ")})
-		if o.Group == s.Place {
-			workspace = o.Key
-		}
-	}
-	if s.Query != "" || s.filtered() {
-		err = v.find(s, workspace)
+	s, err := v.searched()
+	if err == nil && (s.Query != "" || s.filtered()) {
+		err = v.find(s)
 	}
 	if err != nil {
 		return err
@@ -75,16 +56,46 @@ func (v *visit) search() error {
 	return v.show("Search", s.main())
 }
 
-// find runs the search of a page in a project, or in all if workspace is empty.
-func (v *visit) find(s *search, workspace string) error {
-	got, err := change(v, service.Search, func(in *service.SearchRequest) {
-		in.Selector, in.Query, in.Limit = v.ofWhom(s.Group), s.Query, v.listed()
-		if in.Workspace, in.All = workspace, s.Order == asChat; in.All {
+// searched returns the search of an address.
+func (v *visit) searched() (*search, error) {
+	f := v.r.FormValue
+	s := &search{
+		whose: v.whose(), Group: f("group"), Query: strings.TrimSpace(f("q")), Place: f("project"), Order: f("sort"), keys: make(map[string]string),
+		SearchFilter: service.SearchFilter{
+			Client: strings.TrimSpace(f("client")), Since: f("since"), Until: f("until"),
+			Speaker: f("speaker"), Kind: f("kind"), State: f("state"), Newest: f("sort") == "time",
+		},
+	}
+	groups, err := v.groups()
+	for _, o := range groups {
+		if o.Scope == "workspace" && o.Key != "" {
+			s.keys[o.Group] = o.Key
+			s.Places = append(s.Places, choice{o.Group, strings.TrimPrefix(v.nameOf(o), "the project ")})
+		}
+	}
+	return s, err
+}
+
+// results runs the search of a page in a project, or in all.
+func (v *visit) results(s *search, limit int) (service.Searched, error) {
+	return change(v, service.Search, func(in *service.SearchRequest) {
+		in.Selector, in.Query, in.Limit = v.ofWhom(s.Group), s.Query, limit
+		if in.Workspace, in.All = s.keys[s.Place], s.Order == asChat; in.All {
 			return
 		}
 		in.SearchFilter = s.SearchFilter
 		in.Everything, in.Since, in.Until = true, v.moment(s.Since, false), v.moment(s.Until, true)
 	})
+}
+
+// query returns the names and values of the search in an address.
+func (s *search) query() []string {
+	return []string{"group", s.Group, "q", s.Query, "project", s.Place, "client", s.Client, "since", s.Since, "until", s.Until, "speaker", s.Speaker, "kind", s.Kind, "state", s.State, "sort", s.Order}
+}
+
+// find adds the results to a page.
+func (v *visit) find(s *search) error {
+	got, err := v.results(s, v.listed())
 	if err != nil {
 		return err
 	}
@@ -92,12 +103,12 @@ func (v *visit) find(s *search, workspace string) error {
 	if s.Order == asChat {
 		s.Threshold = sentence(got.Threshold())
 	}
-	here := []string{"group", s.Group, "q", s.Query, "project", s.Place, "client", s.Client, "since", s.Since, "until", s.Until, "speaker", s.Speaker, "kind", s.Kind, "state", s.State, "sort", s.Order}
-	back, rows := s.at("/search", here...), []service.Found(nil)
-	rows, s.Pager = onPage(v, got.Facts, got.All, "/search", here...)
+	back, rows := s.at("/search", s.query()...), []service.Found(nil)
+	rows, s.Pager = onPage(v, got.Facts, got.All, "/search", s.query()...)
 	for i := range rows {
 		s.Hits = append(s.Hits, v.hit(&rows[i], back))
 	}
+	s.Many = s.at("/search/change", s.query()...)
 	return nil
 }
 

@@ -113,7 +113,7 @@ func (v *visit) settle() error {
 	if !known || len(ids) == 0 {
 		return errNowhere
 	}
-	done, err := change(v, service.Settle, func(in *service.SettleRequest) {
+	return act(v, service.Settle, v.back(v.whose().at("/")), notice, func(in *service.SettleRequest) {
 		in.Selector = v.ofWhom(v.r.FormValue("group"))
 		switch what {
 		case "accept":
@@ -128,25 +128,16 @@ func (v *visit) settle() error {
 			in.Undo = ids
 		}
 	})
-	if err != nil {
-		return err
-	}
-	var changed []string
-	for i := range done.Lines {
-		if what != "undo" {
-			changed = append(changed, done.Lines[i].ID)
-		}
-	}
-	return v.done(v.back(v.whose().at("/")), notice, changed...)
 }
 
-// undo is the form that reverts the last decision on lines.
+// undo is the form that undoes the changes of a notice.
 type undo struct {
-	lineForm
-	IDs []string
+	whose
+	IDs  []string
+	Back string
 }
 
-// undo returns the form if the page shows a notice of a reversible decision, or nil.
+// undo returns the form if the page shows a notice of changes that can be undone, or nil.
 func (v *visit) undo(notice string) *undo {
 	q := v.r.URL.Query()
 	ids := q["undo"]
@@ -156,7 +147,7 @@ func (v *visit) undo(notice string) *undo {
 	q.Del("undo")
 	q.Del("done")
 	back := url.URL{Path: v.r.URL.Path, RawQuery: q.Encode()}
-	return &undo{lineForm{v.whose(), v.r.FormValue("group"), back.String()}, ids}
+	return &undo{v.whose(), ids, back.String()}
 }
 
 // lineStates are the states of lines in words.

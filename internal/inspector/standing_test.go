@@ -52,14 +52,14 @@ func TestWaitingLinesAreDecidedOnToday(t *testing.T) {
 	}
 	tabs, cat := s.lineSaying(t, "Always use tabs."), s.lineSaying(t, "my cat is called Miso")
 
-	redirects(t, s.post(t, "/memory/lines", "do", "accept", "id", tabs, "back", "/"), "/?done=line-accepted&undo="+tabs)
+	redirects(t, s.post(t, "/memory/lines", "do", "accept", "id", tabs, "back", "/"), "/?done=line-accepted&undo")
 	s.has(t, "/?done=line-accepted&undo="+tabs, `data-key="u"`, true)
 	s.has(t, "/", "Always use tabs.", false)
 	s.has(t, "/memory/show?group="+servicetest.OwnersGroup, "The card", true)
 	redirects(t, s.post(t, "/memory/lines", "do", "undo", "id", tabs, "back", "/"), "/?done=line-undone")
 	s.has(t, "/", "Always use tabs.", true)
 
-	redirects(t, s.post(t, "/memory/lines", "do", "reject", "id", tabs, "id", cat), "/?done=line-rejected&undo="+tabs+"&undo="+cat)
+	redirects(t, s.post(t, "/memory/lines", "do", "reject", "id", tabs, "id", cat), "/?done=line-rejected&undo")
 	s.has(t, "/", `id="waiting"`, false)
 	for name, fields := range map[string][]string{"nothing to do": {"id", tabs}, "no line": {"do", "accept"}, "another thing": {"do", "burn", "id", tabs}} {
 		if w := s.post(t, "/memory/lines", fields...); w.Code != http.StatusNotFound {
@@ -87,7 +87,7 @@ func TestCardIsEdited(t *testing.T) {
 	}
 	promote("Always answer in English.")
 	english := s.lineSaying(t, "Always answer in English.")
-	redirects(t, s.post(t, "/memory/lines", "do", "end", "id", english, "back", at), at[:len("/memory/show?")]+"done=line-ended&group="+servicetest.OwnersGroup+"&undo="+english)
+	redirects(t, s.post(t, "/memory/lines", "do", "end", "id", english, "back", at), at[:len("/memory/show?")]+"done=line-ended&group="+servicetest.OwnersGroup+"&undo")
 	s.has(t, at, "The card", false)
 	s.post(t, "/memory/lines", "do", "undo", "id", english)
 	s.has(t, at, "The card", true)
@@ -123,10 +123,10 @@ func TestEndedMessagesAreRestored(t *testing.T) {
 		t.Fatalf("got %+v, want one ended", h)
 	}
 	s.has(t, facts, "Miso", false)
-	s.has(t, facts+"&all=1", "ended by", true)
+	s.has(t, facts+"&all=1", "tag\">ended", true)
 	s.has(t, facts+"&all=1", "/message/"+id+"/restore", true)
 	s.has(t, page, "You ended this", true)
-	redirects(t, s.post(t, "/message/"+id+"/restore", "group", servicetest.OwnersGroup, "back", "/memory"), "/memory?done=restored")
+	redirects(t, s.post(t, "/message/"+id+"/restore", "group", servicetest.OwnersGroup, "back", "/memory"), "/memory?done=restored&undo")
 	s.has(t, facts, "Miso", true)
 	s.has(t, page, "You ended this", false)
 }

@@ -86,7 +86,7 @@ func fill(c templ.Component) ([]byte, error) {
 // places returns the links of the navigation that the visitor may follow.
 func (v *visit) places() []navItem {
 	list := []navItem{{Name: "Today", Href: "/"}, {Name: "Live", Href: "/live"}, {Name: "Conversations", Href: "/conversations"},
-		{Name: "Memory", Href: "/memory"}, {Name: "Search", Href: "/search"}}
+		{Name: "Memory", Href: "/memory"}, {Name: "Search", Href: "/search"}, {Name: "Changes", Href: "/changes"}}
 	if v.Caller.Operator {
 		list = append(list, navItem{Name: "Delivery", Href: "/delivery"})
 		if v.multi() {
@@ -182,7 +182,7 @@ func (v *visit) back(otherwise string) string {
 // backToMemory returns the page that a form names, or the list of memories.
 func (v *visit) backToMemory() string { return v.back(v.whose().at("/memory")) }
 
-// done redirects the visitor to a page after a change, with a notice of it and the lines
+// done redirects the visitor to a page after a change, with a notice of it and the changes
 // for an undo.
 func (v *visit) done(to, notice string, undo ...string) error {
 	u, err := url.Parse(to)

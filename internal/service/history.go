@@ -48,7 +48,11 @@ const whatForget = "forget"
 // noted is the part of an answer with the change that its operation made.
 type noted struct{ change Change }
 
-func (n *noted) made() *Change { return &n.change }
+// Made returns the change.
+func (n *noted) Made() *Change { return &n.change }
+
+// Reverts reports whether a change can be undone while it is listed.
+func (c *Change) Reverts() bool { return c.Undone == "" && c.What != whatForget }
 
 // in returns the part of a change in a group.
 func (c *Change) in(group string) *ChangedPart {
@@ -99,6 +103,7 @@ type HistoryRequest struct {
 // Changes are the newest changes of a person's memory.
 type Changes struct {
 	Changes []Change `json:"changes"`
+	All     int      `json:"all"` // listed or not
 	Groups  []string `json:"-"`
 }
 
@@ -114,7 +119,7 @@ var History = Operation[HistoryRequest, Changes]{
 			return out, err
 		}
 		list, err := h.Memory.changes(ctx, &in.Selector)
-		out.Changes = append([]Change{}, list[:min(in.Limit, len(list))]...)
+		out.All, out.Changes = len(list), append([]Change{}, list[:min(in.Limit, len(list))]...)
 		for _, c := range out.Changes {
 			for i := range c.Parts {
 				out.Groups = append(out.Groups, c.Parts[i].Group)
@@ -137,7 +142,7 @@ func (sv *Service) changes(ctx context.Context, s *Selector) (list []Change, err
 			return
 		}
 		seen[c.ID] = true
-		if c.Until = ""; c.Undone == "" && c.What != whatForget {
+		if c.Until = ""; c.Reverts() {
 			at, _ := momentIn(c.Time) // note has written it
 			c.Until = momentOf(at.Add(undoFor))
 		}
@@ -297,6 +302,13 @@ const maxEnded = 9000
 var ChangeMany = Operation[ManyRequest, Many]{
 	Spec: Spec{Name: "memory/change", About: "End, forget, move or restore messages by their ids, with their copies", People: true, Without: []string{"session", "own", "card", "message"}, Fails: OfMemory, Takes: ForgetTimeout},
 	Run:  withMemory((*Service).Change),
+	Own: func(ctx context.Context, h *Host, in *ManyRequest, own Selector) error {
+		one := in.Selector
+		one.Message = strings.Join(in.Messages, " ") // narrowed like one message
+		err := h.Memory.narrow(ctx, &one, own)
+		in.User, in.Credential = one.User, one.Credential
+		return err
+	},
 	Audit: func(in *ManyRequest, out *Many) Entry {
 		return in.audit(in.Do+" messages", out.Groups, slog.Int("messages", out.Messages))
 	},
@@ -459,3 +471,6 @@ func (sv *Service) restoreHeld(ctx context.Context, found []held, c *Change) err
 	}
 	return nil
 }
+
+// IDOf returns the ID of a record in a listing.
+func IDOf(name string) string { return graphiti.MessageID(name) }

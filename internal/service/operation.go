@@ -153,12 +153,12 @@ func (o Operation[In, Out]) Call(ctx context.Context, h *Host, c Caller, read fu
 	if o.Audit != nil {
 		e = o.Audit(&in, &out)
 	}
-	if n, ok := any(&out).(interface{ made() *Change }); ok && n.made().What != "" {
+	if n, ok := any(&out).(interface{ Made() *Change }); ok && n.Made().What != "" {
 		s := new(Selector) // of an import, which has none
 		if of, ok := any(&in).(interface{ selected() *Selector }); ok {
 			s = of.selected()
 		}
-		h.Memory.note(ctx, h.Memory.historyOf(s), c.Name, n.made())
+		h.Memory.note(ctx, h.Memory.historyOf(s), c.Name, n.Made())
 	}
 	return out, e, err
 }

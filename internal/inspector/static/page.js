@@ -43,7 +43,7 @@ document.addEventListener("keydown", (e) => {
 
 // A form is sent once: what it asks for may take a while.
 document.addEventListener("submit", (e) => {
-  if (e.defaultPrevented || e.target.action.endsWith("/memory/export")) return;
+  if (e.defaultPrevented || e.target.action.endsWith("/memory/export") || e.submitter?.value === "export") return;
   if (e.target.dataset.sent) {
     e.preventDefault();
     return;
@@ -54,3 +54,13 @@ document.addEventListener("submit", (e) => {
 window.addEventListener("pageshow", () => {
   for (const f of document.forms) delete f.dataset.sent;
 });
+
+// With Shift, a click selects all results since the last one.
+const ticks = [...document.querySelectorAll(".hit .tick input")];
+let last = 0;
+for (const [i, tick] of ticks.entries()) {
+  tick.addEventListener("click", (e) => {
+    if (e.shiftKey) for (const t of ticks.slice(Math.min(i, last), Math.max(i, last))) t.checked = tick.checked;
+    last = i;
+  });
+}

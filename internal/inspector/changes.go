@@ -1,0 +1,126 @@
+package inspector
+
+import "github.com/graphiti-proxy/graphiti-proxy/internal/service"
+
+// changes is the page with the changes of the last thirty days.
+type changes struct {
+	whose
+	List  []changeRow
+	Pager pager
+}
+
+// changeRow is a change on a page.
+type changeRow struct {
+	service.Change
+	Says     string
+	Old, New []said
+}
+
+func (v *visit) changes() error {
+	if known, err := v.choosePerson("Changes"); !known {
+		return err
+	}
+	c := changes{whose: v.whose()}
+	got, err := look(v, service.History, func(in *service.HistoryRequest) { in.Selector, in.Limit = c.selector(), v.listed() })
+	if err != nil {
+		return err
+	}
+	var rows []service.Change
+	rows, c.Pager = onPage(v, got.Changes, got.All, "/changes")
+	for _, one := range rows {
+		row := changeRow{Change: one, Says: changeWords[one.What]}
+		for _, p := range one.Parts {
+			for _, text := range p.Old[:min(len(p.Old), textsOfChange)] {
+				row.Old = append(row.Old, v.said(text, ""))
+			}
+			for _, text := range p.New[:min(len(p.New), textsOfChange)] {
+				row.New = append(row.New, v.said(text, ""))
+			}
+		}
+		c.List = append(c.List, row)
+	}
+	return v.show("Changes", c.main())
+}
+
+// textsOfChange is the number of texts of one change in a memory that its page shows.
+const textsOfChange = 5
+
+// undoChanges undoes the changes of a form.
+func (v *visit) undoChanges() error {
+	for _, id := range append([]string{v.r.FormValue("id")}, v.r.PostForm["more"]...) {
+		done, err := change(v, service.Undo, func(in *service.UndoRequest) { in.Selector, in.ID = v.whose().selector(), id })
+		if err != nil {
+			return err
+		}
+		v.left += done.Withdrawn
+	}
+	return v.done(v.back(v.whose().at("/changes")), "line-undone")
+}
+
+// changeMany changes the selected results of a search, or all of them. The address is that of the
+// search.
+func (v *visit) changeMany() error {
+	s, err := v.searched()
+	if err != nil {
+		return err
+	}
+	do, messages, lines := v.r.FormValue("do"), v.r.PostForm["message"], v.r.PostForm["line"]
+	if v.r.PostForm.Get("all") != "" {
+		got, err := v.results(s, rowsAtMost)
+		if err != nil {
+			return err
+		}
+		messages, lines = nil, nil
+		for i := range got.Facts {
+			switch h := v.hit(&got.Facts[i], ""); {
+			case h.Rule != nil && h.Hit.State != string(service.Ended):
+				lines = append(lines, h.ID)
+			case h.Href != "":
+				messages = append(messages, h.ID)
+			}
+		}
+	}
+	if len(messages)+len(lines) == 0 {
+		return errNothing
+	}
+	if do == "export" {
+		return v.exportOnly(messages)
+	}
+	back := s.at("/search", s.query()...)
+	var made []*service.Change
+	if len(messages) > 0 && do != "accept" {
+		out, err := change(v, service.ChangeMany, func(in *service.ManyRequest) {
+			in.Selector, in.Do, in.Messages = v.ofWhom(s.Group), do, messages
+			if do == "move" {
+				in.To = s.keys[v.r.FormValue("to")]
+			}
+		})
+		if err != nil {
+			return err
+		}
+		v.left, made = out.Left(), append(made, out.Made())
+	}
+	if len(lines) > 0 && (do == "accept" || do == "end") {
+		out, err := change(v, service.Settle, func(in *service.SettleRequest) {
+			in.Selector = v.ofWhom(s.Group)
+			if in.End = lines; do == "accept" {
+				in.Accept, in.End = lines, nil
+			}
+		})
+		if err != nil {
+			return err
+		}
+		made = append(made, out.Made())
+	}
+	return v.done(back, "many-"+do, undoIDs(made)...)
+}
+
+// undoIDs returns the ids of changes that can be undone.
+func undoIDs(made []*service.Change) (ids []string) {
+	for _, c := range made {
+		if c.ID != "" && c.Reverts() {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
