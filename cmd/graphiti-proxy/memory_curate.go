@@ -255,6 +255,11 @@ func newMemoryCorrectCommand() *cobra.Command {
 	}
 	cli.InputFlags(c, &in)
 	return operation(c, service.Correct, openMemoryFiles, &in, nil, func(w, _ io.Writer, done *service.Corrected) {
+		if !in.Now {
+			fmt.Fprintln(w, "stored; ended:", messageGone(&done.Forgotten))
+			printUndo(w, done.Undo)
+			return
+		}
 		fmt.Fprintln(w, "stored; forgotten:", messageGone(&done.Forgotten))
 		if done.Remaining != "" {
 			fmt.Fprintln(w, "the old statement:", done.Remaining)

@@ -147,16 +147,78 @@ func printPlaces(w io.Writer, lines []service.Standing, all bool) {
 }
 
 func newMemoryRestoreCommand() *cobra.Command {
-	c, in := described("memory-restore"), service.RestoreRequest{}
-	cli.InputFlags(c, &in)
-	c.Flags().Var(cli.Text(&in.Message), "message", "the id of the message")
+	c, in := described("memory-restore"), service.ManyRequest{Do: "restore"}
+	cli.InputFlags(c, &in, append(service.ChangeMany.Without, "to")...)
+	c.Flags().StringSliceVar(&in.Messages, "message", nil, "the id of the message")
 	c.PreRunE = func(*cobra.Command, []string) error {
-		if in.Message == "" {
+		if len(in.Messages) == 0 {
 			return cli.Usage(errors.New("--message is required: write the id of an ended message from memory facts --all"))
 		}
 		return nil
 	}
-	return operation(c, service.Restore, openMemoryFiles, &in, nil, func(w, _ io.Writer, done *service.Restored) {
-		fmt.Fprintf(w, "valid again: message %s in %s\n", done.Message, terminal.Count(len(done.Groups), "group"))
+	return changeMany(c, &in, "valid again")
+}
+
+// newMemoryEndCommand and newMemoryMoveCommand change messages without deleting them.
+func newMemoryEndCommand() *cobra.Command  { return newManyCommand("memory-end", "end", "ended") }
+func newMemoryMoveCommand() *cobra.Command { return newManyCommand("memory-move", "move", "moved") }
+
+func newManyCommand(name, do, done string) *cobra.Command {
+	c, in := described(name), service.ManyRequest{Do: do}
+	without := service.ChangeMany.Without
+	if do != "move" {
+		without = append(without, "to")
+	}
+	cli.InputFlags(c, &in, without...)
+	c.Args = func(c *cobra.Command, args []string) error {
+		in.Messages = args
+		return cli.Needs("the ids of messages from memory show or memory search")(c, args)
+	}
+	return changeMany(c, &in, done)
+}
+
+func changeMany(c *cobra.Command, in *service.ManyRequest, done string) *cobra.Command {
+	return operation(c, service.ChangeMany, openMemoryFiles, in, nil, func(w, _ io.Writer, out *service.Many) {
+		fmt.Fprintf(w, "%s: %s in %s\n", done, terminal.Count(out.Messages, "message"), terminal.Count(len(out.Groups), "group"))
+		printUndo(w, out.Undo)
 	})
+}
+
+// printUndo prints the command that undoes a change.
+func printUndo(w io.Writer, id string) {
+	if id != "" {
+		fmt.Fprintln(w, "to undo it within thirty days: graphiti-proxy memory undo "+id)
+	}
+}
+
+func newMemoryUndoCommand() *cobra.Command {
+	c, in := described("memory-undo"), service.HistoryRequest{Limit: 50}
+	cli.InputFlags(c, &in, service.History.Without...)
+	cli.JSONFlag(c)
+	c.Args = cobra.MaximumNArgs(1)
+	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Runner) error {
+		if len(args) > 0 {
+			return answer(c, at, service.Undo, &service.UndoRequest{Selector: in.Selector, ID: args[0]}, nil, func(w, _ io.Writer, done *service.Change) {
+				fmt.Fprintf(w, "undone: %s of %s\n", done.What, minute(done.Time))
+			})
+		}
+		return answer(c, at, service.History, &in, nil, func(w, _ io.Writer, out *service.Changes) {
+			var t terminal.Table
+			t.Row("ID", "TIME", "CHANGE", "BY", "UNDO", "BEFORE", "AFTER")
+			for i := range out.Changes {
+				one, before, after := &out.Changes[i], []string(nil), []string(nil)
+				for _, p := range one.Parts {
+					before, after = append(before, p.Old...), append(after, p.New...)
+				}
+				undo := map[bool]string{true: "yes", false: "no"}[one.Reverts()]
+				if one.Undone != "" {
+					undo = "undone"
+				}
+				t.Row(one.ID, minute(one.Time), one.What, one.By, undo, strings.Join(before, " · "), cmp.Or(strings.Join(after, " · "), one.Import))
+			}
+			t.Print(w)
+			printMore(w, out.All-len(out.Changes))
+		})
+	})
+	return c
 }

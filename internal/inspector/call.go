@@ -30,8 +30,8 @@ func act[In, Out any](v *visit, op service.Operation[In, Out], to, notice string
 	if f, ok := any(&out).(interface{ Left() int }); ok {
 		v.left = f.Left()
 	}
-	if c, ok := any(&out).(interface{ Made() *service.Change }); ok {
-		return v.done(to, notice, undoIDs([]*service.Change{c.Made()})...)
+	if n, ok := any(&out).(interface{ UndoID() string }); ok && n.UndoID() != "" {
+		return v.done(to, notice, n.UndoID())
 	}
 	return v.done(to, notice)
 }

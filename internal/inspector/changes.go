@@ -1,6 +1,10 @@
 package inspector
 
-import "github.com/graphiti-proxy/graphiti-proxy/internal/service"
+import (
+	"slices"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
 
 // changes is the page with the changes of the last thirty days.
 type changes struct {
@@ -48,11 +52,9 @@ const textsOfChange = 5
 // undoChanges undoes the changes of a form.
 func (v *visit) undoChanges() error {
 	for _, id := range append([]string{v.r.FormValue("id")}, v.r.PostForm["more"]...) {
-		done, err := change(v, service.Undo, func(in *service.UndoRequest) { in.Selector, in.ID = v.whose().selector(), id })
-		if err != nil {
+		if _, err := change(v, service.Undo, func(in *service.UndoRequest) { in.Selector, in.ID = v.whose().selector(), id }); err != nil {
 			return err
 		}
-		v.left += done.Withdrawn
 	}
 	return v.done(v.back(v.whose().at("/changes")), "line-undone")
 }
@@ -87,7 +89,7 @@ func (v *visit) changeMany() error {
 		return v.exportOnly(messages)
 	}
 	back := s.at("/search", s.query()...)
-	var made []*service.Change
+	var undo []string
 	if len(messages) > 0 && do != "accept" {
 		out, err := change(v, service.ChangeMany, func(in *service.ManyRequest) {
 			in.Selector, in.Do, in.Messages = v.ofWhom(s.Group), do, messages
@@ -98,7 +100,7 @@ func (v *visit) changeMany() error {
 		if err != nil {
 			return err
 		}
-		v.left, made = out.Left(), append(made, out.Made())
+		v.left, undo = out.Left(), append(undo, out.Undo)
 	}
 	if len(lines) > 0 && (do == "accept" || do == "end") {
 		out, err := change(v, service.Settle, func(in *service.SettleRequest) {
@@ -110,17 +112,7 @@ func (v *visit) changeMany() error {
 		if err != nil {
 			return err
 		}
-		made = append(made, out.Made())
+		undo = append(undo, out.Undo)
 	}
-	return v.done(back, "many-"+do, undoIDs(made)...)
-}
-
-// undoIDs returns the ids of changes that can be undone.
-func undoIDs(made []*service.Change) (ids []string) {
-	for _, c := range made {
-		if c.ID != "" && c.Reverts() {
-			ids = append(ids, c.ID)
-		}
-	}
-	return ids
+	return v.done(back, "many-"+do, slices.DeleteFunc(undo, func(id string) bool { return id == "" })...)
 }

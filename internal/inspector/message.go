@@ -125,9 +125,13 @@ func onMessage[In, Out any](v *visit, op service.Operation[In, Out], notice stri
 	return err
 }
 
-func (v *visit) endMessage() error {
-	return onMessage(v, service.ChangeMany, "ended", func(in *service.ManyRequest, s service.Selector) {
-		in.Do, in.Messages, s.Message = "end", []string{s.Message}, ""
+func (v *visit) endMessage() error { return v.changeMessage("end", "ended") }
+
+func (v *visit) restoreMessage() error { return v.changeMessage("restore", "restored") }
+
+func (v *visit) changeMessage(do, notice string) error {
+	return onMessage(v, service.ChangeMany, notice, func(in *service.ManyRequest, s service.Selector) {
+		in.Do, in.Messages, s.Message = do, []string{s.Message}, ""
 		in.Selector = s
 	})
 }
@@ -140,10 +144,6 @@ func (v *visit) correctMessage() error {
 	return onMessage(v, service.Correct, "corrected", func(in *service.CorrectRequest, s service.Selector) {
 		in.Selector, in.Text = s, strings.TrimSpace(v.r.FormValue("text"))
 	})
-}
-
-func (v *visit) restoreMessage() error {
-	return onMessage(v, service.Restore, "restored", func(in *service.RestoreRequest, s service.Selector) { in.Selector = s })
 }
 
 func (v *visit) pinMessage() error {

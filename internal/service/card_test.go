@@ -417,7 +417,7 @@ func TestForgetThat(t *testing.T) {
 				continue
 			}
 			restored++
-			run(t, m, service.Restore, service.RestoreRequest{Selector: service.Selector{Workspace: widgets, Message: k.ID}})
+			run(t, m, service.ChangeMany, service.ManyRequest{Selector: service.Selector{Workspace: widgets}, Do: "restore", Messages: []string{k.ID}})
 		}
 		if restored != 1 {
 			t.Fatalf("facts = %+v, want one ended statement", list.Facts)

@@ -26,7 +26,7 @@ type Change struct {
 	What   string        `json:"what"` // correct, end, restore, move, pin, accept, reject, edit, off for the card, import or forget
 	By     string        `json:"by,omitempty"`
 	Parts  []ChangedPart `json:"parts,omitempty"`
-	Import string        `json:"import,omitempty"` // name of an import of transcripts; its undo deletes the turns
+	Import string        `json:"import,omitempty"` // name of an import of transcripts, whose session memory/forget deletes
 	Undone string        `json:"undone,omitempty"` // time of its undo
 	Until  string        `json:"until,omitempty"`  // it can be undone until then; "" if it cannot
 }
@@ -46,13 +46,18 @@ type ChangedPart struct {
 const whatForget = "forget"
 
 // noted is the part of an answer with the change that its operation made.
-type noted struct{ change Change }
+type noted struct {
+	Undo   string `json:"undo,omitempty"` // ID of the change for memory/undo; "" if it cannot be undone
+	change Change
+}
 
-// Made returns the change.
-func (n *noted) Made() *Change { return &n.change }
+// UndoID returns the ID of the change, or "".
+func (n *noted) UndoID() string { return n.Undo }
+
+func (n *noted) made() *noted { return n }
 
 // Reverts reports whether a change can be undone while it is listed.
-func (c *Change) Reverts() bool { return c.Undone == "" && c.What != whatForget }
+func (c *Change) Reverts() bool { return c.Undone+c.Import == "" && c.What != whatForget }
 
 // in returns the part of a change in a group.
 func (c *Change) in(group string) *ChangedPart {
@@ -61,6 +66,13 @@ func (c *Change) in(group string) *ChangedPart {
 		i, c.Parts = len(c.Parts), append(c.Parts, ChangedPart{Group: group})
 	}
 	return &c.Parts[i]
+}
+
+func (c *Change) groups() (list []string) {
+	for _, p := range c.Parts {
+		list = append(list, p.Group)
+	}
+	return list
 }
 
 // note adds a change to a history. All calls of one import are one change.
@@ -76,11 +88,7 @@ func (sv *Service) note(ctx context.Context, history, by string, c *Change) {
 // keepChange stores a state of a change. Forgetting one of its groups deletes it.
 func (sv *Service) keepChange(ctx context.Context, history string, c *Change) error {
 	body, _ := json.Marshal(c) // strings only
-	var groups []string
-	for _, p := range c.Parts {
-		groups = append(groups, p.Group)
-	}
-	return sv.o.State.Snapshots.Add(ctx, history, body, sv.o.State.Generations.Now(), groups...)
+	return sv.o.State.Snapshots.Add(ctx, history, body, sv.o.State.Generations.Now(), c.groups()...)
 }
 
 // historyOf returns the list with the changes of a selector's person, or with those of operators.
@@ -121,8 +129,8 @@ var History = Operation[HistoryRequest, Changes]{
 		list, err := h.Memory.changes(ctx, &in.Selector)
 		out.All, out.Changes = len(list), append([]Change{}, list[:min(in.Limit, len(list))]...)
 		for _, c := range out.Changes {
+			out.Groups = append(out.Groups, c.groups()...)
 			for i := range c.Parts {
-				out.Groups = append(out.Groups, c.Parts[i].Group)
 				if err == nil {
 					err = h.Memory.withTexts(ctx, &c.Parts[i])
 				}
@@ -185,70 +193,61 @@ type UndoRequest struct {
 	ID string `json:"id"`
 }
 
-// Undone is the change that was undone.
-type Undone struct {
-	Change
-	Withdrawn int `json:"withdrawn,omitempty"` // see Forgotten
-}
-
-// Left returns what may still be in Graphiti.
-func (u *Undone) Left() int { return u.Withdrawn }
-
 // Undo undoes a change of the last thirty days.
-var Undo = Operation[UndoRequest, Undone]{
+var Undo = Operation[UndoRequest, Change]{
 	Spec: Spec{Name: "memory/undo", About: "Undo a change of the last thirty days, which memory/history lists", People: true, Without: notOfHistory, Fails: OfMemory, Takes: ForgetTimeout},
 	Run:  withMemory((*Service).Undo),
-	Audit: func(in *UndoRequest, out *Undone) Entry {
-		var groups []string
-		for _, p := range out.Parts {
-			groups = append(groups, p.Group)
-		}
-		return in.audit("undo", groups, slog.String("change", in.ID))
+	Audit: func(in *UndoRequest, out *Change) Entry {
+		return in.audit("undo", out.groups(), slog.String("change", in.ID))
 	},
 }
 
-// Undo makes what a change ended valid, ends what it added, and decides as before on its lines. It
-// deletes nothing but the turns of an import.
-func (sv *Service) Undo(ctx context.Context, in *UndoRequest) (u Undone, err error) {
+// Undo makes what a change ended valid, ends what it added, deletes moved copies, and decides as before
+// on its lines.
+func (sv *Service) Undo(ctx context.Context, in *UndoRequest) (c Change, err error) {
 	list, err := sv.changes(ctx, &in.Selector)
 	if err != nil {
-		return u, err
+		return c, err
 	}
 	i := slices.IndexFunc(list, func(c Change) bool { return c.ID == in.ID })
 	switch {
 	case i < 0:
-		return u, invalid(fmt.Sprintf("id: the last thirty days have no change %.20q; graphiti-proxy memory undo lists them", in.ID))
+		return c, invalid(fmt.Sprintf("id: the last thirty days have no change %.20q; graphiti-proxy memory undo lists them", in.ID))
 	case list[i].Undone != "":
-		return u, invalid("id: this change is undone already")
-	case list[i].Until == "":
-		return u, invalid("id: this change deleted messages for good; it cannot be undone")
+		return c, invalid("id: this change is undone already")
+	case list[i].Import != "":
+		return c, invalid("id: to delete the turns of an import, use graphiti-proxy memory forget --import " + list[i].Import)
+	case !list[i].Reverts():
+		return c, invalid("id: this change deleted messages for good; it cannot be undone")
 	}
-	u.Change = list[i]
-	if u.Import != "" {
-		u.Withdrawn, err = sv.takeBack(ctx, u.Import)
-	}
-	for i := range u.Parts {
-		if err == nil {
-			err = sv.undoPart(ctx, &u.Parts[i])
+	c = list[i]
+	for i := range c.Parts {
+		if err := sv.undoPart(ctx, &c.Parts[i], c.What == "move"); err != nil {
+			return c, err
 		}
 	}
-	if err != nil {
-		return u, err
-	}
-	u.Undone, u.Until = momentOf(time.Now()), ""
-	return u, sv.keepChange(context.WithoutCancel(ctx), sv.historyOf(&in.Selector), &u.Change)
+	c.Undone, c.Until = momentOf(time.Now()), ""
+	return c, sv.keepChange(context.WithoutCancel(ctx), sv.historyOf(&in.Selector), &c)
 }
 
-func (sv *Service) undoPart(ctx context.Context, p *ChangedPart) error {
+func (sv *Service) undoPart(ctx context.Context, p *ChangedPart, moved bool) error {
 	for _, name := range p.Added {
+		if moved {
+			if _, err := sv.forget(ctx, ledger.Part{Group: p.Group, Message: graphiti.MessageID(name)}); err != nil {
+				return err
+			}
+			continue
+		}
 		if turn, ok := graphiti.TurnOf(name); ok {
 			if err := sv.endLines(ctx, turn, new(Change), p.Group); err != nil {
 				return err
 			}
 		}
 	}
-	if err := sv.endNames(ctx, p.Group, p.Added, sv.o.State.Generations.Now()); err != nil {
-		return err
+	if !moved {
+		if err := sv.endNames(ctx, p.Group, p.Added, sv.o.State.Generations.Now()); err != nil {
+			return err
+		}
 	}
 	if err := sv.validate(ctx, p.Group, p.Ended...); err != nil {
 		return err
@@ -261,21 +260,6 @@ func (sv *Service) undoPart(ctx context.Context, p *ChangedPart) error {
 		}
 	}
 	return err
-}
-
-// takeBack forgets the turns of an import.
-func (sv *Service) takeBack(ctx context.Context, name string) (left int, err error) {
-	s := Selector{Session: name}
-	m, err := sv.Find(ctx, s)
-	for _, group := range m.All() {
-		if err != nil {
-			break
-		}
-		var f Forgotten
-		f, err = sv.Forget(ctx, &ForgetRequest{Selector: s.In(group)})
-		left += f.Withdrawn
-	}
-	return left, err
 }
 
 // ManyRequest changes several messages, with their copies.
@@ -356,10 +340,9 @@ func (sv *Service) Change(ctx context.Context, in *ManyRequest) (out Many, err e
 
 // changed describes a change of a message and its copies that deleted nothing.
 func changed(id string, also int, c Change) (f Forgotten) {
-	f.Message, f.Also, f.change = id, also, c
-	for _, p := range c.Parts {
-		f.Group = cmp.Or(f.Group, p.Group)
-		f.Groups = append(f.Groups, p.Group)
+	f.Message, f.Also, f.change, f.Groups = id, also, c, c.groups()
+	if len(f.Groups) > 0 {
+		f.Group = f.Groups[0]
 	}
 	return f
 }
@@ -374,7 +357,7 @@ func (sv *Service) move(ctx context.Context, in *ManyRequest, found []held, c *C
 	part := c.in(to.Group)
 	for i := range found {
 		h := &found[i]
-		t := h.turn("move to "+to.Group, &h.row)
+		t := h.turn("move to "+to.Group+time.Now().String(), &h.row) // it may have been moved there before
 		t.Said, t.Answered, t.Generation = h.row.Said, h.row.Said, sv.o.State.Generations.Now()
 		t.Targets, t.Workspace = []graphiti.Target{to}, who.Workspace
 		t.Restored = []ledger.Restored{{Name: graphiti.EpisodeName(t.ID, h.row.Role), Speaker: h.row.Speaker, Role: h.row.Role, Source: h.row.Source}}
@@ -386,7 +369,7 @@ func (sv *Service) move(ctx context.Context, in *ManyRequest, found []held, c *C
 		}
 		part.Added = append(part.Added, t.Restored[0].Name)
 	}
-	return found, sv.validate(ctx, to.Group, part.Added...) // an undo of an earlier move has ended them
+	return found, nil
 }
 
 // endHeld ends messages and their card lines. Notes of their sessions may repeat them.

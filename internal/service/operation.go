@@ -153,12 +153,15 @@ func (o Operation[In, Out]) Call(ctx context.Context, h *Host, c Caller, read fu
 	if o.Audit != nil {
 		e = o.Audit(&in, &out)
 	}
-	if n, ok := any(&out).(interface{ Made() *Change }); ok && n.Made().What != "" {
+	if n, ok := any(&out).(interface{ made() *noted }); ok && n.made().change.What != "" {
 		s := new(Selector) // of an import, which has none
 		if of, ok := any(&in).(interface{ selected() *Selector }); ok {
 			s = of.selected()
 		}
-		h.Memory.note(ctx, h.Memory.historyOf(s), c.Name, n.Made())
+		h.Memory.note(ctx, h.Memory.historyOf(s), c.Name, &n.made().change)
+		if one := n.made(); one.change.Reverts() {
+			one.Undo = one.change.ID
+		}
 	}
 	return out, e, err
 }

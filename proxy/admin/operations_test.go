@@ -107,7 +107,7 @@ func TestOpenAPI(t *testing.T) {
 		"/api/v1/memory/import":       {"lines": []m{{"role": "user", "content": "hi"}}},
 		"/api/v1/memory/import-turns": {"import": "import-1", "turns": []m{{"client": "qwen", "session": "s1", "id": "1", "user": "hi", "assistant": "Hello."}}},
 		"/api/v1/registry/accept":     {"id": "josh", "keep": true},
-		"/api/v1/memory/pending":      {"all": true}, "/api/v1/memory/settle": {"accept": []string{"all"}}, "/api/v1/memory/held": {}, "/api/v1/memory/restore": {"message": shown.Messages[1].ID, "workspace": "w"},
+		"/api/v1/memory/pending":      {"all": true}, "/api/v1/memory/settle": {"accept": []string{"all"}}, "/api/v1/memory/held": {}, "/api/v1/memory/change": {"do": "restore", "messages": []string{shown.Messages[1].ID}, "workspace": "w"}, "/api/v1/memory/history": {}, "/api/v1/memory/undo": {"id": "ffffffffffff"},
 	}
 	queries := map[string]string{"/api/v1/memory/export": "?group=workspace_w", "/api/v1/queue/turns": "?text=true&limit=3", "/api/v1/status": "?fresh=true"}
 	for path, methods := range openAPI(t, base).Paths {
