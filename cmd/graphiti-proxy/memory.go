@@ -23,7 +23,7 @@ import (
 
 func newMemoryCommand() *cobra.Command {
 	return describedGroup("memory", newMemoryShowCommand(), newMemoryListCommand(), newMemoryFactsCommand(), newMemoryWorkCommand(), newMemoryStatsCommand(), newMemoryRetentionCommand(), newMemorySearchCommand(), newMemoryPendingCommand(), newMemoryPromoteCommand(),
-		newMemoryImportCommand(), newMemoryExportCommand(), newMemoryForgetCommand(), newMemoryCorrectCommand(), newMemoryEndCommand(), newMemoryMoveCommand(), newMemoryUndoCommand(), newMemoryRestoreCommand(), newMemorySendCommand())
+		newMemoryImportCommand(), newMemoryExportCommand(), newMemoryForgetCommand(), newMemoryCorrectCommand(), newManyCommand("end", "ended"), newManyCommand("move", "moved"), newManyCommand("restore", "valid again"), newMemoryUndoCommand(), newMemorySendCommand())
 }
 
 // selectorFlags adds the flags that select a memory.

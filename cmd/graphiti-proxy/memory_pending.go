@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -146,39 +145,20 @@ func printPlaces(w io.Writer, lines []service.Standing, all bool) {
 	}
 }
 
-func newMemoryRestoreCommand() *cobra.Command {
-	c, in := described("memory-restore"), service.ManyRequest{Do: "restore"}
-	cli.InputFlags(c, &in, append(service.ChangeMany.Without, "to")...)
-	c.Flags().StringSliceVar(&in.Messages, "message", nil, "the id of the message")
-	c.PreRunE = func(*cobra.Command, []string) error {
-		if len(in.Messages) == 0 {
-			return cli.Usage(errors.New("--message is required: write the id of an ended message from memory facts --all"))
-		}
-		return nil
-	}
-	return changeMany(c, &in, "valid again")
-}
-
-// newMemoryEndCommand and newMemoryMoveCommand change messages without deleting them.
-func newMemoryEndCommand() *cobra.Command  { return newManyCommand("memory-end", "end", "ended") }
-func newMemoryMoveCommand() *cobra.Command { return newManyCommand("memory-move", "move", "moved") }
-
-func newManyCommand(name, do, done string) *cobra.Command {
-	c, in := described(name), service.ManyRequest{Do: do}
+// newManyCommand returns a command that changes messages and deletes none.
+func newManyCommand(do, done string) *cobra.Command {
+	c, in, ids := described("memory-"+do), service.ManyRequest{Do: do}, []string(nil)
 	without := service.ChangeMany.Without
 	if do != "move" {
-		without = append(without, "to")
+		without = append([]string{"to"}, without...)
 	}
 	cli.InputFlags(c, &in, without...)
+	c.Flags().StringSliceVar(&ids, "message", nil, "the id of a message")
 	c.Args = func(c *cobra.Command, args []string) error {
-		in.Messages = args
-		return cli.Needs("the ids of messages from memory show or memory search")(c, args)
+		in.Messages = append(ids, args...)
+		return cli.Needs("the ids of messages from memory show or memory facts --all")(c, in.Messages)
 	}
-	return changeMany(c, &in, done)
-}
-
-func changeMany(c *cobra.Command, in *service.ManyRequest, done string) *cobra.Command {
-	return operation(c, service.ChangeMany, openMemoryFiles, in, nil, func(w, _ io.Writer, out *service.Many) {
+	return operation(c, service.ChangeMany, openMemoryFiles, &in, nil, func(w, _ io.Writer, out *service.Many) {
 		fmt.Fprintf(w, "%s: %s in %s\n", done, terminal.Count(out.Messages, "message"), terminal.Count(len(out.Groups), "group"))
 		printUndo(w, out.Undo)
 	})

@@ -9,15 +9,8 @@ import (
 // changes is the page with the changes of the last thirty days.
 type changes struct {
 	whose
-	List  []changeRow
+	List  []service.Change
 	Pager pager
-}
-
-// changeRow is a change on a page.
-type changeRow struct {
-	service.Change
-	Says     string
-	Old, New []said
 }
 
 func (v *visit) changes() error {
@@ -29,25 +22,9 @@ func (v *visit) changes() error {
 	if err != nil {
 		return err
 	}
-	var rows []service.Change
-	rows, c.Pager = onPage(v, got.Changes, got.All, "/changes")
-	for _, one := range rows {
-		row := changeRow{Change: one, Says: changeWords[one.What]}
-		for _, p := range one.Parts {
-			for _, text := range p.Old[:min(len(p.Old), textsOfChange)] {
-				row.Old = append(row.Old, v.said(text, ""))
-			}
-			for _, text := range p.New[:min(len(p.New), textsOfChange)] {
-				row.New = append(row.New, v.said(text, ""))
-			}
-		}
-		c.List = append(c.List, row)
-	}
+	c.List, c.Pager = onPage(v, got.Changes, got.All, "/changes")
 	return v.show("Changes", c.main())
 }
-
-// textsOfChange is the number of texts of one change in a memory that its page shows.
-const textsOfChange = 5
 
 // undoChanges undoes the changes of a form.
 func (v *visit) undoChanges() error {

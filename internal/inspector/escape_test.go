@@ -18,11 +18,11 @@ func TestComponents_EscapeByContext(t *testing.T) {
 	}{
 		"text":               {text(script), "&lt;script&gt;", "<script>"},
 		"attribute":          {hidden("id", `"><b>`), `value="&#34;&gt;&lt;b&gt;"`, "<b>"},
-		"class":              {(&plot{Days: []bars{{Bars: []bar{{Class: `"><b>`, Height: 1}}}}}).html(), "&lt;b&gt;", "<b>"},
+		"class":              {(&plot{Title: `"><b>`}).html(), "&lt;b&gt;", "<b>"},
 		"title":              {(&frame{Title: "</title>" + script, Main: text("")}).page(), "&lt;/title&gt;", "<script>"},
 		"textarea":           {(&search{Query: "</textarea>" + script}).main(), "&lt;/textarea&gt;", "<script>"},
 		"pre":                {(&decisionView{Shown: true, Raw: "</pre>" + script}).result(), "&lt;/pre&gt;", "<script>"},
-		"title of a drawing": {(&plot{Days: []bars{{Bars: []bar{{Height: 1, Title: "</title></svg>" + script}}}}}).html(), "&lt;/svg&gt;", "<script>"},
+		"title of a drawing": {(&plot{Most: 1, Names: []string{"</title></svg>" + script}, Days: []bars{{Values: []int{1}}}}).html(), "&lt;/svg&gt;", "<script>"},
 		"link":               {link(`/message/1?a=1&b="><i>`), `href="/message/1?a=1&amp;b=&#34;&gt;&lt;i&gt;"`, "<i>"},
 		"script link":        {link("javascript:alert(1)"), refused, "javascript:"},
 		"mixed-case link":    {link("JavaScript:alert(1)"), refused, "JavaScript:"},

@@ -38,9 +38,12 @@ type ChangedPart struct {
 	Added []string `json:"added,omitempty"` // names of messages that are stored, or valid again
 	Lines []string `json:"lines,omitempty"` // IDs of card lines
 
-	Old []string `json:"old,omitempty"` // texts of Ended; forgotten ones are missing
+	Old []string `json:"old,omitempty"` // beginnings of texts of Ended; forgotten ones are missing
 	New []string `json:"new,omitempty"` // texts of Added and Lines
 }
+
+// A part has up to textsOfChange texts before and after, of maxChanged characters.
+const textsOfChange, maxChanged = 5, 400
 
 // whatForget is the change that deletes, and so cannot be undone.
 const whatForget = "forget"
@@ -173,7 +176,7 @@ func (sv *Service) withTexts(ctx context.Context, p *ChangedPart) error {
 			if slices.Contains(p.Ended, r.Name) {
 				to = &p.Old
 			}
-			if text := textOf(&r); !slices.Contains(*to, text) { // copies
+			if text := graphiti.OneLine(textOf(&r), maxChanged); !slices.Contains(*to, text) && len(*to) < textsOfChange { // copies
 				*to = append(*to, text)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -107,7 +108,7 @@ func TestOpenAPI(t *testing.T) {
 		"/api/v1/memory/import":       {"lines": []m{{"role": "user", "content": "hi"}}},
 		"/api/v1/memory/import-turns": {"import": "import-1", "turns": []m{{"client": "qwen", "session": "s1", "id": "1", "user": "hi", "assistant": "Hello."}}},
 		"/api/v1/registry/accept":     {"id": "josh", "keep": true},
-		"/api/v1/memory/pending":      {"all": true}, "/api/v1/memory/settle": {"accept": []string{"all"}}, "/api/v1/memory/held": {}, "/api/v1/memory/change": {"do": "restore", "messages": []string{shown.Messages[1].ID}, "workspace": "w"}, "/api/v1/memory/history": {}, "/api/v1/memory/undo": {"id": "ffffffffffff"},
+		"/api/v1/memory/pending":      {"all": true}, "/api/v1/memory/settle": {"accept": []string{"all"}}, "/api/v1/memory/held": {}, "/api/v1/memory/change": {"do": "restore", "messages": []string{shown.Messages[1].ID}, "workspace": "w"}, "/api/v1/memory/history": {},
 	}
 	queries := map[string]string{"/api/v1/memory/export": "?group=workspace_w", "/api/v1/queue/turns": "?text=true&limit=3", "/api/v1/status": "?fresh=true"}
 	for path, methods := range openAPI(t, base).Paths {
@@ -115,6 +116,10 @@ func TestOpenAPI(t *testing.T) {
 			var body any
 			if bodies[path] != nil {
 				body = bodies[path]
+			}
+			if path == "/api/v1/memory/undo" { // of the newest change
+				_, answer := post(t, base+"/api/v1/memory/history", m{})
+				body = m{"id": regexp.MustCompile(`"id": ?"(\w+)"`).FindStringSubmatch(answer)[1]}
 			}
 			status, answer := post(t, base+path+queries[path], body)
 			if status != http.StatusOK || (method == "post") != (body != nil) {
