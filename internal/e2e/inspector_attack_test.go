@@ -144,7 +144,7 @@ func TestStoredScriptsStayText(t *testing.T) {
 		w.start(t, w.env...)
 		w.infest(t)
 		inBrowser(t, "stored.mjs", map[string]any{"base": w.admin, "payloads": payloads, "limit": 50,
-			"from":     []string{"/", "/live", "/memory", "/conversations", "/memory/show", "/memory/facts?all=1", "/delivery", "/search", "/memory/import", "/memory/forget"},
+			"from":     []string{"/", "/live", "/memory", "/conversations", "/memory/show", "/search?kind=fact", "/delivery", "/search", "/memory/import", "/memory/forget"},
 			"searches": []string{"Which raft does the walrus sleep on?", "What does MARK-imported say of the Gull and the Puffin?", payloads[1], payloads[7]},
 			"marks":    []string{"MARK-text", "MARK-answer", "MARK-project", "MARK-card", "MARK-imported", "MARK-workspace", "MARK-path", "MARK-long"}})
 	})
@@ -157,7 +157,7 @@ func TestStoredScriptsStayText(t *testing.T) {
 		w := serve(t, "GRAPHITI_PROXY_MEMORY_BACKEND=graphiti", "GRAPHITI_PROXY_MEMORY_ENDPOINT="+g.URL(), "GRAPHITI_PROXY_MEMORY_CONSENT=true")
 		w.infest(t)
 		inBrowser(t, "stored.mjs", map[string]any{"base": w.admin, "limit": 30,
-			"from":     []string{"/", "/live", "/memory", "/memory/facts?all=1", "/delivery?text=1", "/memory/show"},
+			"from":     []string{"/", "/live", "/memory", "/search?kind=fact", "/delivery?text=1", "/memory/show"},
 			"searches": []string{"Which raft does the walrus sleep on?", payloads[1]},
 			"marks":    []string{"MARK-text", "MARK-project"}})
 	})

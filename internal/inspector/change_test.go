@@ -86,13 +86,6 @@ func TestMessagesAreForgottenCorrectedAndPinned(t *testing.T) {
 	if !strings.Contains(got, "The card") || !strings.Contains(got, "Always use tabs.") {
 		t.Errorf("got %s", got)
 	}
-	redirects(t, s.post(t, "/memory/card", "group", servicetest.OwnersGroup, "line", cardField("Always use tabs.")), "/memory?done=card&undo")
-	if strings.Contains(s.texts(t), "The card") {
-		t.Error("it is still on the card")
-	}
-	if w := s.post(t, "/memory/card", "group", servicetest.OwnersGroup); w.Code != http.StatusNotFound || !strings.Contains(s.texts(t), "Postgres") {
-		t.Errorf("taking no line off: got %d, want 404 and nothing forgotten", w.Code)
-	}
 	for _, want := range []string{"forget", "correct", "promote", "show"} {
 		if !slices.Contains(s.audit, want) {
 			t.Errorf("%s is not audited: %v", want, s.audit)
@@ -119,7 +112,6 @@ func TestWhatCannotBeDone(t *testing.T) {
 		"another kind":          {"/message/" + id + "/pin", []string{"text", "x", "kind", "nonsense"}, 400, "unknown kind"},
 		"no dead letter":        {"/delivery/retry", nil, 400, "No turn was chosen."},
 		"a number that is none": {"/delivery/drop", []string{"number", "x"}, 400, "cannot be read"},
-		"a card line":           {"/memory/card", []string{"line", "AAAA"}, 400, "no line of the card matches"},
 		"another group":         {"/memory/export", []string{"group", "a b"}, 400, ""},
 		"another method":        {"/conversations", nil, 404, "No page has this address"},
 	} {

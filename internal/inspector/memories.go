@@ -2,7 +2,6 @@ package inspector
 
 import (
 	"cmp"
-	"encoding/base64"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -68,10 +67,9 @@ type about struct {
 func (a *about) Timeline() string { return a.at("/memory/show", "group", a.Group) }
 
 // Facts returns the address of the valid facts.
-func (a *about) Facts() string { return a.at("/memory/facts", "group", a.Group) }
-
-// EveryFact returns the address of all facts, valid or not.
-func (a *about) EveryFact() string { return a.at("/memory/facts", "group", a.Group, "all", "1") }
+func (a *about) Facts() string {
+	return a.at("/search", "group", a.Group, "project", a.Group, "kind", service.KindFact, "state", string(service.Valid), "sort", "time")
+}
 
 // Forget returns the address of the deletion of the memory.
 func (a *about) Forget() string { return a.at("/memory/forget", "group", a.Group) }
@@ -118,19 +116,4 @@ func (v *visit) nameOf(o ledger.Owned) string {
 		return "your own memory"
 	}
 	return cmp.Or(o.Group, "your own memory")
-}
-
-// cardField encodes a line of a card for a form: the marks that a page shows for
-// unprintable characters are not part of it.
-func cardField(line string) string { return base64.RawURLEncoding.EncodeToString([]byte(line)) }
-
-func (v *visit) takeOff() error {
-	line, err := base64.RawURLEncoding.DecodeString(v.r.FormValue("line"))
-	if err != nil || len(line) == 0 { // without a line the request would delete the whole memory
-		return errNowhere
-	}
-	return act(v, service.Forget, v.backToMemory(), "card", func(in *service.ForgetRequest) {
-		in.Selector = v.whose().selector()
-		in.Group, in.Card = v.r.FormValue("group"), string(line)
-	})
 }

@@ -16,9 +16,8 @@ type messagePage struct {
 	Text      string
 	Role      string
 	Time      string
-	Ended     string            // time of its end, or empty
-	Talk      *conversationPage // nil without a conversation
-	Alone     rowView
+	Ended     string // time of its end, or empty
+	Talk      *conversationPage
 	Scope     string
 	Also      int // other conversations with a copy of it
 	PinTo     []choice
@@ -39,19 +38,12 @@ func (v *visit) message() error {
 		in.Selector, in.Limit = v.ofWhom(m.Group), rowsAtMost
 		in.Message = m.ID
 	})
-	var invalid service.InvalidError
-	switch {
-	case errors.As(err, &invalid) && m.Group != "": // promoted texts have no conversation
-		if err := v.alone(m, err); err != nil {
-			return err
-		}
-	case err != nil:
+	if err != nil {
 		return err
-	default:
-		m.Also = got.Also
-		if err := v.inConversation(m, &got); err != nil {
-			return err
-		}
+	}
+	m.Also = got.Also
+	if err := v.inConversation(m, &got); err != nil {
+		return err
 	}
 	m.PinTo = pinTo(m.Scope)
 	return v.show("One message", m.main())
@@ -67,28 +59,13 @@ func (v *visit) inConversation(m *messagePage, got *service.Explained) error {
 			m.is(&r)
 			got.Turns = got.Turns[max(0, i-turnsAround):min(len(got.Turns), i+turnsAround+1)]
 			m.Talk = v.shownConversation(got, "/message/"+url.PathEscape(m.ID), m.ID)
-			m.Talk.Whole = v.conversationAt(got.Hash, "")
+			if got.Hash != "" { // promoted texts have no conversation
+				m.Talk.Whole = v.conversationAt(got.Hash, "")
+			}
 			return nil
 		}
 	}
 	return failed{service.OfInput, errors.New("the message is not among the newest of its conversation; to do: open the conversation")}
-}
-
-// alone fills in a message without a conversation, or returns notFound.
-func (v *visit) alone(m *messagePage, notFound error) error {
-	got, err := look(v, service.Show, func(in *service.ShowRequest) { in.Group, in.Last = m.Group, rowsAtMost })
-	if err != nil {
-		return err
-	}
-	for i := range got.Messages {
-		if r := &got.Messages[i]; r.ID == m.ID {
-			m.is(r)
-			m.Alone = v.spoken(r, m.Back)
-			m.Alone.Here = true
-			return nil
-		}
-	}
-	return notFound
 }
 
 // is fills in the fields of a message.

@@ -71,8 +71,6 @@ var routes = map[string]func(*visit) error{
 
 	"GET /memory":         (*visit).memories,
 	"GET /memory/show":    (*visit).timeline,
-	"GET /memory/facts":   (*visit).facts,
-	"POST /memory/card":   (*visit).takeOff,
 	"POST /memory/lines":  (*visit).settle,
 	"POST /memory/held":   (*visit).settleHeld,
 	"POST /memory/export": (*visit).export,

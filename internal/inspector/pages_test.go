@@ -18,8 +18,8 @@ const hostile = `<script>alert(1)</script><img src=x onerror=alert(2)>"'><b>java
 
 // pageAddresses are the addresses of all pages.
 var pageAddresses = []string{
-	"/", "/live", "/conversations", "/conversations?skip=50", "/conversations?skip=x", "/memory", "/memory/show?group=user_josh", "/memory/facts?group=user_josh",
-	"/memory/facts?group=user_josh&all=1", "/memory/show?group=user_josh&before=2020-01-01T00:00:00Z", "/memory/show?group=user_josh&before=never", "/search", "/search?q=alert+cat", "/search?since=2020-01-01&kind=message&sort=time", "/search?kind=x", "/search?q=alert&sort=chat", "/delivery", "/delivery?text=1",
+	"/", "/live", "/conversations", "/conversations?skip=50", "/conversations?skip=x", "/memory", "/memory/show?group=user_josh", "/search?kind=fact&project=user_josh&state=valid&sort=time",
+	"/search?kind=fact", "/changes", "/memory/show?group=user_josh&before=2020-01-01T00:00:00Z", "/memory/show?group=user_josh&before=never", "/search", "/search?q=alert+cat", "/search?since=2020-01-01&kind=message&sort=time", "/search?kind=x", "/search?q=alert&sort=chat", "/delivery", "/delivery?text=1",
 	"/memory/import", "/memory/forget", "/memory/forget?group=user_josh", "/memory/forget?group=another", "/?done=corrected", "/?done=" + "%3Cb%3E",
 	"/nothing", "/conversation/0123", "/message/0123",
 }

@@ -11,28 +11,22 @@ import (
 
 // rowView is a message, a fact or a search result on a page.
 type rowView struct {
-	ID, Group          string
-	Role, Time, Until  string
-	Kind, Scope, State string
-	Text               said
-	Now                said   // text of the message, if the line has another
-	Href               string // page of the message
-	Source             string // page of its conversation, outside of that page
-	Here               bool   // the page is about this message
-	Waits              bool   // not yet in the memory
-	Ended              bool   // its person ended it, and can restore it
-	Gone               bool
+	ID, Group   string
+	Role, Time  string
+	Kind, Scope string
+	Text        said
+	Now         said   // text of the message, if the line has another
+	Href        string // page of the message
+	Source      string // page of its conversation, outside of that page
+	Here        bool   // the page is about this message
+	Waits       bool   // not yet in the memory
+	Ended       bool   // its person ended it, and can restore it
+	Gone        bool
 
 	Label, Says string // its verdict
 	Strength    string
 	Percent     int
-	Card        *onCard
-}
-
-// onCard is a line of the card, with the fields of the form that takes it off.
-type onCard struct {
-	whose
-	Group, Line, Back string
+	Card        string // page with the card that has it
 }
 
 const around = 1200 // bytes of HTML around a text, about
@@ -86,8 +80,8 @@ func (v *visit) piece(p *service.Piece, back string) rowView {
 	}
 	if p.Kind == "card" {
 		r.Says = "A line of the card."
-		if p.Group != "" && p.Text != "" {
-			r.Card = &onCard{v.whose(), p.Group, cardField(p.Text), back}
+		if p.Group != "" {
+			r.Card = v.whose().at("/memory/show", "group", p.Group)
 		}
 	}
 	return r

@@ -31,6 +31,7 @@ type hitView struct {
 	service.Hit
 	Parts []part
 	Rule  *standing // a line of the card
+	Back  string    // page to return to after a change
 }
 
 // part is a part of a text, marked if it is a word of the query.
@@ -68,7 +69,7 @@ func (v *visit) searched() (*search, error) {
 	}
 	groups, err := v.groups()
 	for _, o := range groups {
-		if o.Scope == "workspace" && o.Key != "" {
+		if o.Scope == "workspace" && o.Key != "" || o.Scope == "user" {
 			s.keys[o.Group] = o.Key
 			s.Places = append(s.Places, choice{o.Group, strings.TrimPrefix(v.nameOf(o), "the project ")})
 		}
@@ -83,7 +84,9 @@ func (v *visit) results(s *search, limit int) (service.Searched, error) {
 		if in.Workspace, in.All = s.keys[s.Place], s.Order == asChat; in.All {
 			return
 		}
-		in.SearchFilter = s.SearchFilter
+		if in.SearchFilter, in.Workspace = s.SearchFilter, ""; s.Place != "" {
+			in.Group = s.Place
+		}
 		in.Everything, in.Since, in.Until = true, v.moment(s.Since, false), v.moment(s.Until, true)
 	})
 }
@@ -131,11 +134,11 @@ func (v *visit) hit(f *service.Found, back string) (h hitView) {
 	} else {
 		h.Hit, h.Scope = f.Hit, f.In
 	}
-	h.ID, h.Group, h.Time, h.Parts = f.ID, f.Group, f.Since, partsOf(f.Text, h.Marks)
+	h.ID, h.Group, h.Time, h.Parts, h.Back = f.ID, f.Group, f.Since, partsOf(f.Text, h.Marks), back
 	if f.Scope == "user" {
 		h.Scope = strings.TrimPrefix(v.nameOf(ledger.Owned{Scope: f.Scope}), "the memory of ")
 	}
-	if (h.Hit.Kind == "message" || f.Kind == "" && len(f.Keys) == 0) && h.Hit.State != service.Waiting {
+	if (h.Hit.Message || f.Kind == "" && len(f.Keys) == 0) && h.Hit.State != service.Waiting {
 		h.Href = v.messageAt(f.ID, f.Group, back)
 	}
 	if h.Conversation != "" {

@@ -115,16 +115,16 @@ func TestCardIsEdited(t *testing.T) {
 func TestEndedMessagesAreRestored(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	s := newSite(t, m)
-	facts := "/memory/facts?group=" + servicetest.OwnersGroup
+	facts := "/search?kind=fact&project=" + servicetest.OwnersGroup
 	m.Talk(t, graphiti.Who{User: servicetest.Owner, Session: "one"}, "Remember that my cat is called Miso.")
 	id := s.idOf(t, "Miso")
 	page := "/message/" + id + "?group=" + servicetest.OwnersGroup
 	if h := m.Hear(t, graphiti.Who{User: servicetest.Owner, Session: "two"}, "Forget that my cat is called Miso."); h.Ended != 1 {
 		t.Fatalf("got %+v, want one ended", h)
 	}
-	s.has(t, facts, "Miso", false)
-	s.has(t, facts+"&all=1", "tag\">ended", true)
-	s.has(t, facts+"&all=1", "/message/"+id+"/restore", true)
+	s.has(t, facts+"&state=valid", "Miso", false)
+	s.has(t, facts, "tag\">ended", true)
+	s.has(t, facts, "/message/"+id+"/restore", true)
 	s.has(t, page, "You ended this", true)
 	redirects(t, s.post(t, "/message/"+id+"/restore", "group", servicetest.OwnersGroup, "back", "/memory"), "/memory?done=restored&undo")
 	s.has(t, facts, "Miso", true)

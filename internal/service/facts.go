@@ -24,8 +24,7 @@ func (r *FactsRequest) Check() error { return CheckLimit(r.Limit) }
 // State is the validity of a statement or fact.
 type State string
 
-// The states. A later statement with the same words supersedes a statement. Graphiti's end of
-// validity supersedes a fact.
+// The states. A later fact, or Graphiti's end of validity, supersedes a fact.
 const (
 	Valid      State = "valid"
 	Superseded State = "superseded"
@@ -44,6 +43,9 @@ type Known struct {
 	Since string `json:"since,omitempty"`
 	Until string `json:"until,omitempty"`
 	State State  `json:"state"`
+
+	Said   int      `json:"said,omitempty"`   // other messages with these words, which have no row
+	Before []string `json:"before,omitempty"` // texts that a correction of the last thirty days replaced
 }
 
 // The kinds besides those of promoted texts.
@@ -87,10 +89,7 @@ func (sv *Service) Facts(ctx context.Context, in *FactsRequest) (v Valids, err e
 	seen := make(map[string]bool) // a personal statement in a project is in both groups
 	for _, t := range sv.Recallable(targets) {
 		v.Groups = append(v.Groups, t.Group)
-		said, unread, err := sv.said(ctx, t, in.All, in.Limit)
-		if err == nil {
-			err = sv.markEnded(ctx, t.Group, said)
-		}
+		said, unread, err := sv.said(ctx, t, in.Limit)
 		if err != nil {
 			return v, err
 		}
@@ -157,23 +156,24 @@ func rankOf(kind string) int {
 	return 0
 }
 
-// said returns the statements and promoted texts of a group. A later message with the same
-// words supersedes a statement. The memory is read only until a list with a limit is
-// full; unread counts the messages that were not read.
-func (sv *Service) said(ctx context.Context, t graphiti.Target, all bool, limit int) (list []Known, unread int, err error) {
-	passes := [][]graphiti.RoleType{{graphiti.RoleSystem}, {graphiti.RoleUser}}
-	again, wanted := make(sayings), 0
+// said returns the statements and promoted texts of a group, each in its newest message. The memory
+// is read only until a list with a limit is full; unread counts the messages that were not read.
+func (sv *Service) said(ctx context.Context, t graphiti.Target, limit int) (list []Known, unread int, err error) {
+	at := make(map[string]int) // index in the list, by kind and words
 	add := func(page []Known) {
 		slices.Reverse(page) // the first stored one of each second first
 		slices.SortStableFunc(page, func(a, b Known) int { return cmp.Compare(b.Since, a.Since) })
 		for _, k := range page {
-			if again.supersede(&k); all || k.State == Valid {
-				wanted++
+			same := k.Kind + "\n" + words.Key(k.Text)
+			if i, again := at[same]; again {
+				list[i].Said++
+				continue
 			}
+			at[same] = len(list)
 			list = append(list, k)
 		}
 	}
-	for _, roles := range passes {
+	for _, roles := range [][]graphiti.RoleType{{graphiti.RoleSystem}, {graphiti.RoleUser}} {
 		var page []Known
 		read := 0
 		for r, err := range sv.o.Memory.Rows(ctx, t.Group, graphiti.Filter{Roles: roles, Newest: true, Text: true}) {
@@ -188,28 +188,14 @@ func (sv *Service) said(ctx context.Context, t graphiti.Target, all bool, limit 
 			}
 			add(page)
 			page = nil
-			if roles[0] == graphiti.RoleUser && wanted >= limit {
+			if roles[0] == graphiti.RoleUser && len(list) >= limit {
 				unread = r.Rest
 				break
 			}
 		}
 		add(page)
 	}
-	return list, unread, nil
-}
-
-// sayings maps the kind and key of a statement to the time of its latest message.
-type sayings map[string]string
-
-// supersede marks a statement if a later one is a copy of it. The newest statement must be
-// first.
-func (s sayings) supersede(k *Known) {
-	same := k.Kind + "\n" + words.Key(k.Text)
-	if since, again := s[same]; again {
-		k.State, k.Until = Superseded, since
-		return
-	}
-	s[same] = k.Since
+	return list, unread, sv.markEnded(ctx, t.Group, list)
 }
 
 // pageStatements is the number of messages to read at a time until a list is full.

@@ -78,6 +78,9 @@ type Hit struct {
 	Conversation string    `json:"conversation,omitempty"` // hash
 	Turn         string    `json:"turn,omitempty"`
 	ByMeaning    bool      `json:"by_meaning,omitempty"` // it has no word of the query
+	Message      bool      `json:"message,omitempty"`    // its ID is that of a message
+	Said         int       `json:"said,omitempty"`       // other messages with these words
+	Before       []string  `json:"before,omitempty"`     // texts that a correction replaced
 	Line         *Standing `json:"line,omitempty"`       // of a rule
 	Marks        [][2]int  `json:"marks,omitempty"`      // places of the query's words in the text, in bytes
 
@@ -233,7 +236,7 @@ func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Fil
 		}
 		turn, _ := graphiti.TurnOf(r.Name)
 		h := Hit{
-			Kind: "message", State: stateNames[ended[r.Name] == ""], Role: string(r.Role), Client: gjson.Get(r.Source, "client").Str, In: nameOf(*o, f.in.Whose()),
+			Kind: "message", Message: true, State: stateNames[ended[r.Name] == ""], Role: string(r.Role), Client: gjson.Get(r.Source, "client").Str, In: nameOf(*o, f.in.Whose()),
 			Conversation: sessionIn(o, &r), Turn: turn, at: r.Said, found: f.count(r.Text),
 		}
 		if len(filter.Names) == 0 {
@@ -260,6 +263,10 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 		return err
 	}
 	lines = withoutCopies(lines)
+	changes, err := f.sv.changes(ctx, &Selector{User: f.in.User, Credential: f.in.Credential})
+	if err != nil {
+		return err
+	}
 	for i := range places {
 		o := &places[i]
 		add := func(id, text, since string, h Hit) {
@@ -267,12 +274,12 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 			h.In, h.found = nameOf(*o, f.in.Whose()), f.count(text)
 			f.add(Found{ID: id, Group: o.Group, Scope: o.Scope, Text: text, Hit: h})
 		}
-		facts, err := f.sv.factsOf(ctx, graphiti.Target{Scope: graphiti.Scope(o.Scope), Group: o.Group})
+		facts, err := f.facts(ctx, graphiti.Target{Scope: graphiti.Scope(o.Scope), Group: o.Group}, changes)
 		if err != nil {
 			return err
 		}
 		for _, k := range facts {
-			add(k.ID, k.Text, k.Since, Hit{Kind: KindFact, State: stateNames[k.State == Valid || k.State == Later], Role: string(graphiti.RoleUser)})
+			add(k.ID, k.Text, k.Since, Hit{Kind: KindFact, State: stateNames[k.State == Valid || k.State == Later], Role: string(graphiti.RoleUser), Message: k.Kind != KindFact, Said: k.Said, Before: k.Before})
 		}
 		for k := range lines {
 			if l := &lines[k]; l.Group == o.Group {
@@ -293,6 +300,30 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 		}
 	}
 	return nil
+}
+
+// facts returns the facts of a group, and if the search is for facts alone, statements and promoted
+// texts, with what they replaced.
+func (f *finding) facts(ctx context.Context, t graphiti.Target, changes []Change) (list []Known, err error) {
+	if f.in.Kind == KindFact {
+		list, _, err = f.sv.said(ctx, t, MaxListed)
+	}
+	for i := range changes {
+		for _, p := range changes[i].Parts {
+			at := slices.IndexFunc(list, func(k Known) bool {
+				return slices.ContainsFunc(p.Added, func(name string) bool { return IDOf(name) == k.ID })
+			})
+			if err == nil && at >= 0 && p.Group == t.Group && changes[i].What == "correct" {
+				err = f.sv.withTexts(ctx, &p)
+				list[at].Before = append(list[at].Before, p.Old...)
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	distilled, err := f.sv.factsOf(ctx, t)
+	return append(list, distilled...), err
 }
 
 // meant adds messages that have the meaning of the query, and none of its words. All others have

@@ -10,7 +10,7 @@ await withBrowser(async (browser) => {
       const v = await Visitor.start(browser, input.base, looks.light);
       await v.login(token);
       let own = 0;
-      const met = await crawl(v, ['/', '/conversations', '/memory', '/memory/show', '/memory/facts?all=1', '/search', '/memory/import'], (path, text) => {
+      const met = await crawl(v, ['/', '/conversations', '/memory', '/memory/show', '/search?kind=fact', '/search', '/memory/import'], (path, text) => {
         if (text.includes(other)) v.problems.push(`${path} shows what the other one said`);
         if (text.includes(secret)) own++;
       }, 30);
@@ -27,7 +27,7 @@ await withBrowser(async (browser) => {
     const theirs = of[otherName];
 
     await check(`${who} opens every address of ${otherName}, and sees nothing`, async () => {
-      const named = ['/memory/show', '/memory', '/conversations', '/memory/facts', '/memory/forget', '/search'].flatMap((p) => [`${p}?user=${otherName}`, `${p}?credential=sha256:${input.people[otherName].credential}`]);
+      const named = ['/memory/show', '/memory', '/conversations', '/changes', '/memory/forget', '/search'].flatMap((p) => [`${p}?user=${otherName}`, `${p}?credential=sha256:${input.people[otherName].credential}`]);
       for (const path of [...theirs.visited, ...named, '/live', '/live/rows', '/delivery', '/delivery?text=1', '/people']) {
         await v.page.goto(new URL(path, input.base).href);
         if ((await v.page.content()).includes(other)) v.problems.push(`${path} shows what the other one said`);
