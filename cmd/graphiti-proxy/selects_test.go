@@ -81,10 +81,14 @@ func TestSelectorsSelect(t *testing.T) {
 	if falcon == nil {
 		t.Fatalf("no message about the wharf in %s", shown)
 	}
-	for operation, in := range map[string]m{"memory/forget": {}, "memory/correct": {"text": "The vault of the wharf is called Kestrel."}, "memory/restore": {}} {
+	for operation, in := range map[string]m{"memory/forget": {}, "memory/correct": {"text": "The vault of the wharf is called Kestrel."}, "memory/change": {"do": "end"}} {
 		for field, value := range map[string]string{"workspace": "gadgets", "session": "two", "agent": "bo", "user": "bob", "group": groupOf(m{"workspace": "gadgets"})} {
 			asked := maps.Clone(in)
-			asked["message"], asked[field] = falcon[1], value
+			if asked[field] = value; operation == "memory/change" {
+				asked["messages"] = falcon[1:]
+			} else {
+				asked["message"] = falcon[1]
+			}
 			if status, answer := asks(operation, asked); status == 200 {
 				t.Errorf("%s took a message of another %s: %s", operation, field, answer)
 			}

@@ -425,7 +425,7 @@ func TestResultsAreChanged(t *testing.T) {
 	if _, body := s.get(t, "/search?q=MySQL"); strings.Contains(body, "Our database is") {
 		t.Errorf("left: %s", body)
 	}
-	if w := s.post(t, "/search/change", "do", "end"); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "Nothing is selected") {
+	if w := s.post(t, "/search/change", "do", "end"); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "No row is selected") {
 		t.Errorf("without a selection: %d %s", w.Code, w.Body)
 	}
 }

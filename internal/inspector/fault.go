@@ -68,7 +68,7 @@ func (v *visit) judge(err error) (int, errorPage) {
 var errNowhere = errors.New("no page has this address; to do: choose one from the navigation")
 
 // errNothing is the error of a form without a selected row.
-var errNothing = failed{service.OfInput, errors.New("nothing is selected; to do: go back and select rows")}
+var errNothing = failed{service.OfInput, errors.New("no row is selected; to do: go back and select rows")}
 
 func (v *visit) nowhere() error { return errNowhere }
 

@@ -26,7 +26,7 @@ type rowView struct {
 	Label, Says string // its verdict
 	Strength    string
 	Percent     int
-	Card        string // page with the card that has it
+	Card        string // page with its card
 }
 
 const around = 1200 // bytes of HTML around a text, about

@@ -271,21 +271,6 @@ type SettleRequest struct {
 	Text   string   `json:"text,omitempty"` // accepts one line with this text in place of its own
 }
 
-// what returns the change that the request is for the history, or "" for an undo.
-func (r *SettleRequest) what() string {
-	switch {
-	case r.Text != "":
-		return "edit"
-	case len(r.Accept) > 0:
-		return "accept"
-	case len(r.Reject) > 0:
-		return "reject"
-	case len(r.End) > 0:
-		return "off"
-	}
-	return ""
-}
-
 // Settled are the lines that changed.
 type Settled struct {
 	noted
@@ -317,15 +302,16 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 	}
 	lines = withoutCopies(lines)
 	type change struct {
-		l       *card.Line
-		do      func(context.Context, *card.Line, string) error
-		accepts bool
+		l    *card.Line
+		do   func(context.Context, *card.Line, string) error
+		what string // for the history; "" for an undo
 	}
 	var changes []change
-	for n, c := range []struct {
-		ids []string
-		do  func(context.Context, *card.Line, string) error
-	}{{in.Accept, sv.acceptLine}, {in.Reject, sv.setLine(card.Rejected)}, {in.End, sv.setLine(card.Ended)}, {in.Undo, sv.undoLine}} {
+	for _, c := range []struct {
+		ids  []string
+		do   func(context.Context, *card.Line, string) error
+		what string
+	}{{in.Accept, sv.acceptLine, "accept"}, {in.Reject, sv.setLine(card.Rejected), "reject"}, {in.End, sv.setLine(card.Ended), "off"}, {in.Undo, sv.undoLine, ""}} {
 		for _, id := range c.ids {
 			named := linesNamed(lines, id)
 			if named == nil && id != "all" {
@@ -333,20 +319,20 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 			}
 			for _, l := range named {
 				if !slices.ContainsFunc(changes, func(o change) bool { return o.l == l }) {
-					changes = append(changes, change{l, c.do, n == 0})
+					changes = append(changes, change{l, c.do, c.what})
 				}
 			}
 		}
 	}
 	for _, c := range changes {
-		if c.accepts && card.IsFull(lines, &card.Line{Group: c.l.Group, ID: c.l.ID, State: card.Confirmed}) {
+		if c.what == "accept" && card.IsFull(lines, &card.Line{Group: c.l.Group, ID: c.l.ID, State: card.Confirmed}) {
 			return done, invalid(fmt.Sprintf("accept: the card has %d lines; take one off first, with graphiti-proxy memory forget --card", card.MaxLines))
 		}
 		if err := c.do(ctx, c.l, in.Text); err != nil {
 			return done, err
 		}
 		done.Lines = append(done.Lines, standing(c.l))
-		if done.change.What = in.what(); done.change.What != "" {
+		if done.change.What = c.what; c.what != "" {
 			part := done.change.in(c.l.Group)
 			part.Lines = append(part.Lines, c.l.ID)
 		}

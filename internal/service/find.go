@@ -303,7 +303,7 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 }
 
 // facts returns the facts of a group, and if the search is for facts alone, statements and promoted
-// texts, with what they replaced.
+// texts, with the texts that they replaced.
 func (f *finding) facts(ctx context.Context, t graphiti.Target, changes []Change) (list []Known, err error) {
 	if f.in.Kind == KindFact {
 		list, _, err = f.sv.said(ctx, t, MaxListed)

@@ -205,8 +205,8 @@ var Undo = Operation[UndoRequest, Change]{
 	},
 }
 
-// Undo makes what a change ended valid, ends what it added, deletes moved copies, and decides as before
-// on its lines.
+// Undo makes the ended messages of a change valid, ends its added ones, deletes moved copies, and
+// reverts decisions on lines.
 func (sv *Service) Undo(ctx context.Context, in *UndoRequest) (c Change, err error) {
 	list, err := sv.changes(ctx, &in.Selector)
 	if err != nil {
@@ -279,7 +279,7 @@ type Many struct {
 	Messages int `json:"messages"` // with copies
 }
 
-// Deeds are what ChangeMany does with messages: end stops their recall.
+// Deeds are the changes of ChangeMany: end stops the recall of messages.
 var Deeds = []string{"end", whatForget, "move", "restore"}
 
 // maxEnded bounds the ended messages of a group: the store keeps the newest 10,000.

@@ -11,7 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// recalled returns what a question finds.
+// recalled returns the search results for a question that a block would show.
 func recalled(t *testing.T, m *servicetest.Fixture, s service.Selector, question string) string {
 	t.Helper()
 	list := ""
@@ -32,7 +32,7 @@ func acted(t *testing.T, m *servicetest.Fixture, op service.Mountable, in any) {
 }
 
 // TestUndo checks that each change of messages and lines is in the history with its texts, that an
-// undo restores what was recalled before, and that the same change can be made and undone again.
+// undo restores the recall from before, and that the same change can be made and undone again.
 func TestUndo(t *testing.T) {
 	const question = "Which database is ours?"
 	message := func(t *testing.T, m *servicetest.Fixture) string {
@@ -96,7 +96,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestUndo_Chat checks that the history has what a message ended.
+// TestUndo_Chat checks that the history has the statements that a message ended.
 func TestUndo_Chat(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	w := service.Selector{Workspace: "path:/w"}

@@ -154,7 +154,7 @@ func (o Operation[In, Out]) Call(ctx context.Context, h *Host, c Caller, read fu
 		e = o.Audit(&in, &out)
 	}
 	if n, ok := any(&out).(interface{ made() *noted }); ok && n.made().change.What != "" {
-		s := new(Selector) // of an import, which has none
+		s := new(Selector) // empty for an import of transcripts
 		if of, ok := any(&in).(interface{ selected() *Selector }); ok {
 			s = of.selected()
 		}

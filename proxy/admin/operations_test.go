@@ -117,9 +117,9 @@ func TestOpenAPI(t *testing.T) {
 			if bodies[path] != nil {
 				body = bodies[path]
 			}
-			if path == "/api/v1/memory/undo" { // of the newest change
-				_, answer := post(t, base+"/api/v1/memory/history", m{})
-				body = m{"id": regexp.MustCompile(`"id": ?"(\w+)"`).FindStringSubmatch(answer)[1]}
+			if path == "/api/v1/memory/undo" {
+				_, answer := post(t, base+"/api/v1/memory/promote", m{"kind": "preference", "text": "Use tabs."})
+				body = m{"id": regexp.MustCompile(`"undo": ?"(\w+)"`).FindStringSubmatch(answer)[1]}
 			}
 			status, answer := post(t, base+path+queries[path], body)
 			if status != http.StatusOK || (method == "post") != (body != nil) {
