@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // Lease belongs to the one process that copies turns to Graphiti and reads its facts.
@@ -34,6 +36,7 @@ type outbox struct {
 	*ownFile
 	copies queue
 	lease  Lease
+	says   func(ctx context.Context, text string) bool // Destination.States
 	loop   *deliver.Loop
 	leads  atomic.Bool                // this process has the lease
 	traces *lru.Cache[string, string] // by turn
@@ -48,8 +51,13 @@ func openOutbox(k *ownFile, o *Options, stop chan struct{}, redact func(string) 
 	if err != nil {
 		return nil, err
 	}
-	k.Copied(func(t *ledger.Turn) bool { return worthCopy(t) })
-	b := &outbox{ownFile: k, copies: queue{k.Ledger, k.settings}, lease: o.Lease}
+	if o.Facts != nil {
+		o.Facts.Copied()
+	}
+	k.Copied(func(t *ledger.Turn) bool {
+		return worthCopy(t) && (o.Facts == nil || !slices.ContainsFunc(messagesOf(t, graphiti.ScopeUser, k.opts().MaxChars, time.Now()), func(m graphiti.Row) bool { return o.Facts.Distils(&m) }))
+	})
+	b := &outbox{ownFile: k, copies: queue{k.Ledger, o.Facts, k.settings}, lease: o.Lease, says: o.States}
 	if b.lease == nil {
 		b.lease = alone{}
 	}
@@ -119,15 +127,27 @@ func (b *outbox) seen(group string, episodes []graphiti.Row) {
 // Add stores turns and wakes delivery.
 func (b *outbox) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
 	for i := range turns {
-		if t := &turns[i]; t.Trace != "" {
+		t := &turns[i]
+		if t.Trace != "" {
 			b.traces.Add(t.ID, t.Trace)
 		}
+		t.Known = t.Known || t.User != "" && !t.Asked && !b.states(ctx, t.User)
 	}
 	all, err := b.add(ctx, turns, b.Ledger.Add)
 	if err == nil {
 		b.loop.Wake()
 	}
 	return all, err
+}
+
+// mostSentences is the number of sentences of a message to look for a statement in. A longer message
+// may have one.
+const mostSentences = 8
+
+// states reports whether a message may state something.
+func (b *outbox) states(ctx context.Context, text string) bool {
+	parts := append(slices.Collect(words.Sentences(text)), text)
+	return b.says == nil || len(parts) > mostSentences || slices.ContainsFunc(parts, func(s string) bool { return b.says(ctx, s) })
 }
 
 // Forget also has Graphiti's part deleted.

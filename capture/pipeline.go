@@ -48,6 +48,10 @@ type Destination struct {
 	Verify bool            // a copy counts as delivered only if Graph shows it
 	Lease  Lease           // nil if no other process uses the ledger
 
+	// States reports whether a text may be a statement: Graphiti gets no copy of a turn in which the
+	// person states nothing. Nil copies all.
+	States func(ctx context.Context, text string) bool
+
 	// Journal is the file for turns during an outage of the ledger's database, or "" if that is a
 	// file.
 	Journal string

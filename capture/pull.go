@@ -17,6 +17,16 @@ import (
 // FactStore stores facts with their source messages.
 type FactStore interface {
 	Pull(ctx context.Context, group string, facts []graphiti.Distilled) error
+
+	// Copied makes turns wait to be copied once they have distilled facts.
+	Copied()
+
+	// Distils reports whether a model here will distil facts from a new message. Its turn is then
+	// copied with these facts only.
+	Distils(m *graphiti.Row) bool
+
+	// FactsIn returns the texts of the facts that were distilled from messages.
+	FactsIn(ctx context.Context, group string, names []string) ([]string, error)
 }
 
 // source is a Graphiti whose facts and history can be read.
@@ -228,6 +238,9 @@ func (p *puller) read(ctx context.Context, u *ledger.Unread) error {
 	}
 	if e.Text == "" { // forgotten meanwhile
 		return nil
+	}
+	if own, err := p.facts.FactsIn(ctx, u.Group, u.Names); err != nil || len(own) > 0 { // Graphiti has them from here
+		return err
 	}
 	found, err := p.from.FactsOf(ctx, u.Group, &e)
 	if err != nil || len(found) == 0 {

@@ -30,15 +30,18 @@ func factsOf(t *testing.T, e *embedded.Store, group string) (texts []string) {
 }
 
 // pulling opens a pipeline on a new store that also gets the facts of Graphiti.
-func pulling(t *testing.T, m Memory) (*Pipeline, *embedded.Store) {
+func pulling(t *testing.T, m Memory, also ...func(*Options, *deliver.Timing)) (*Pipeline, *embedded.Store) {
 	t.Helper()
 	e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	return verifying(t, filepath.Join(t.TempDir(), "unused.db"), m, func(o *Options, _ *deliver.Timing) {
+	return verifying(t, filepath.Join(t.TempDir(), "unused.db"), m, func(o *Options, timing *deliver.Timing) {
 		o.Ledger, o.Facts, o.Episodes = e.Ledger, e, PerTurn
+		for _, set := range also {
+			set(o, timing)
+		}
 	}), e
 }
 

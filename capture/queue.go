@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -12,6 +13,7 @@ import (
 // queue provides the copies of a store with their texts.
 type queue struct {
 	*ledger.Ledger
+	facts FactStore // nil without facts
 	*settings
 }
 
@@ -32,9 +34,22 @@ func (q queue) read(ctx context.Context, group, turn string) (list []graphiti.Ro
 	return list, nil
 }
 
+// Messages returns the messages of a copy. Facts that were distilled from a turn stand for it.
 func (q queue) Messages(ctx context.Context, c *ledger.Copy) ([]graphiti.Row, error) {
 	list, err := q.read(ctx, c.Group, c.Turn)
-	return episodesOf(list, q.opts().Episodes), err
+	if err != nil || len(list) == 0 || q.facts == nil {
+		return episodesOf(list, q.opts().Episodes), err
+	}
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = list[i].Name
+	}
+	facts, err := q.facts.FactsIn(ctx, c.Group, names)
+	if err != nil || len(facts) == 0 {
+		return episodesOf(list, q.opts().Episodes), err
+	}
+	list[0].Text = strings.Join(facts, "\n")
+	return list[:1], nil
 }
 
 func (q queue) Has(ctx context.Context, group string, names []string) (bool, error) {

@@ -70,14 +70,10 @@ func (c *Config) checkDistil(fail func(error)) {
 		fail(errors.New("distil.upstream: distil.url or distil.api_key is set too; leave one of them out"))
 	case d.Upstream && d.Model == "":
 		fail(errors.New("distil.model: distil.upstream is set, and there is no model; write the name of one that your provider has"))
-	case d.Upstream && c.RemoteMemory():
-		fail(fmt.Errorf("distil.upstream: Graphiti extracts facts itself, and memory.backend is %s; leave distil.upstream out", c.Memory.Backend))
 	case !d.Upstream && d.URL == "" && d.Model+d.APIKey != "":
 		fail(errors.New("distil.url: distil.model or distil.api_key is set, and there is no address; write e.g. http://127.0.0.1:11434/v1"))
 	case d.URL != "" && d.Model == "":
 		fail(errors.New("distil.model: distil.url is set, and there is no model; write the name of one that the server has"))
-	case d.URL != "" && c.RemoteMemory():
-		fail(fmt.Errorf("distil.url: Graphiti extracts facts itself, and memory.backend is %s; leave distil.url out", c.Memory.Backend))
 	}
 }
 

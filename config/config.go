@@ -37,6 +37,8 @@ type Config struct {
 		IndexBytes        int           `key:"memory.index_bytes" default:"64MiB" kind:"size" min:"1MiB" max:"64GiB" doc:"maximum size of the search indexes in RAM; groups beyond it are read again when they are searched"`
 		Endpoint          string        `key:"memory.endpoint" usual:"yes" kind:"url" doc:"Graphiti's address; setting only this selects graphiti; GRAPHITI_URL sets it"`
 		APIKey            string        `key:"memory.api_key" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
+		Headers           []string      `key:"memory.headers" doc:"further headers for Graphiti, each with the file of its value: X-Access=/run/secrets/access; the file is read for every request"`
+		ClientCertificate string        `key:"memory.client_certificate" doc:"a PEM file with the client certificate and its key for Graphiti; read again for each connection"`
 		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"after memory forget removed a block from an Anthropic conversation, ask the API to drop the thinking bound to that block instead of rejecting the request; adds thinking.block_binding and a beta header to the request"`
 		Consent           string        `key:"memory.consent" usual:"yes" default:"false" kind:"consent" doc:"the address of memory.endpoint, embedding.url or distil.url, if conversations may be sent there; true means the address in the same source: the file, the environment or the flags"`
 		Timeout           time.Duration `key:"memory.timeout" reload:"yes" default:"30s" min:"1ms" doc:"maximum time for one call to the memory, other than recall"`
@@ -94,7 +96,7 @@ type Config struct {
 		APIKey string `key:"embedding.api_key" secret:"yes" doc:"bearer token for embedding.url"`
 	}
 	Distil struct {
-		URL         string        `key:"distil.url" usual:"yes" kind:"url" doc:"an endpoint with OpenAI's Chat Completions API, such as http://127.0.0.1:11434/v1, to send quiet conversations of the embedded memory to, so that a model distils facts from them; needs distil.model and memory.consent"`
+		URL         string        `key:"distil.url" usual:"yes" kind:"url" doc:"an endpoint with OpenAI's Chat Completions API, such as http://127.0.0.1:11434/v1, to send quiet conversations to, so that a model distils facts from them; needs distil.model and memory.consent"`
 		Upstream    bool          `key:"distil.upstream" default:"false" doc:"true: instead of distil.url, ask distil.model at the provider of the person's latest request, with that request's API key, which is held in RAM only"`
 		Model       string        `key:"distil.model" usual:"yes" doc:"name of the model that distils facts"`
 		APIKey      string        `key:"distil.api_key" secret:"yes" doc:"bearer token for distil.url"`

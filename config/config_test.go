@@ -187,12 +187,8 @@ func TestMistakes(t *testing.T) {
 			"graphiti-proxy.yaml:2: distil.upstream: distil.url or distil.api_key is set too; leave one of them out"},
 		{"an upstream for facts without a model", "distil:\n  upstream: true\n", nil, nil,
 			"graphiti-proxy.yaml:2: distil.model: distil.upstream is set, and there is no model; write the name of one that your provider has"},
-		{"facts of Graphiti and of an upstream", "memory:\n  endpoint: http://g:8000\ndistil:\n  upstream: true\n  model: m\n", nil, nil,
-			"graphiti-proxy.yaml:4: distil.upstream: Graphiti extracts facts itself, and memory.backend is graphiti; leave distil.upstream out"},
 		{"an address for facts without a model", "distil:\n  url: http://127.0.0.1:1/v1\n", nil, nil,
 			"graphiti-proxy.yaml:2: distil.model: distil.url is set, and there is no model; write the name of one that the server has"},
-		{"facts of Graphiti and of a model", "memory:\n  endpoint: http://g:8000\ndistil:\n  url: http://127.0.0.1:1/v1\n  model: m\n", nil, nil,
-			"graphiti-proxy.yaml:4: distil.url: Graphiti extracts facts itself, and memory.backend is graphiti; leave distil.url out"},
 		{"facts from the proxy itself", "distil:\n  url: http://127.0.0.1:8787/v1\n  model: m\n", nil, nil,
 			`graphiti-proxy.yaml:2: distil.url: "http://127.0.0.1:8787/v1" is this proxy itself, listening on 127.0.0.1:8787; write the model server's own address`},
 	} {

@@ -90,6 +90,9 @@ func (f *field) set(s string) error {
 		*p = d
 	case *[]string:
 		*p = nil
+		if inner, ok := strings.CutPrefix(s, "["); ok { // as in the file
+			s = strings.TrimSuffix(inner, "]")
+		}
 		for item := range strings.SplitSeq(s, ",") {
 			if item = strings.TrimSpace(item); item != "" {
 				*p = append(*p, item)

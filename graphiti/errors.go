@@ -1,6 +1,7 @@
 package graphiti
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,6 +88,9 @@ func Remedy(err error) string {
 	if errors.As(err, &left) {
 		return left.remedy()
 	}
+	if r := CertificateRemedy(err); r != "" {
+		return r
+	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
 		return "start Graphiti, or correct memory.endpoint"
@@ -113,6 +117,22 @@ func Remedy(err error) string {
 	}
 	if Retryable(err) {
 		return "check memory.endpoint, and any proxy in front of it: the answer does not match the request"
+	}
+	return ""
+}
+
+// CertificateRemedy returns the remedy for a refused certificate, or "" for other errors.
+func CertificateRemedy(err error) string {
+	var authority x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var op *net.OpError
+	switch {
+	case errors.As(err, &authority):
+		return "Graphiti's certificate is from an authority that this machine does not know: set SSL_CERT_FILE to a PEM file with the authority's certificate, and restart the proxy"
+	case errors.As(err, &name):
+		return "write a name of Graphiti's certificate in memory.endpoint, or give Graphiti a certificate for this one"
+	case errors.As(err, &op) && op.Op == "remote error": // an alert of TLS
+		return "set memory.client_certificate to a PEM file with a certificate and key that Graphiti accepts"
 	}
 	return ""
 }

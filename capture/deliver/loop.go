@@ -66,6 +66,8 @@ type run struct {
 	failLog  time.Time // last log entry about failing delivery
 	lost     int
 	usual    time.Duration // last known pace of a sender, for new ones
+	episodes int           // accepted messages
+	chars    int           // their bytes
 	pace     pace
 }
 

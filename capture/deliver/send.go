@@ -124,6 +124,9 @@ func (l *Loop) gave(s *sender, c *ledger.Copy, again *flight, messages []graphit
 	now, at := time.Now(), failing{s.group, send}
 	if err == nil {
 		l.accepted++
+		for i := range messages {
+			l.episodes, l.chars = l.episodes+1, l.chars+len(messages[i].Text)
+		}
 		delete(l.refused, c.Seq)
 		l.worked(at)
 	} else {

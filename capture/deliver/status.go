@@ -9,6 +9,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
+// bytesPerToken is an estimate.
+const bytesPerToken = 4
+
 // maxReason is the most characters of a stored delivery error.
 const maxReason = 300
 
@@ -16,6 +19,8 @@ const maxReason = 300
 type Progress struct {
 	InFlight  int
 	Lost      int       // turns lost by the memory and sent again
+	Episodes  int       // messages that the memory accepted since the start
+	Tokens    int       // estimate for their texts
 	Failing   time.Time // start of the earliest current failure, or zero
 	LastError string
 	Remedy    string
@@ -40,7 +45,7 @@ func (l *Loop) Status() Progress {
 // publish updates the state that Status returns.
 func (l *Loop) publish() {
 	now := time.Now()
-	p := Progress{Lost: l.lost, PerMinute: l.pace.perMinute(now), Breaker: "closed"}
+	p := Progress{Lost: l.lost, Episodes: l.episodes, Tokens: l.chars / bytesPerToken, PerMinute: l.pace.perMinute(now), Breaker: "closed"}
 	if l.fails >= opensAfter {
 		if p.Breaker = "half-open"; l.until.After(now) {
 			p.Breaker = "open"

@@ -35,8 +35,8 @@ type Turn struct {
 	// is a statement.
 	Asked bool `json:",omitempty"`
 
-	// Known reports whether the turn adds nothing: the person only asked, and the answer
-	// repeats the block shown with the question.
+	// Known reports whether the turn adds no fact: the person states nothing, or only asked, and the
+	// answer repeats the block shown with the question.
 	Known bool `json:",omitempty"`
 
 	// Open reports whether the turn's end is missing because its tool loop was abandoned.

@@ -244,7 +244,7 @@ func (o *opener) openPipeline(r *remembering, state *cache.State) (p *capture.Pi
 		options.Lease, options.Journal = r.shared, filepath.Join(cfg.DataDir, "waiting.db")
 	}
 	if b.Graph != nil {
-		options.Graph, options.Facts, options.Apart = b.Graph, b.Facts, b.Graph.Apart()
+		options.Graph, options.Facts, options.Apart, options.States = b.Graph, b.Facts, b.Graph.Apart(), b.Memory.States
 	}
 	if p, err = capture.Open(options); err != nil {
 		return nil, err

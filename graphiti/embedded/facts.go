@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,6 +86,9 @@ func (k *keeper) keep(b *graphiti.Batch, facts []graphiti.Distilled) (kept int, 
 				n++
 			}
 		}
+		if err := to.copyTurns(k.tx, to.from); err != nil {
+			return 0, err
+		}
 		kept = max(kept, n)
 		for i := range b.Messages {
 			if err := to.read(b.Messages[i].Name); err != nil {
@@ -101,8 +105,9 @@ type factGroup struct {
 	*keeper
 	name  string
 	group int64
-	last  int64 // id of its last message or fact
-	first bool  // no fact was added yet
+	last  int64   // id of its last message or fact
+	first bool    // no fact was added yet
+	from  []int64 // last messages of the added facts
 
 	// For the index.
 	added []indexedMessage
@@ -149,7 +154,7 @@ func (g *factGroup) add(f *graphiti.Distilled) (bool, error) {
 	if err := g.insert(id, f, messages); err != nil {
 		return false, err
 	}
-	g.last = id
+	g.last, g.from = id, append(g.from, slices.Max(messages))
 	g.added = append(g.added, indexedFact(id&maxPlace, f, placesOf(messages)))
 	return true, g.replace(id, f)
 }
@@ -332,6 +337,24 @@ func (e *Store) eachFact(ctx context.Context, group string, valid bool, f func(*
 		return fmt.Errorf("list facts: %w", err)
 	}
 	return nil
+}
+
+// FactsIn returns the texts of the distilled facts whose last message has one of the names.
+func (e *Store) FactsIn(ctx context.Context, group string, names []string) (texts []string, err error) {
+	list, err := json.Marshal(names)
+	if err == nil {
+		err = e.db.Each(ctx, `SELECT f.text FROM groups g JOIN facts f ON f.grp = g.id JOIN messages m ON m.id = (SELECT max(message) FROM fact_sources WHERE fact = f.id)
+			WHERE g.name = ? AND m.name IN (SELECT value FROM json_each(?)) AND f.name NOT LIKE '`+graphiti.PulledPrefix+`%' ORDER BY f.id`, []any{group, string(list)}, func(scan func(...any) error) error {
+			var text string
+			err := scan(&text)
+			texts = append(texts, text)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read facts: %w", err)
+	}
+	return texts, nil
 }
 
 // RestoreDistilled implements graphiti.Distiller.

@@ -37,6 +37,7 @@ type Store struct {
 	states   Gate     // of statements
 	mean     *vectors // nil: messages are found by their words alone
 	distils  func()   // called after new messages; nil if no model distils facts
+	copied   bool     // Graphiti gets copies of turns
 	scratch  string   // path of a file that Close deletes; "" for none
 }
 
@@ -157,8 +158,8 @@ func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error 
 			ids = append(ids, id)
 			rows = append(rows, &row{name: m.Name, role: m.Role, speaker: m.Speaker, content: m.Text, said: time.UnixMilli(m.Said.UnixMilli())})
 		}
-		if id != 0 && e.distils != nil {
-			if err := undistilled(tx, id, m); err != nil {
+		if id != 0 && e.Distils(m) {
+			if err := queue(tx, id, m.Role, m.Source, m.Text); err != nil {
 				return err
 			}
 		}

@@ -42,12 +42,31 @@ func (e *Store) Distil(wake func()) { e.distils = wake }
 // older, and the person did not ask to send them to a model.
 const freshFor = 24 * time.Hour
 
-// undistilled queues a new message, unless it is imported, promoted or from no conversation.
-func undistilled(tx *sqlite.Tx, id int64, m *graphiti.Row) error {
-	if m.Speaker != "" || gjson.Get(m.Source, "client").Str == "import" || gjson.Get(m.Source, "import").Exists() || time.Since(m.Said) > freshFor {
-		return nil
+// Distils reports whether the store queues a new message for a model: there is one, and the message
+// is not imported, promoted or from no conversation.
+func (e *Store) Distils(m *graphiti.Row) bool {
+	return e.distils != nil && m.Speaker == "" && m.Role != graphiti.RoleSystem && sessionIn(m.Source) != "" &&
+		gjson.Get(m.Source, "client").Str != "import" && !gjson.Get(m.Source, "import").Exists() && time.Since(m.Said) <= freshFor
+}
+
+// Copied makes turns wait to be copied to Graphiti once they have facts. It is called once, before all
+// other methods.
+func (e *Store) Copied() { e.copied = true }
+
+// copyTurns makes turns wait to be copied to Graphiti, if there is one: the turns of messages whose facts
+// are known, or that the model could not read.
+func (e *Store) copyTurns(tx *sqlite.Tx, messages []int64) error {
+	for _, id := range messages {
+		var name, group string
+		err := tx.QueryRow("SELECT m.name, g.name FROM messages m JOIN groups g ON g.id = m.grp WHERE m.id = ?", id).Scan(&name, &group)
+		if turn, ok := graphiti.TurnOf(name); ok && err == nil && e.copied {
+			_, err = tx.Exec("UPDATE turns SET state = 'pending' WHERE turn = ? AND grp = ? AND state = 'delivered' AND sends = 0 AND sent = 0", turn, group)
+		}
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
 	}
-	return queue(tx, id, m.Role, m.Source, m.Text)
+	return nil
 }
 
 // betweenProviders separates a session from a provider in the table undistilled.
@@ -242,7 +261,11 @@ func (e *Store) Postpone(ctx context.Context, b *graphiti.Batch, until time.Time
 				return err
 			}
 		}
-		if _, err := tx.Exec("DELETE FROM undistilled WHERE session = ? AND tries >= ?", b.Session, maxTries); err != nil {
+		lost, err := column[int64](tx, "DELETE FROM undistilled WHERE session = ? AND tries >= ? RETURNING id", b.Session, maxTries)
+		if err == nil {
+			err = e.copyTurns(tx, lost)
+		}
+		if err != nil {
 			return err
 		}
 		return count(tx, time.Now(), spent)

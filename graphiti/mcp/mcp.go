@@ -10,6 +10,9 @@ import (
 	"strings"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/tidwall/gjson"
+
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
@@ -30,6 +33,7 @@ const (
 type Client struct {
 	session   *session
 	summaries summaries
+	previous  *lru.Cache[string, []string] // UUIDs of the last episodes listed, by group and session
 }
 
 // New returns a client. It does not connect. The endpoint may leave out the path /mcp.
@@ -38,7 +42,8 @@ func New(o remote.Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{session: s}, nil
+	previous, err := lru.New[string, []string](maxPrevious)
+	return &Client{session: s, previous: previous}, err
 }
 
 // Memory returns the client in all roles of a memory.
@@ -157,6 +162,23 @@ func keepKnown(args map[string]any, takes map[string]bool) map[string]any {
 const instructions = "Extract facts that the person (user) states about themselves, their work and their decisions, and answers that hold a result. " +
 	"Extract nothing from acknowledgements, thanks and requests for the current task. File paths, and ids of runs and calls, are entities only if the person names them; the assistant is none."
 
+const (
+	// mostPrevious is the number of earlier episodes that the server's model reads with a message:
+	// those of its conversation, for pronouns. By default it reads ten of the group, at twice the price.
+	mostPrevious = 2
+
+	// maxPrevious is the most conversations with known episodes.
+	maxPrevious = 1024
+)
+
+// sessionOf returns the key of a message's conversation in a group, or "" without one.
+func sessionOf(group, source string) string {
+	if session := gjson.Get(source, "session").Str; session != "" {
+		return group + " " + session
+	}
+	return ""
+}
+
 // Write implements graphiti.Writer: a call for each message, in order. A
 // failure in the middle is a PartError.
 func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Row) error {
@@ -173,8 +195,13 @@ func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Ro
 		if msg.Said.After(now) {
 			msg.Said = now
 		}
+		previous, ok := m.previous.Get(sessionOf(group, msg.Source))
+		if !ok {
+			previous = []string{}
+		}
 		err := m.session.call(ctx, name, keepKnown(map[string]any{
-			"name": msg.Name, "group_id": group, "source": "message", "source_description": msg.Source,
+			"previous_episode_uuids": previous,
+			"name":                   msg.Name, "group_id": group, "source": "message", "source_description": msg.Source,
 			"episode_body":                   msg.Speaker + "(" + string(msg.Role) + "): " + msg.Text, // same form as in the REST service
 			"custom_extraction_instructions": instructions,
 			"reference_time":                 msg.Said.UTC().Format(time.RFC3339Nano),
@@ -222,12 +249,19 @@ func (m *Client) episodes(ctx context.Context, group string, n int) (out []graph
 		return nil, 0, err
 	}
 	slices.SortStableFunc(list, func(a, b remote.EpisodeJSON) int { return a.CreatedAt.Compare(b.CreatedAt.Time) })
+	last := make(map[string][]string)
 	for _, e := range list {
 		if e.ValidAt.IsZero() {
 			e.ValidAt = e.CreatedAt
 		}
 		e.GroupID = group
 		out = append(out, e.Bounded())
+		if of := sessionOf(group, e.SourceDescription); of != "" {
+			last[of] = append(last[of], e.UUID)
+		}
+	}
+	for of, uuids := range last {
+		m.previous.Add(of, uuids[max(0, len(uuids)-mostPrevious):])
 	}
 	if !ordered && len(out) >= most { // the missing ones may be the last
 		return nil, 0, fmt.Errorf("%w: %d episodes or more", graphiti.ErrTooLarge, most)

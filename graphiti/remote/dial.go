@@ -1,12 +1,17 @@
 package remote
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -15,6 +20,9 @@ import (
 type Options struct {
 	Endpoint string // base address
 	APIKey   string // sent as a bearer token; may be empty
+
+	Headers     []string // further headers as Name=file, with the file of each value
+	Certificate string   // file of the client's certificate and key, or ""
 
 	GetMemory bool // a group is searched by POST /get-memory, which only REST has
 
@@ -80,22 +88,45 @@ func Dial(o Options) (base *url.URL, shown string, client *http.Client, err erro
 	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's
 	t.MaxIdleConnsPerHost, t.MaxConnsPerHost = 16, 64
 	t.MaxResponseHeaderBytes = 64 << 10
+	for _, h := range o.Headers {
+		if name, file, ok := strings.Cut(h, "="); !ok || name == "" || file == "" {
+			return nil, "", nil, fmt.Errorf("memory.headers: %q has no file; write e.g. X-Access=/run/secrets/access", h)
+		}
+	}
+	if o.Certificate != "" {
+		t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			c, err := tls.LoadX509KeyPair(o.Certificate, o.Certificate)
+			if err != nil {
+				err = fmt.Errorf("memory.client_certificate: %w", err)
+			}
+			return &c, err
+		}}
+	}
 	return base, without.String(), &http.Client{
-		Transport:     &withKey{t, o.APIKey},
+		Transport:     &withKey{t, o.APIKey, o.Headers},
 		CheckRedirect: graphiti.NoRedirect,
 	}, nil
 }
 
-// withKey adds the key to requests.
+// withKey adds the key and the further headers to requests.
 type withKey struct {
 	*http.Transport
-	key string
+	key     string
+	headers []string
 }
 
 func (t *withKey) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
 	if t.key != "" {
-		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer "+t.key)
+	}
+	for _, h := range t.headers {
+		name, file, _ := strings.Cut(h, "=")
+		value, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("memory.headers: %w", err)
+		}
+		r.Header.Set(name, string(bytes.TrimSpace(value)))
 	}
 	return t.Transport.RoundTrip(r)
 }

@@ -157,6 +157,9 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 		}
 		fmt.Fprintf(w, "          %d of the waiting turns have been sent, but are not listed by the memory yet%s\n", q.UnderWay, quiet)
 	}
+	if q.Episodes > 0 {
+		fmt.Fprintf(w, "          Graphiti got %s since the start, about %d tokens; its model makes two or three calls for each, with instructions and earlier episodes\n", terminal.Count(q.Episodes, "episode"), q.Tokens)
+	}
 	if q.Diagnosis != "" && q.Stalled == nil && q.Unlisted == nil {
 		fmt.Fprintf(w, "          probably %s (%s)\n          to do: %s\n", q.Diagnosis.Says(), q.Diagnosis, q.Diagnosis.Remedy())
 	}
