@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -32,7 +31,8 @@ type FactStore interface {
 // source is a Graphiti whose facts and history can be read.
 type source interface {
 	FactsOf(ctx context.Context, group string, episode *graphiti.Row) ([]graphiti.Fact, error)
-	Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error]
+	Episodes(ctx context.Context, group string, n int) ([]graphiti.Row, error)
+	Export(ctx context.Context, group string, f func(graphiti.Row) error) error
 }
 
 const (
@@ -317,10 +317,6 @@ func (p *puller) importAll(ctx context.Context, owner *ledger.Turn) error {
 // importSince is importAll after the last import, whenever that was.
 func (p *puller) importSince(ctx context.Context, owner *ledger.Turn, last time.Time) error {
 	group := owner.Targets[0].Group
-	f := graphiti.Filter{Text: true}
-	if !last.IsZero() {
-		f.Last = importLast
-	}
 	withdrawn, err := p.Withdrawn(ctx, group)
 	if err != nil {
 		return err
@@ -346,25 +342,36 @@ func (p *puller) importSince(ctx context.Context, owner *ledger.Turn, last time.
 		p.seen(fresh)
 		return err
 	}
-	key := ""
-	for r, err := range p.from.Rows(ctx, group, f) {
-		if err == nil && (strings.HasPrefix(r.Name, graphiti.CheckNamePrefix) || forgotten(&r)) {
-			continue
-		}
-		if err == nil && r.Key != key { // both sides of a turn may have one
-			err = store(importBatch)
-		}
-		if err != nil {
+	each := func(e graphiti.Row) error { // with both sides of a turn, or one
+		if err := store(importBatch); err != nil {
 			return err
 		}
-		r.Name = cmp.Or(r.Name, r.Key)
-		t := p.historic(owner, &r)
-		if turns = joined(turns, t); r.Key != key {
-			key = r.Key
-			episodes[t.ID] = append(episodes[t.ID], ledger.NewUnread(group, &r))
+		first := true
+		for _, r := range e.Sides() {
+			if strings.HasPrefix(r.Name, graphiti.CheckNamePrefix) || forgotten(&r) {
+				continue
+			}
+			r.Name = cmp.Or(r.Name, r.Key)
+			t := p.historic(owner, &r)
+			if turns = joined(turns, t); first {
+				episodes[t.ID], first = append(episodes[t.ID], ledger.NewUnread(group, &r)), false
+			}
+		}
+		return nil
+	}
+	if last.IsZero() {
+		err = p.from.Export(ctx, group, each)
+	} else {
+		var list []graphiti.Row
+		list, err = p.from.Episodes(ctx, group, importLast)
+		for i := 0; i < len(list) && err == nil; i++ {
+			err = each(list[i])
 		}
 	}
-	if err := store(1); err != nil {
+	if err == nil {
+		err = store(1)
+	}
+	if err != nil {
 		return err
 	}
 	return p.SetImported(group)

@@ -32,8 +32,6 @@ type QueueStatus struct {
 	Oldest     *time.Time `json:"oldest,omitempty"`
 	Episodes   int        `json:"graphiti_episodes,omitempty"` // messages that Graphiti accepted since the start
 	Tokens     int        `json:"graphiti_tokens,omitempty"`   // estimate for their texts
-	PerMinute  float64    `json:"turns_a_minute,omitempty"`    // delivered in the last minutes
-	Ends       *time.Time `json:"expected_end,omitempty"`      // of the backlog, at this pace
 	Failing    *time.Time `json:"failing_since,omitempty"`
 	Quiet      *time.Time `json:"quiet_since,omitempty"` // last progress while turns are under way
 	Stalled    *time.Time `json:"stalled_since,omitempty"`
@@ -88,10 +86,6 @@ func (s *QueueStatus) delivery(d *deliver.Progress) {
 	s.UnderWay, s.Lost, s.Breaker, s.Diagnosis = d.InFlight, d.Lost, d.Breaker, d.Diagnosis
 	s.Failing, s.Stalled, s.Unlisted = at(d.Failing), at(d.Stalled), at(d.Unlisted)
 	s.NextTest, s.LastError, s.Remedy = at(d.NextTest), d.LastError, d.Remedy
-	moves := d.Quiet.IsZero() || time.Since(d.Quiet).Minutes()*d.PerMinute < 2
-	if s.PerMinute = d.PerMinute; s.PerMinute > 0 && s.Pending > 0 && s.Stalled == nil && moves {
-		s.Ends = at(time.Now().Add(time.Duration(float64(s.Pending) / s.PerMinute * float64(time.Minute))))
-	}
 }
 
 // at returns a pointer to t, or nil if t is zero.

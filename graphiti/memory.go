@@ -11,7 +11,7 @@ import (
 type Memory struct {
 	Searcher
 	Writer
-	Lister
+	Lister // nil for Graphiti
 	Forgetter
 	Connection
 	Arrivals // nil for an embedded memory
@@ -54,6 +54,9 @@ type Writer interface {
 type Arrivals interface {
 	// Episodes returns the last n episodes of a group, oldest first, before Row.Sides.
 	Episodes(ctx context.Context, group string, n int) ([]Row, error)
+
+	// Export calls f for every episode of a group, with its whole content, in the order of the listing.
+	Export(ctx context.Context, group string, f func(Row) error) error
 }
 
 // Forgetter deletes. Its methods return nil only after verifying the deletion.

@@ -68,7 +68,6 @@ type run struct {
 	usual    time.Duration // last known pace of a sender, for new ones
 	episodes int           // accepted messages
 	chars    int           // their bytes
-	pace     pace
 }
 
 // sight is a memory's ability to show stored turns. Some MCP servers on FalkorDB list nothing: a

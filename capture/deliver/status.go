@@ -27,7 +27,6 @@ type Progress struct {
 	Quiet     time.Time // last progress while turns are in flight, or zero
 	Stalled   time.Time // start of a silence, or zero
 	NextTest  time.Time // of a silent worker, or zero
-	PerMinute float64   // delivered turns, or 0 if unknown
 	Unlisted  time.Time // since when listings cannot verify turns, or zero
 	Breaker   string    // open: the memory is down and not called; half-open: one call is due; closed
 
@@ -45,7 +44,7 @@ func (l *Loop) Status() Progress {
 // publish updates the state that Status returns.
 func (l *Loop) publish() {
 	now := time.Now()
-	p := Progress{Lost: l.lost, Episodes: l.episodes, Tokens: l.chars / bytesPerToken, PerMinute: l.pace.perMinute(now), Breaker: "closed"}
+	p := Progress{Lost: l.lost, Episodes: l.episodes, Tokens: l.chars / bytesPerToken, Breaker: "closed"}
 	if l.fails >= opensAfter {
 		if p.Breaker = "half-open"; l.until.After(now) {
 			p.Breaker = "open"

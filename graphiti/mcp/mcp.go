@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -48,7 +47,7 @@ func New(o remote.Options) (*Client, error) {
 
 // Memory returns the client in all roles of a memory.
 func (m *Client) Memory() *graphiti.Memory {
-	return &graphiti.Memory{Searcher: m, Writer: m, Lister: m, Forgetter: m, Connection: m, Arrivals: m}
+	return &graphiti.Memory{Searcher: m, Writer: m, Forgetter: m, Connection: m, Arrivals: m}
 }
 
 // The tools, and the names that older servers have for them.
@@ -269,12 +268,6 @@ func (m *Client) episodes(ctx context.Context, group string, n int) (out []graph
 	return out, most, nil
 }
 
-func (m *Client) Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
-	return remote.Rows(ctx, m, group, f)
-}
-
-// Export calls f for every episode of a group, with its whole content, in the order of the
-// listing.
 func (m *Client) Export(ctx context.Context, group string, f func(graphiti.Row) error) error {
 	list, most, err := m.episodes(ctx, group, maxMCPList)
 	if err == nil && len(list) >= most {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -53,7 +52,7 @@ func New(o remote.Options) (*Client, error) {
 
 // Memory returns the client in all roles of a memory.
 func (r *Client) Memory() *graphiti.Memory {
-	return &graphiti.Memory{Searcher: r, Writer: r, Lister: r, Forgetter: r, Connection: r, Arrivals: r}
+	return &graphiti.Memory{Searcher: r, Writer: r, Forgetter: r, Connection: r, Arrivals: r}
 }
 
 // Search implements graphiti.Searcher.
@@ -165,12 +164,6 @@ const (
 	maxExport     = 10_000_000
 )
 
-func (r *Client) Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
-	return remote.Rows(ctx, r, group, f)
-}
-
-// Export calls f for every episode of a group, with its whole content, in the order of the
-// listing.
 func (r *Client) Export(ctx context.Context, group string, f func(graphiti.Row) error) error {
 	read := func(body io.Reader) error {
 		return decodeList(io.LimitReader(body, maxRESTExport), func(e *remote.EpisodeJSON) error { return f(e.Row()) })

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -162,9 +161,6 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 	}
 	if q.Diagnosis != "" && q.Stalled == nil && q.Unlisted == nil {
 		fmt.Fprintf(w, "          probably %s (%s)\n          to do: %s\n", q.Diagnosis.Says(), q.Diagnosis, q.Diagnosis.Remedy())
-	}
-	if q.Ends != nil {
-		fmt.Fprintf(w, "          %.0f turns a minute; the waiting ones are delivered in about %s\n", math.Ceil(q.PerMinute), time.Until(*q.Ends).Round(time.Second))
 	}
 	if q.Lost > 0 {
 		fmt.Fprintf(w, "          %d were accepted and lost by the memory, and were sent again\n", q.Lost)

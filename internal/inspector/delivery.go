@@ -22,7 +22,7 @@ type deliveryPage struct {
 	All    int
 	Text   bool // show the text of the turns
 	Others string
-	Times  struct{ Oldest, Quiet, Ends string }
+	Times  struct{ Oldest, Quiet string }
 }
 
 type dead struct {
@@ -40,7 +40,7 @@ func (v *visit) delivery() error {
 	}
 	d := deliveryPage{Off: st.Memory.State == health.StateOff, Remote: st.Memory.Backend != "embedded" && st.Memory.State != health.StateOff, Status: st.Memory, Queue: st.Queue, Text: v.r.FormValue("text") == "1"}
 	d.Needs = deliveryNeeds(&st.Queue)
-	d.Times.Oldest, d.Times.Quiet, d.Times.Ends = dated(st.Queue.Oldest), dated(st.Queue.Quiet), dated(st.Queue.Ends)
+	d.Times.Oldest, d.Times.Quiet = dated(st.Queue.Oldest), dated(st.Queue.Quiet)
 	if v.p.o.Host.Now().Memory != nil && st.Queue.Dead > 0 {
 		got, err := look(v, service.Turns, func(in *service.TurnsRequest) {
 			in.Condition, in.Limit, in.Text = ledger.Dead, deadAtOnce, d.Text
