@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
@@ -227,4 +228,86 @@ func hitAt(g *groupIndex, hits []*hit, place int64) *hit {
 	h := &hit{place: place, ranked: &ranked{place: place}}
 	h.note, _ = g.note(place)
 	return h
+}
+
+const (
+	fewNew    = 2 // most words of a replacement that are not in the replaced statement
+	mayChange = 8 // possible replacements to read
+)
+
+// current puts the newest statement that replaces a hit in its place, unless the question is about the
+// past: Graphiti may not have ended its fact yet.
+func (e *Store) current(ctx context.Context, g *groupIndex, hits []*hit, q *asked) ([]*hit, error) {
+	if q.dates.past(time.Now()) {
+		return hits, nil
+	}
+	out := hits[:0:0]
+	for _, old := range hits {
+		h, err := e.replacement(ctx, g, old)
+		if err != nil {
+			return nil, err
+		}
+		if h == nil {
+			h = old
+		}
+		if h.score, h.strength, h.meant = old.score, old.strength, old.meant; !hasPlace(out, h.place) {
+			out = append(out, h)
+		}
+	}
+	return out, nil
+}
+
+// replacement returns the newest statement that only changes a value of an old one, or nil: it has a
+// word of change, most words of the old statement and few others.
+func (e *Store) replacement(ctx context.Context, g *groupIndex, old *hit) (*hit, error) {
+	said := slices.DeleteFunc(words.Of(old.shown(), wordsOfOld), words.IsLight)
+	if old.note.isNamed() || old.note.Flags&isAsking != 0 {
+		return nil, nil
+	}
+	shared, since := make(map[int64]int), g.saidAt(old.place)
+	var all []*hit
+	for _, w := range said {
+		at, _ := g.find(w, newestShared)
+		for _, p := range at {
+			if shared[p]++; shared[p] == len(said)/2+1 && g.saidAt(p) > since {
+				all = append(all, hitAt(g, nil, p))
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *hit) int {
+		return cmp.Or(cmp.Compare(g.saidAt(b.place), g.saidAt(a.place)), cmp.Compare(b.place, a.place)) // a fact before its message
+	})
+	all = all[:min(len(all), mayChange)]
+	if err := e.load(ctx, g.groupNumber(), all); err != nil {
+		return nil, err
+	}
+	for _, h := range all {
+		if h.row == nil || h.note.isNamed() || h.note.Flags&(isModels|isAsking) != 0 || h.note.Length > saidInReturn || g.isOver(h.place) || !words.Changes(h.content) {
+			continue
+		}
+		others := slices.DeleteFunc(words.Of(h.content, wordsOfOld), func(w string) bool {
+			return words.IsLight(w) || slices.Contains(said, w) || words.Changes(w)
+		})
+		if len(others) > 0 && len(others) <= fewNew {
+			return h, nil
+		}
+	}
+	return nil, nil
+}
+
+// saidAt returns the place of a message, or of the last message of a fact.
+func (g *groupIndex) saidAt(place int64) int64 {
+	if c := g.claimOf(place); c != nil && len(c.sources) > 0 {
+		return slices.Max(c.sources)
+	}
+	return place
+}
+
+// isOver reports whether a fact is over, or all facts of a message are.
+func (g *groupIndex) isOver(place int64) bool {
+	facts, now := g.factsFrom(place), time.Now()
+	if c := g.claimOf(place); c != nil {
+		return c.isOver(now)
+	}
+	return len(facts) > 0 && !slices.ContainsFunc(facts, func(p int64) bool { c := g.claimOf(p); return c == nil || !c.isOver(now) })
 }

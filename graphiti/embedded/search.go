@@ -54,6 +54,15 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 		return nil, nil
 	}
 	q := e.askedOf(query)
+	hits, err := e.answers(ctx, g, q, max)
+	if err != nil {
+		return nil, err
+	}
+	return e.current(ctx, g, hits, q)
+}
+
+// answers is find before later statements replace earlier ones.
+func (e *Store) answers(ctx context.Context, g *groupIndex, q *asked, max int) ([]*hit, error) {
 	var v *groupVectors
 	if e.ownModel() {
 		v = e.understood(ctx, g, q)
