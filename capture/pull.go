@@ -28,13 +28,6 @@ type FactStore interface {
 	FactsIn(ctx context.Context, group string, names []string) ([]string, error)
 }
 
-// source is a Graphiti whose facts and history can be read.
-type source interface {
-	FactsOf(ctx context.Context, group string, episode *graphiti.Row) ([]graphiti.Fact, error)
-	Episodes(ctx context.Context, group string, n int) ([]graphiti.Row, error)
-	Export(ctx context.Context, group string, f func(graphiti.Row) error) error
-}
-
 const (
 	// maxImports is the most groups that wait to be imported. The next request of a further one
 	// asks again.
@@ -54,8 +47,8 @@ const (
 // puller reads facts and earlier messages from Graphiti. The episodes to read are in the ledger.
 type puller struct {
 	*ownFile
-	from   source      // nil disables it
-	leads  func() bool // only one process reads facts
+	from   graphiti.Arrivals // nil disables it
+	leads  func() bool       // only one process reads facts
 	facts  FactStore
 	redact func(text string) string
 	base   context.Context
@@ -76,7 +69,7 @@ func newPuller(base context.Context, k *ownFile, o *Options, redact func(string)
 	p := &puller{ownFile: k, leads: leads, facts: o.Facts, redact: redact, base: base,
 		groups: make(chan ledger.Turn, maxImports), added: make(chan struct{}, 1), asked: make(map[string]time.Time), end: func() {}}
 	if o.Facts != nil {
-		p.from, _ = o.Graph.(source)
+		p.from, _ = o.Graph.(graphiti.Arrivals)
 	}
 	if p.from != nil {
 		p.done.Go(p.run)

@@ -57,6 +57,13 @@ type Arrivals interface {
 
 	// Export calls f for every episode of a group, with its whole content, in the order of the listing.
 	Export(ctx context.Context, group string, f func(Row) error) error
+
+	// FactsOf returns the facts of an episode, including facts that it ended.
+	FactsOf(ctx context.Context, group string, episode *Row) ([]Fact, error)
+
+	// KeepsNames reports whether the backend retains entity names and summaries after deleting
+	// single messages of a group, or may retain them. Only deleting the whole group removes them.
+	KeepsNames(ctx context.Context, group string) bool
 }
 
 // Forgetter deletes. Its methods return nil only after verifying the deletion.
@@ -100,29 +107,8 @@ func (m *Memory) Ready(group string) (ready, empty bool) {
 	return true, false
 }
 
-// KeepsNames reports whether the backend retains entity names and summaries after deleting
-// single messages of a group, or may retain them. Only deleting the whole group removes them.
-func (m *Memory) KeepsNames(ctx context.Context, group string) bool {
-	k, ok := m.Forgetter.(interface {
-		KeepsNames(ctx context.Context, group string) bool
-	})
-	return ok && k.KeepsNames(ctx, group)
-}
-
 // Entity is a person or thing that facts refer to.
 type Entity struct{ UUID, Name, Summary string }
-
-// FactsOf returns the facts of an episode in Graphiti, including facts that it ended. It returns
-// none for other backends.
-func (m *Memory) FactsOf(ctx context.Context, group string, episode *Row) ([]Fact, error) {
-	r, ok := m.Searcher.(interface {
-		FactsOf(ctx context.Context, group string, episode *Row) ([]Fact, error)
-	})
-	if !ok {
-		return nil, nil
-	}
-	return r.FactsOf(ctx, group, episode)
-}
 
 // Matches returns the best matching facts of a group, whatever their strength. A backend without
 // a measure of its own returns its search results.
