@@ -12,8 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
-// TestCopies checks what Graphiti gets of a turn: nothing if the person states nothing; with a model
-// here, the facts that it distils, nothing without facts, and the texts if it fails for good.
+// TestCopies checks the copy of a turn in Graphiti: none without a statement. With a distiller it has the
+// facts, or the texts after the distiller's last failure; a turn without facts has none.
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -21,7 +21,7 @@ func TestCopies(t *testing.T) {
 		distils  bool
 		distil   func(e *embedded.Store, b *graphiti.Batch) error
 		user     string
-		has, not string // words of the episodes; without has there is none
+		has, not string // words of the episodes; an empty has means no episode
 	}{
 		{"a statement", false, nil, "The harbour opens at 6543.", "6543", ""},
 		{"no statement", false, nil, "shorter please", "", ""},
@@ -67,7 +67,7 @@ func TestCopies(t *testing.T) {
 				}
 			}
 			last := spoken("2", "g")
-			last.User, last.Kind = "The harbour is old.", "decision" // proves that the first one was not sent
+			last.User, last.Kind = "The harbour is old.", "decision"
 			add(t, p, last)
 			waitFor(t, "delivery", func() bool { s := p.Status(); return s.Pending == 0 && strings.Contains(textsOf(g), "harbour is old") })
 			got := strings.ReplaceAll(textsOf(g), "harbour is old", "")

@@ -12,8 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestSearch_Corrected checks that a question about a value that was corrected finds the newest value,
-// and no earlier one, whatever facts Graphiti has read so far.
+// TestSearch_Corrected checks that a question finds the newest value alone after corrections, for each
+// number of facts from Graphiti.
 func TestSearch_Corrected(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
@@ -67,7 +67,7 @@ func TestSearch_Corrected(t *testing.T) {
 	}
 }
 
-// TestSearch_NotCorrected checks that later statements replace no earlier one that still holds.
+// TestSearch_NotCorrected checks that later statements replace no valid one.
 func TestSearch_NotCorrected(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, first, second, question, want string }{
