@@ -37,6 +37,7 @@ func main() {
 			"recall": func() error { return recall(os.Args[2:]) }, "fit": func() error { return fitCommand(os.Args[2:]) }, "prefix": prefix, "latency": latency,
 			"telemetry": func() error { return telemetry(os.Args[2:]) },
 			"streams":   func() error { return streams(os.Args[2:]) },
+			"people":    func() error { return people(os.Args[2:]) },
 		}[os.Args[1]]; ok {
 			if err := run(); err != nil {
 				fmt.Fprintln(os.Stderr, "bench:", err)

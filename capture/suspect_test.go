@@ -200,6 +200,7 @@ func TestSuspectWhereGroupsAreApart(t *testing.T) {
 // TestWaitForADeletionEnds checks that a forget with --wait ends before its timeout, and reports one
 // message as left, if Graphiti has lost the last accepted message: no later one proves the loss.
 func TestWaitForADeletionEnds(t *testing.T) {
+	why := map[bool]graphiti.Diagnosis{false: graphiti.WorkerDead, true: graphiti.ModelFails}
 	for name, g := range map[string]*graph{
 		"its worker ended":     {raises: func(content string) bool { return strings.Contains(content, "user last") }},
 		"its model refused it": {apart: true, raises: func(content string) bool { return strings.Contains(content, "user last") }},
@@ -217,6 +218,10 @@ func TestWaitForADeletionEnds(t *testing.T) {
 				left, err := p.Withdrawn(ctx, "a", true)
 				if left != 1 || err != nil || ctx.Err() != nil {
 					t.Errorf("got %d left, %v, and the context is %v; want 1 left and no error in time", left, err, ctx.Err())
+				}
+				time.Sleep(time.Second)
+				if got := p.Status().Diagnosis; got != why[g.apart] {
+					t.Errorf("got the diagnosis %q, want %q", got, why[g.apart])
 				}
 			})
 		})

@@ -81,6 +81,11 @@ func (l *Loop) publish() {
 	if !p.Stalled.IsZero() || !p.Quiet.IsZero() && now.Sub(p.Quiet) >= l.run.timing.Silence {
 		p.Diagnosis = l.diagnosis()
 	}
+	for _, e := range l.erased { // only this goroutine writes it
+		if errors.Is(e.err, ErrQuiet) {
+			p.Diagnosis = l.diagnosis()
+		}
+	}
 	l.mu.Lock()
 	l.shown = p
 	l.mu.Unlock()

@@ -23,7 +23,7 @@ const module = "github.com/graphiti-proxy/graphiti-proxy/"
 // import more. cmd/graphiti-proxy may import every package in the table. A folder of
 // internal/dialect that is missing here implements an API, and may import dialect.
 var mayImport = map[string][]string{
-	"bench":                       {"graphiti", "graphiti/embedded", "graphiti/graphititest", "inject", "internal/sentence"},
+	"bench":                       {"cache/database", "cache/postgres", "capture/ledger", "graphiti", "graphiti/embedded", "graphiti/graphititest", "inject", "internal/sentence"},
 	"cache":                       {"cache/database", "cache/postgres", "cache/sqlite", "graphiti", "inject", "internal/memo"},
 	"cache/database":              {},
 	"cache/postgres":              {"cache/database"},
