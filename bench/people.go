@@ -112,7 +112,11 @@ func (c *crowd) fill(ctx context.Context) error {
 			}
 		}
 	}
-	for p := models; p < c.people; p++ {
+	var there int // of an earlier run
+	if err := c.db.QueryRow(ctx, "SELECT count(*) FROM groups", nil, &there); err != nil {
+		return err
+	}
+	for p := max(models, there); p < c.people; p++ {
 		from, to := personNamed(p%models), personNamed(p)
 		err := c.db.Write(ctx, func(tx *database.Tx) error {
 			for _, s := range []string{

@@ -12,8 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
-// TestCopies checks the copy of a turn in Graphiti: none without a statement. With a distiller it has the
-// facts, or the texts after the distiller's last failure; a turn without facts has none.
+// TestCopies checks the copies of turns in Graphiti: only turns with statements have one. With a distiller
+// it contains the facts, or the texts after the last failure, and turns without facts have no copy.
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
