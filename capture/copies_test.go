@@ -24,6 +24,7 @@ func TestCopies(t *testing.T) {
 		has, not string // words of the episodes; an empty has means no episode
 	}{
 		{"a statement", false, nil, "The harbour opens at 6543.", "6543", ""},
+		{"a statement by its words alone", false, nil, "My gate is at 6543.", "6543", ""},
 		{"no statement", false, nil, "shorter please", "", ""},
 		{"a statement and a request", false, nil, "Write it down. The harbour opens at 6543.", "6543", ""},
 		{"facts", true, func(e *embedded.Store, b *graphiti.Batch) error {

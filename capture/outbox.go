@@ -144,10 +144,10 @@ func (b *outbox) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, 
 // may have one.
 const mostSentences = 8
 
-// states reports whether a message may state something.
+// states reports whether a message may state something, by its words or by the model of meaning.
 func (b *outbox) states(ctx context.Context, text string) bool {
 	parts := append(slices.Collect(words.Sentences(text)), text)
-	return b.says == nil || len(parts) > mostSentences || slices.ContainsFunc(parts, func(s string) bool { return b.says(ctx, s) })
+	return b.says == nil || words.States(text) || len(parts) > mostSentences || slices.ContainsFunc(parts, func(s string) bool { return b.says(ctx, s) })
 }
 
 // Forget also has Graphiti's part deleted.
