@@ -254,17 +254,9 @@ func (c Cards) Remove(ctx context.Context, groups []string, meant func(l *Line) 
 	}, of...)
 }
 
-// shorten returns a text in one line, cut before a word if it is long.
+// shorten returns a text in one line, cut if it is long.
 func shorten(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if utf8.RuneCountInString(text) <= maxChars {
-		return text
-	}
-	text = string([]rune(text)[:maxChars-1])
-	if i := strings.LastIndexByte(text, ' '); i > maxChars/2 {
-		text = text[:i]
-	}
-	return text + "…"
+	return graphiti.Shorten(strings.Join(strings.Fields(text), " "), "…", maxChars)
 }
 
 // Lines returns the lines of groups, the newest first, each in its newest state. A line is

@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -47,13 +46,5 @@ func (h *hit) fact(group string) graphiti.Fact {
 
 // window returns a text in one line, cut if it is long.
 func window(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) <= shownMax && utf8.ValidString(s) { // the usual case
-		return s
-	}
-	runes := []rune(s)
-	if len(runes) <= shownMax {
-		return string(runes)
-	}
-	return string(runes[:shownMax]) + "…"
+	return graphiti.Shorten(strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), ""), "…", shownMax+1)
 }
