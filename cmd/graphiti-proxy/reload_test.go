@@ -319,10 +319,8 @@ func TestConsentTakenBack(t *testing.T) {
 	if _, header, _ := w.say("What is my cat called?"); !strings.HasPrefix(header, "recalled;") {
 		t.Errorf("got %q, want \"recalled;\" at its beginning", header)
 	}
+	w.say("My dog is called Rex.") // Graphiti gets no copy of a question
 	waitUntil(t, "the second turn", func() bool { return w.app.memory.queue().Verified == 2 })
-	waitUntil(t, "what is looked up for the third", func() bool {
-		return slices.ContainsFunc(g.Requests(), func(r graphititest.Received) bool { return bytes.Contains(r.Body, []byte("You told me")) })
-	})
 	quiet()
 	if _, err := w.app.reload(&without); err != nil {
 		t.Fatal(err)

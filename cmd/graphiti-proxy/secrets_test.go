@@ -32,11 +32,11 @@ func TestSecretsStayWithTheModel(t *testing.T) {
 		t.Error("the model was not told")
 	}
 	w.exchange("/v1/chat/completions", chat(
-		user("Why can the importer not connect?"),
+		user("The importer cannot connect."),
 		m{"role": "assistant", "content": "", "tool_calls": []m{{"id": "1", "type": "function", "function": m{"name": "bash", "arguments": `{"command":"PGPASSWORD=` + secret + ` psql"}`}}}},
 		m{"role": "tool", "tool_call_id": "1", "content": "error: cannot connect to postgres://bob:" + secret + "@db.example.com/x"},
 	), one...)
-	w.say("Why does postgres://bob:" + secret + "@db/x not answer?")
+	w.say("The address postgres://bob:" + secret + "@db/x does not answer.")
 	w.say("- preference: set SMTP_PASS=" + secret + " first")
 	w.say(`My settings are {"password": "` + secret + `"}, and what are yours?`)
 
