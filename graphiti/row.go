@@ -102,6 +102,7 @@ type Filter struct {
 	Roles   []RoleType // any of these
 	Since   time.Time  // not said earlier
 	Before  time.Time  // said earlier
+	Client  string     // a part of its client's name, in lower case
 
 	// Words have the form of words.Of. Of a memory with an index of words, a row has one of
 	// them; those with the most of them come first, then the latest. With Newest, a row has all.
@@ -122,6 +123,11 @@ type Filter struct {
 // Named reports whether the filter names single messages.
 func (f *Filter) Named() bool { return len(f.IDs)+len(f.Names)+len(f.Keys) > 0 }
 
+// IsClient reports whether the filter selects a client by its name.
+func (f *Filter) IsClient(name string) bool {
+	return f.Client == "" || strings.Contains(strings.ToLower(name), f.Client)
+}
+
 // Has reports whether the filter selects a row with all fields, regardless of Last.
 func (f *Filter) Has(r *Row) bool {
 	switch {
@@ -129,7 +135,8 @@ func (f *Filter) Has(r *Row) bool {
 		f.Session != "" && r.Session != f.Session,
 		len(f.Roles) > 0 && !slices.Contains(f.Roles, r.Role),
 		!f.Since.IsZero() && r.Said.Before(f.Since),
-		!f.Before.IsZero() && !r.Said.Before(f.Before):
+		!f.Before.IsZero() && !r.Said.Before(f.Before),
+		!f.IsClient(gjson.Get(r.Source, "client").Str):
 		return false
 	}
 	return true

@@ -3,8 +3,12 @@ package embedded
 import (
 	"context"
 	"database/sql"
+	"math"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
@@ -23,6 +27,7 @@ type outline struct {
 	messages []outlined // is only appended to
 	talks    []string   // likewise; the first one is no conversation
 	numbers  map[string]uint32
+	clients  []string // likewise; few, so a search in it is fast
 }
 
 // outlined is a message in an outline.
@@ -33,6 +38,8 @@ type outlined struct {
 	turn  graphiti.TurnID
 	id    graphiti.ID
 	role  uint8 // index in roles
+
+	client uint16 // index in clients; other numbers are unknown clients
 }
 
 var roles = [...]graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant, graphiti.RoleSystem}
@@ -59,21 +66,24 @@ func (o outlines) weigh(group string, g *outline) {
 	})
 }
 
+// maxClients bounds the clients of an outline. A filter reads the messages of all others.
+const maxClients = 64
+
 // newer selects the messages of a group after a place, without their texts.
 const newer = "SELECT id & 4294967295, name, role, source, said FROM messages WHERE id > ? AND id <= ? ORDER BY id"
 
-// outline returns the messages of a group, and the conversations that they name. Callers
+// outline returns the messages of a group, and the conversations and clients that they name. Callers
 // must not change the results.
-func (e *Store) outline(ctx context.Context, group string) (messages []outlined, talks []string, err error) {
+func (e *Store) outline(ctx context.Context, group string) (messages []outlined, talks, clients []string, err error) {
 	if err := e.look(ctx, group); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	g := e.outlines.of(group)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	number, ok, err := e.group(ctx, group)
 	if err != nil || !ok {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	first := number << placeBits
 	after := first
@@ -91,7 +101,7 @@ func (e *Store) outline(ctx context.Context, group string) (messages []outlined,
 		return nil
 	})
 	e.outlines.weigh(group, g)
-	return g.messages, g.talks, err
+	return g.messages, g.talks, g.clients, err
 }
 
 func (g *outline) add(r *graphiti.Row, place int64) {
@@ -108,5 +118,13 @@ func (g *outline) add(r *graphiti.Row, place int64) {
 		g.numbers[r.Session], g.talks = number, append(g.talks, r.Session)
 	}
 	m.talk = number
+	client := gjson.Get(r.Source, "client").Str
+	at := slices.Index(g.clients, client)
+	if at < 0 && len(g.clients) < maxClients {
+		at, g.clients = len(g.clients), append(g.clients, client)
+	}
+	if m.client = math.MaxUint16; at >= 0 {
+		m.client = uint16(at) //nolint:gosec // see maxClients
+	}
 	g.messages = append(g.messages, m)
 }

@@ -52,11 +52,11 @@ func (e *Store) rows(ctx context.Context, group string, filter *graphiti.Filter,
 		}
 	}
 	if !named || len(filter.IDs) > 0 {
-		messages, talks, err := e.outline(ctx, group)
+		messages, talks, clients, err := e.outline(ctx, group)
 		if err != nil {
 			return err
 		}
-		chosen := choose(messages, talks, filter)
+		chosen := choose(messages, talks, clients, filter)
 		if len(filter.Words) > 0 {
 			if chosen, err = e.withWords(ctx, group, chosen, filter); err != nil {
 				return err
@@ -74,7 +74,7 @@ func (e *Store) rows(ctx context.Context, group string, filter *graphiti.Filter,
 		slices.Sort(ids)
 		ids = slices.Compact(ids)
 	}
-	return e.pages(ctx, group, ids, filter, !named, f)
+	return e.pages(ctx, group, ids, filter, !named && filter.Client == "", f)
 }
 
 // withWords returns those of chosen messages with words of a filter, in its order.
@@ -104,9 +104,9 @@ func (e *Store) withWords(ctx context.Context, group string, chosen []outlined, 
 }
 
 // choose returns the messages that a filter selects, regardless of Names, Keys and Words.
-func choose(messages []outlined, talks []string, f *graphiti.Filter) []outlined {
+func choose(messages []outlined, talks, clients []string, f *graphiti.Filter) []outlined {
 	chosen := messages
-	if len(f.IDs)+len(f.Roles) > 0 || f.Session != "" || !f.Before.IsZero() || !f.Since.IsZero() {
+	if len(f.IDs)+len(f.Roles) > 0 || f.Session+f.Client != "" || !f.Before.IsZero() || !f.Since.IsZero() {
 		wanted := make(map[graphiti.ID]bool, len(f.IDs))
 		for _, id := range f.IDs {
 			wanted[id] = true
@@ -120,11 +120,15 @@ func choose(messages []outlined, talks []string, f *graphiti.Filter) []outlined 
 		if !f.Since.IsZero() {
 			since = f.Since.UnixMilli()
 		}
+		isClient := make([]bool, len(clients))
+		for i, name := range clients {
+			isClient[i] = f.IsClient(name)
+		}
 		chosen = nil
 		for i := range messages {
 			m := &messages[i]
 			if (len(wanted) == 0 || wanted[m.id]) && (f.Session == "" || int(m.talk) == talk) &&
-				(len(f.Roles) == 0 || slices.Contains(f.Roles, roles[m.role])) && m.said >= since && (f.Before.IsZero() || m.said < before) {
+				(f.Client == "" || int(m.client) >= len(clients) || isClient[m.client]) && (len(f.Roles) == 0 || slices.Contains(f.Roles, roles[m.role])) && m.said >= since && (f.Before.IsZero() || m.said < before) {
 				chosen = append(chosen, *m)
 			}
 		}

@@ -231,7 +231,7 @@ func (e *Store) Warm(ctx context.Context) error {
 	}
 	e.index.Warm(names, func(ctx context.Context) {
 		for _, name := range names {
-			if _, _, err := e.outline(ctx, name); err != nil { // the next listing reads it again
+			if _, _, _, err := e.outline(ctx, name); err != nil { // the next listing reads it again
 				return
 			}
 		}

@@ -13,6 +13,8 @@ type conversations struct {
 	All   int
 	Pager pager
 	Note  string
+	Until string // the day to jump to
+	whose
 }
 
 type conversationRow struct {
@@ -69,15 +71,16 @@ func (v *visit) conversations() error {
 	if known, err := v.choosePerson("Conversations"); !known {
 		return err
 	}
+	until := v.r.FormValue("until")
 	got, err := look(v, service.List, func(in *service.ListRequest) {
-		in.Selector, in.Limit = v.whose().selector(), v.listed()
+		in.Selector, in.Limit, in.Before = v.whose().selector(), v.listed(), v.moment(until, true)
 	})
 	if err != nil {
 		return err
 	}
-	c := conversations{All: got.AllConversations, Note: got.Note}
+	c := conversations{All: got.AllConversations, Note: got.Note, Until: until, whose: v.whose()}
 	var rows []service.Conversation
-	rows, c.Pager = onPage(v, got.Conversations, got.AllConversations, "/conversations")
+	rows, c.Pager = onPage(v, got.Conversations, got.AllConversations, "/conversations", "until", until)
 	for _, one := range rows {
 		c.List = append(c.List, conversationRow{one, v.conversationAt(one.Hash, "")})
 	}

@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ type timeline struct {
 	Lines standings
 	Held  []service.HeldMessage
 	Days  []day
+	Until string // the day to jump to
 	Pager pager
 }
 
@@ -28,12 +30,12 @@ func (v *visit) timeline() error {
 	if err != nil {
 		return err
 	}
-	before := v.r.FormValue("before")
+	before := cmp.Or(v.r.FormValue("before"), v.moment(v.r.FormValue("until"), true))
 	got, err := look(v, service.Show, func(in *service.ShowRequest) { in.Group, in.Last, in.Before = a.Group, rowsAtOnce, before })
 	if err != nil {
 		return err
 	}
-	t := timeline{about: a}
+	t := timeline{about: a, Until: v.r.FormValue("until")}
 	if t.Lines, err = v.standings(a); err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -47,6 +49,7 @@ type Conversation struct {
 	Session string `json:"session,omitempty"` // its ID, or "" if unknown
 	Hash    string `json:"hash"`              // hash of its ID
 	Begins  string `json:"begins,omitempty"`  // its first message, truncated
+	Client  string `json:"client,omitempty"`  // of its first message
 	In      string `json:"in"`                // name of its memory
 	Group   string `json:"group"`             // group of its memory
 	Span
@@ -108,10 +111,15 @@ func (sv *Service) Catalog(ctx context.Context, in *ListRequest) (Catalog, error
 	if failed != nil && !slices.ContainsFunc(c.Memories, func(k Kept) bool { return k.Uncounted == "" }) && len(l.conversations) == 0 {
 		return c, failed
 	}
-	c.AllMemories, c.AllConversations = len(c.Memories), len(l.conversations)
+	c.AllMemories = len(c.Memories)
 	slices.SortStableFunc(c.Memories, func(a, b Kept) int { return cmp.Compare(b.Last, a.Last) })
 	c.Memories = c.Memories[:min(in.Limit, len(c.Memories))]
-	c.Conversations, err = sv.newest(look, &l, in.Limit)
+	until, err := momentIn(in.Before)
+	if err != nil {
+		return c, err
+	}
+	c.Conversations, err = sv.newest(look, &l, until, in.Limit)
+	c.AllConversations = len(l.conversations)
 	return c, err
 }
 
@@ -200,8 +208,9 @@ func (l *catalog) add(k *Kept, r *graphiti.Row) {
 	}
 }
 
-// newest returns the conversations with the latest messages, and their first messages.
-func (sv *Service) newest(ctx context.Context, l *catalog, limit int) ([]Conversation, error) {
+// newest returns the conversations with the latest messages before a time, and their first messages.
+func (sv *Service) newest(ctx context.Context, l *catalog, until time.Time, limit int) ([]Conversation, error) {
+	maps.DeleteFunc(l.conversations, func(_ string, t *counted) bool { return !until.IsZero() && !t.last.Before(until) })
 	all := slices.SortedFunc(maps.Values(l.conversations), func(a, b *counted) int { return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.Hash, b.Hash)) })
 	all = all[:min(limit, len(all))]
 	if err := sv.readBeginnings(ctx, all); err != nil {
@@ -231,7 +240,7 @@ func (sv *Service) readBeginnings(ctx context.Context, all []*counted) error {
 			if err != nil {
 				return withRemedy(err)
 			}
-			of[r.ID].Begins = beginning(r.Text)
+			of[r.ID].Begins, of[r.ID].Client = beginning(r.Text), gjson.Get(r.Source, "client").Str
 		}
 	}
 	return nil

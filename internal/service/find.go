@@ -211,7 +211,7 @@ func (f *finding) messages(ctx context.Context, places []ledger.Owned) error {
 		h := Hit{Kind: "message", State: Waiting, Role: string(graphiti.RoleUser), Client: t.Client, at: t.Said, found: f.count(t.User)}
 		f.add(Found{ID: heldID(&held[i]), Text: t.User, Hit: h})
 	}
-	filter := graphiti.Filter{Since: f.since, Before: f.until, Roles: f.roles, Words: f.words, Newest: f.in.Newest || len(f.words) == 0, Text: true}
+	filter := graphiti.Filter{Client: strings.ToLower(f.in.Client), Since: f.since, Before: f.until, Roles: f.roles, Words: f.words, Newest: f.in.Newest || len(f.words) == 0, Text: true}
 	for i := 0; i < len(places) && err == nil && f.in.State != Waiting; i++ {
 		err = f.rows(ctx, &places[i], filter)
 	}

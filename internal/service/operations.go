@@ -152,7 +152,8 @@ var Show = Operation[ShowRequest, Shown]{
 // ListRequest is the input of List.
 type ListRequest struct {
 	Selector
-	Limit int `json:"limit,omitempty" help:"how many memories, and how many conversations"`
+	Limit  int    `json:"limit,omitempty" help:"how many memories, and how many conversations"`
+	Before string `json:"before,omitempty"` // only conversations whose last message is earlier, in RFC 3339
 }
 
 // Check returns an error for an invalid limit.

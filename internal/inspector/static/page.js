@@ -41,6 +41,15 @@ document.addEventListener("keydown", (e) => {
   document.querySelector(".find input")?.focus();
 });
 
+// A text that was typed, but not stored, is back when its page is loaded again: after a restart, a
+// login or a mistake.
+const draft = (t) => `${location.pathname} ${t.form?.action} ${t.name}`;
+for (const t of document.querySelectorAll("main textarea")) {
+  t.value = sessionStorage.getItem(draft(t)) ?? t.value;
+  t.addEventListener("input", () => sessionStorage.setItem(draft(t), t.value));
+}
+if (new URLSearchParams(location.search).has("done")) sessionStorage.clear();
+
 // A form is sent once: what it asks for may take a while.
 document.addEventListener("submit", (e) => {
   if (e.defaultPrevented || e.target.action.endsWith("/memory/export") || e.submitter?.value === "export") return;
