@@ -62,7 +62,7 @@ func (e *Store) rows(ctx context.Context, group string, filter *graphiti.Filter,
 				return err
 			}
 		}
-		if !filter.Text && !named {
+		if !filter.Text && !named && filter.Client == "" {
 			headings(group, chosen, talks, f)
 			return nil
 		}

@@ -54,7 +54,7 @@ func TestRows(t *testing.T) {
 		}
 		list = append(list, graphiti.Row{
 			Name: name, Role: roles[random.IntN(len(roles))], Speaker: "jo", Text: fmt.Sprint("text ", i), Said: start.Add(time.Duration(random.IntN(90)) * 500 * time.Millisecond),
-			Source: fmt.Sprintf(`{"n":"s2","session":%q}`, sessions[random.IntN(len(sessions))]),
+			Source: fmt.Sprintf(`{"n":"s2","session":%q,"client":"Client%d"}`, sessions[random.IntN(len(sessions))], random.IntN(maxClients+9)),
 		})
 	}
 	for _, group := range []string{"g", "h"} {
@@ -86,6 +86,9 @@ func TestRows(t *testing.T) {
 			}
 			if random.IntN(3) == 0 {
 				f.Roles = []graphiti.RoleType{roles[random.IntN(3)], roles[random.IntN(3)]}
+			}
+			if random.IntN(4) == 0 {
+				f.Client = fmt.Sprint("client", random.IntN(maxClients+9))
 			}
 			if random.IntN(3) == 0 {
 				f.Before = some().Said.Add(time.Duration(random.IntN(3)-1) * time.Microsecond)

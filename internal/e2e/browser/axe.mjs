@@ -15,7 +15,7 @@ export async function inaccessible(visitor) {
     return r.result.value;
   };
   await run(source + ';0');
-  const found = await run('axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations)');
+  const found = await run('axe.run(document, { resultTypes: ["violations"], rules: { "target-size": { enabled: true } } }).then((r) => r.violations)');
   await cdp.detach();
   return found.filter((v) => ['serious', 'critical'].includes(v.impact))
     .map((v) => `axe, ${v.impact}: ${v.help} (${v.id}): ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.any[0]?.message ?? ''}`).join(' | ')}`);

@@ -49,8 +49,9 @@ export async function withBrowser(f) {
 export const looks = {
   light: { colorScheme: 'light', viewport: { width: 1280, height: 800 } },
   dark: { colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
-  phone: { colorScheme: 'light', viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true },
-  'dark phone': { colorScheme: 'dark', viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true },
+  phone: { colorScheme: 'light', viewport: { width: 390, height: 740 }, isMobile: true, hasTouch: true, timezoneId: 'America/Los_Angeles' },
+  'dark phone': { colorScheme: 'dark', viewport: { width: 390, height: 740 }, isMobile: true, hasTouch: true, timezoneId: 'Asia/Tokyo' },
+  'dark tablet': { colorScheme: 'dark', viewport: { width: 768, height: 1024 } },
 };
 
 // Visitor is somebody with a browser of their own: cookies, cache, and a note of whatever
@@ -61,7 +62,7 @@ export class Visitor {
     v.base = base;
     v.origin = new URL(base).origin;
     v.problems = [];
-    v.context = await browser.newContext({ ...look, locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce' });
+    v.context = await browser.newContext({ timezoneId: 'UTC', ...look, locale: 'en-GB', reducedMotion: 'reduce' });
     v.context.setDefaultTimeout(15000);
     // Not part of the page, so that its policy does not count for it.
     await v.context.addInitScript(() => {
@@ -120,6 +121,11 @@ export class Visitor {
       if (is) { done(is.startTime); return; }
       new PerformanceObserver((l) => { const e = first(l.getEntries()); if (e) done(e.startTime); }).observe({ type: 'paint', buffered: true });
     }));
+  }
+
+  // firstByte returns the milliseconds until the page's first byte.
+  firstByte() {
+    return this.page.evaluate(() => performance.getEntriesByType('navigation')[0].responseStart);
   }
 
   // login logs in with the form, where there is one.

@@ -28,6 +28,7 @@ await withBrowser(async (browser) => {
         await v.open(path);
         figures.paint = Math.round(await v.paint());
         figures.bytes = bytes();
+        figures.first = Math.round(await v.firstByte());
         if (figures.bytes > mostBytes && !input.token) v.problems.push(`${figures.bytes} bytes come with a first visit, and ${mostBytes} are the most`);
         v.problems.push(...await v.page.evaluate(sideways));
         if (!(await v.page.title())) v.problems.push('it has no title');
