@@ -123,7 +123,7 @@ func (v *visit) turn(t *service.Turn, path, message string) turnView {
 	for i := range t.Messages {
 		s := v.spoken(&t.Messages[i], back)
 		s.Here = message != "" && s.ID == message
-		out.Imported = strings.Contains(t.Messages[i].Source, `"import":`)
+		out.Imported = strings.Contains(t.Messages[i].Source, `"import":`) || strings.Contains(t.Messages[i].Source, `"client":"import"`)
 		if s.Role == "assistant" {
 			out.Answered = append(out.Answered, s)
 		} else {
