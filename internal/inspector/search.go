@@ -138,7 +138,7 @@ func (v *visit) hit(f *service.Found, back string) (h hitView) {
 	if f.Scope == "user" {
 		h.Scope = strings.TrimPrefix(v.nameOf(ledger.Owned{Scope: f.Scope}), "the memory of ")
 	}
-	if (h.Hit.Message || f.Kind == "" && len(f.Keys) == 0) && h.Hit.State != service.Waiting {
+	if (h.Message || f.Kind == "" && len(f.Keys) == 0) && h.State != service.Waiting {
 		h.Href = v.messageAt(f.ID, f.Group, back)
 	}
 	if h.Conversation != "" {
