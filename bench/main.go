@@ -38,6 +38,7 @@ func main() {
 			"telemetry": func() error { return telemetry(os.Args[2:]) },
 			"streams":   func() error { return streams(os.Args[2:]) },
 			"people":    func() error { return people(os.Args[2:]) },
+			"proof":     proofs,
 		}[os.Args[1]]; ok {
 			if err := run(); err != nil {
 				fmt.Fprintln(os.Stderr, "bench:", err)

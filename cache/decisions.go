@@ -143,10 +143,13 @@ func (d *Decisions) remember(key [16]byte, kept *inject.Decision, forgets int64)
 }
 
 // Forget removes the blocks with facts of a group and returns their number. It also removes
-// search results that were not shown. The decisions stay: their conversations continue
+// search results that were not shown, and trials. The decisions stay: their conversations continue
 // without those blocks.
 func (d *Decisions) Forget(ctx context.Context, group string) (int, error) {
 	n, err := d.store.forget(ctx, decisionKind, factsOf(group))
+	if err == nil {
+		_, err = d.store.forget(ctx, trialKind, group)
+	}
 	if err != nil {
 		return n, fmt.Errorf("empty blocks: %w", err)
 	}

@@ -14,15 +14,19 @@ import (
 type Snapshots struct {
 	store  store
 	shared bool // replicas share the store
+	kind   *kind
 }
 
-// standingFor is the retention of list entries.
-const standingFor = 365 * 24 * time.Hour
+// The retention of list entries, and of trials.
+const (
+	standingFor = 365 * 24 * time.Hour
+	trialsFor   = 400 * 24 * time.Hour
+)
 
 // Load returns the snapshot of a session, or nil.
 func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
 	var body []byte
-	err := s.store.get(ctx, snapshotKind, [][]byte{[]byte(session)}, func(_ int, value []byte) error {
+	err := s.store.get(ctx, s.kind, [][]byte{[]byte(session)}, func(_ int, value []byte) error {
 		body = append([]byte{}, value...)
 		return nil
 	})
@@ -37,7 +41,7 @@ func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
 // itself. A snapshot keeps the scopes of the one that it replaces. Load finds it once
 // Save has returned: each turn adds to the snapshot of the turn before.
 func (s *Snapshots) Save(ctx context.Context, session string, body []byte, generation int64, scopes ...string) error {
-	r := &record{kind: snapshotKind, key: []byte(session), value: bytes.Clone(body), generation: generation, scopes: scopes}
+	r := &record{kind: s.kind, key: []byte(session), value: bytes.Clone(body), generation: generation, scopes: scopes}
 	if !s.shared && s.store.writeAsync(r) { // it shares a commit
 		return nil
 	}
@@ -50,7 +54,7 @@ func (s *Snapshots) Save(ctx context.Context, session string, body []byte, gener
 // Each calls f for each snapshot with all of the scopes, in the order of the sessions'
 // keys.
 func (s *Snapshots) Each(ctx context.Context, f func(session string, body []byte) error, scopes ...string) error {
-	err := s.store.scoped(ctx, snapshotKind, scopes, func(session, body []byte) error {
+	err := s.store.scoped(ctx, s.kind, scopes, func(session, body []byte) error {
 		return f(string(session), bytes.Clone(body))
 	})
 	if err != nil {

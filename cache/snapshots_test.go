@@ -1,8 +1,11 @@
 package cache
 
 import (
+	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 // TestSnapshotIsThereOnceSaved checks that Load returns a snapshot immediately after Save.
@@ -17,6 +20,53 @@ func TestSnapshotIsThereOnceSaved(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTrial_Forgotten checks that a forget of a group, or of a part of it, removes the trials with lines
+// of the group, and no other.
+func TestTrial_Forgotten(t *testing.T) {
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			for _, group := range []string{"g", "h"} {
+				if err := s.Trials.Save(t.Context(), group, []byte("{}"), 0, group, "trials"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := s.Decisions.Forget(t.Context(), "g"); err != nil {
+				t.Fatal(err)
+			}
+			var left []string
+			err := s.Trials.Each(t.Context(), func(key string, _ []byte) error { left = append(left, key); return nil }, "trials")
+			if !slices.Equal(left, []string{"h"}) || err != nil {
+				t.Errorf("left: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// TestAddedTable checks that a file of an earlier program, without a table that was added, can be used.
+func TestAddedTable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	s := openState(t, path)
+	save(t, s, "session", "notes", 1, "g")
+	if err := s.tables.db.Write(t.Context(), func(tx *database.Tx) error {
+		_, err := tx.Exec("DROP TABLE trial")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openState(t, path)
+	defer s.Close()
+	if _, err := s.Decisions.Forget(t.Context(), "g"); err != nil {
+		t.Errorf("forget: %v", err)
+	}
+	if got, err := s.Snapshots.Load(t.Context(), "session"); string(got) != "notes" || err != nil {
+		t.Errorf("Load = %q, %v", got, err)
 	}
 }
 

@@ -20,6 +20,7 @@ type State struct {
 	Generations *Generations
 	Proofs      *Proofs
 	Figures     *Figures
+	Trials      *Snapshots // of proof mode
 
 	tables   *tables
 	unfollow func() // ends follow; nil for a file
@@ -48,8 +49,8 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 func newState(s store, c counter, shared bool) *State {
 	return &State{
 		Decisions: &Decisions{s, shared, memo.NewLRU[[16]byte, recentDecision](decisionsInRAM)},
-		Sessions:  newSessions(s, shared), Snapshots: &Snapshots{s, shared}, Ended: &Ended{s}, Kept: &Kept{s}, Tenants: newTenants(s),
-		Generations: newGenerations(s, c, shared), Proofs: &Proofs{s, c}, Figures: newFigures(s),
+		Sessions:  newSessions(s, shared), Snapshots: &Snapshots{s, shared, snapshotKind}, Ended: &Ended{s}, Kept: &Kept{s}, Tenants: newTenants(s),
+		Generations: newGenerations(s, c, shared), Proofs: &Proofs{s, c}, Figures: newFigures(s), Trials: &Snapshots{s, shared, trialKind},
 	}
 }
 

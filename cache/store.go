@@ -40,9 +40,10 @@ var (
 	floorKind      = &kind{name: "floor"}                                  // generation of a forgotten scope
 	figuresKind    = &kind{name: "figures", life: figuresFor}              // one process's statistics of an owner and day; one list per day
 	forgetKind     = &kind{name: "forget", life: forGood}                  // forget in progress
+	trialKind      = &kind{name: "trial", life: trialsFor}                 // conversation in proof mode
 )
 
-var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, endedKind, keptKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind}
+var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, endedKind, keptKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind, trialKind}
 
 // record is a write to a store.
 type record struct {

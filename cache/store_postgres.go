@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
@@ -29,16 +28,20 @@ const (
 // blocks of others during an outage.
 var followed = []*kind{decisionKind, linkKind}
 
-// PostgresSchema returns the statements that create the tables in Postgres.
-func PostgresSchema() string {
-	var b strings.Builder
+// PostgresSchema returns the statements that create the tables in Postgres: the first ones, and those
+// that were added.
+func PostgresSchema() (first, added string) {
 	for _, k := range kinds {
-		fmt.Fprintf(&b, "CREATE TABLE %s (list text NOT NULL, key bytea NOT NULL, born bigint NOT NULL, value bytea NOT NULL, scopes text NOT NULL, PRIMARY KEY (list, key));\n", k.name)
+		to := &first
+		if k == trialKind {
+			to = &added
+		}
+		*to += fmt.Sprintf("CREATE TABLE %s (list text NOT NULL, key bytea NOT NULL, born bigint NOT NULL, value bytea NOT NULL, scopes text NOT NULL, PRIMARY KEY (list, key));\n", k.name)
 	}
 	for _, k := range followed {
-		fmt.Fprintf(&b, "CREATE INDEX ON %s (born);\n", k.name)
+		first += fmt.Sprintf("CREATE INDEX ON %s (born);\n", k.name)
 	}
-	return b.String()
+	return first, added
 }
 
 // Share returns the state that replicas share in Postgres. Decisions, sessions and snapshots

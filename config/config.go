@@ -153,6 +153,10 @@ type Config struct {
 	Cost struct {
 		Prices string `key:"cost.prices" reload:"yes" doc:"a JSON file with prices of models in the format of LiteLLM's model_prices_and_context_window.json, for the cost of conversations and of memory; its modification date is shown with each cost. Empty shows tokens only"`
 	}
+	Proof struct {
+		Share  float64 `key:"proof" default:"0" min:"0" max:"0.9" doc:"share of conversations from which proof mode withholds recalled memory, to measure its effect: 50% for one person, 10% for a team; 0 disables it; see docs/proof.md"`
+		Number int     `key:"proof.conversations" default:"278" min:"20" max:"1000000" doc:"number of conversations that proof mode compares, once, at its end; another number or share begins a new comparison"`
+	}
 	Observe struct {
 		People string `key:"observe.people" reload:"yes" default:"name" kind:"one of name, hash" doc:"people in logs of requests, traces and the page Live: their names, or hashes of them. Audit lines always have names"`
 	}

@@ -68,7 +68,7 @@ func (c *Config) Print(w io.Writer, origins bool) {
 // below writes the head of a group if the key starts a new one.
 func below(w io.Writer, group, key string) (of, name, indent string) {
 	of, name, ok := strings.Cut(key, ".")
-	if !ok || of == "listen" { // listen is a setting itself
+	if !ok || of == "listen" || of == "proof" { // these are settings themselves
 		return "", key, ""
 	}
 	if of != group {

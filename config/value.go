@@ -68,12 +68,12 @@ func (f *field) set(s string) error {
 	case *int:
 		return f.setInt(p, s)
 	case *float64:
-		v, err := strconv.ParseFloat(s, 64)
+		v, err := parseFloat(s)
 		if err != nil || v != v {
 			return f.wrong(s, "is not a number", "write e.g. "+f.def)
 		}
-		lo, _ := strconv.ParseFloat(f.min, 64)
-		if hi, _ := strconv.ParseFloat(f.max, 64); v < lo || v > hi {
+		lo, _ := parseFloat(f.min)
+		if hi, _ := parseFloat(f.max); v < lo || v > hi {
 			return f.outside(s)
 		}
 		*p = v
@@ -281,6 +281,16 @@ func redact(s string) string {
 		return u.Redacted()
 	}
 	return s
+}
+
+// parseFloat parses a number, or a percentage.
+func parseFloat(s string) (float64, error) {
+	number, isPercentage := strings.CutSuffix(s, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if isPercentage {
+		v /= 100
+	}
+	return v, err
 }
 
 // parseDuration parses a Go duration, or days.

@@ -72,6 +72,8 @@ type Stored struct {
 	Facts    int64 // valid facts
 	Ended    int64 // facts that are not valid anymore
 	Bytes    int64 // on disk
+
+	Arms map[string]int // conversations of proof mode, by arm
 }
 
 // Spent counts calls to the model that distils facts, and their results.

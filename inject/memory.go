@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/proof"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
@@ -27,6 +28,7 @@ type Services struct {
 	Redact    Redact
 	Decides   Decides          // of messages of persons
 	Memo      *memo.Memo       // per-session state in RAM
+	Proof     *proof.Proof     // experiment that withholds blocks; nil for none
 	Now       func() time.Time // clock for the ages of facts; nil means time.Now
 	Log       *slog.Logger
 }

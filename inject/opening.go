@@ -49,7 +49,8 @@ func (m *Planner) opening(t *turn, who graphiti.Who) (opening []Candidate) {
 		ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
 		defer cancel()
 		add(m.card(ctx, t, who), o.CardChars)
-		add(notes(m.leftOff(ctx, t, who)), leftOffChars)
+		t.found = m.leftOff(ctx, t, who)
+		add(notes(t.found), leftOffChars)
 	}
 	add(notes(m.resumed(t, who, linesOfAll(opening))), snapshotChars)
 	return opening

@@ -52,6 +52,7 @@ const (
 	ReasonVisible       Reason = "visible"
 	ReasonTold          Reason = "told"
 	ReasonRoutine       Reason = "routine"
+	ReasonWithheld      Reason = "withheld"
 )
 
 // ReasonOf returns the reason of a request of a kind other than a turn.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/proof"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -22,6 +23,7 @@ type Mode struct {
 	Replay bool   // repeat stored decisions and make no new ones
 	Nobody bool   // search no groups
 	Silent bool   // the message asks to forget something, so that it recalls nothing
+	Asked  bool   // the client asks for memory, so that proof mode does not withhold it
 	Reason Reason // why Recall is off
 	Late   bool   // Recall is off because the project was not found in time
 	Cut    bool   // the client has just replaced the history, though the request does not show it
@@ -109,7 +111,7 @@ func (m *Planner) Plan(ctx context.Context, c *dialect.Conversation, chain []dia
 	if mode.Unseen {
 		kind = dialect.KindTurn
 	}
-	*t = turn{c: c, kind: kind, lists: t.lists, first: first, o: o, mode: mode, until: until, deadline: until.Add(-min(o.Timeout/8, max(50*time.Millisecond, o.Timeout/16)))}
+	*t = turn{c: c, who: who, kind: kind, lists: t.lists, first: first, o: o, mode: mode, until: until, deadline: until.Add(-min(o.Timeout/8, max(50*time.Millisecond, o.Timeout/16)))}
 	m.lookUp(ctx, t, chain, who)
 	p.Generation = mode.Generation
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
@@ -229,10 +231,14 @@ func (m *Planner) decide(t *turn, who graphiti.Who) Outcome {
 		d, o = m.recall(t, who)
 	}
 	t.decided = true
-	if d.Ingest = t.mode.Ingest; d.Block == "" {
+	if d.Ingest = t.mode.Ingest; d.Block == "" || o.Reason == ReasonWithheld {
 		d.Reason = string(o.Reason)
 	}
-	return m.keep(t, d, o)
+	o = m.keep(t, d, o)
+	if t.decided && t.o.Proof != nil {
+		t.prove()
+	}
+	return o
 }
 
 // keep stores a decision. A block that cannot be stored is not used.
@@ -312,6 +318,46 @@ func (m *Planner) recall(t *turn, who graphiti.Who) (Decision, Outcome) {
 	return t.show(before, all, ch.minScore, SourceLive, ch.silence(all))
 }
 
+// talk identifies the conversation in proof mode.
+func (t *turn) talk() proof.Talk {
+	return proof.Talk{Owner: t.who.Owner(), Session: t.who.Session, Groups: t.groups, Generation: t.mode.Generation}
+}
+
+// withholds reports whether proof mode withholds the lines of a block, except rules, preferences
+// and the conversation's own notes.
+func (t *turn) withholds(opening, found []Candidate) bool {
+	if t.o.Proof == nil {
+		return false
+	}
+	t.found = slices.DeleteFunc(t.found, func(l string) bool { return !slices.Contains(linesOfAll(opening), l) })
+	for i := range found {
+		if found[i].Verdict == Shown {
+			t.found = append(t.found, found[i].Line)
+		}
+	}
+	if len(opening)+len(t.found) == 0 {
+		return false
+	}
+	talk := t.talk()
+	had := slices.ContainsFunc(t.earlier, func(d *Decision) bool { return d != nil && d.Block != "" })
+	ctx, cancel := context.WithDeadline(context.Background(), t.until)
+	defer cancel()
+	return t.o.Proof.Withholds(ctx, &talk, had, t.mode.Asked) && len(t.found) > 0
+}
+
+// prove adds the turn to its conversation's trial. Subagents have no person's message.
+func (t *turn) prove() {
+	e := proof.Event{Talk: t.talk(), Asked: t.mode.Asked}
+	if t.mode.Ingest {
+		said, _ := t.said()
+		e.Text = string(graphiti.Truncate(said, maxQuery))
+	}
+	for _, l := range t.found {
+		e.Lines = append(e.Lines, statement(l))
+	}
+	t.o.Proof.Add(e)
+}
+
 // withoutSearch makes a decision of the opening alone: the search failed or was unnecessary.
 func (t *turn) withoutSearch(opening []Candidate, status Status, why Reason) (d Decision, o Outcome) {
 	d, o = t.show(opening, nil, 0, SourceLive, why)
@@ -326,9 +372,14 @@ func (t *turn) withoutSearch(opening []Candidate, status Status, why Reason) (d 
 
 // show makes a decision of the opening and the shown results. why explains an empty block.
 func (t *turn) show(opening, found []Candidate, minScore float64, source Source, why Reason) (d Decision, o Outcome) {
+	if t.withholds(opening, found) {
+		opening = slices.DeleteFunc(opening, func(c Candidate) bool { return c.Fact == nil && slices.Contains(t.found, c.Line) })
+		dismiss(found, Withheld)
+		why = ReasonWithheld
+	}
 	d.Block, d.Facts = formatBlock(append(linesOfAll(opening), lines(found)...), standing(opening), !slices.ContainsFunc(t.blocks(), framed))
 	d.Pieces = piecesOf(t.owner, opening, found, t.reads, minScore)
-	if o = outcomeOf(&d, source); d.Block == "" {
+	if o = outcomeOf(&d, source); d.Block == "" || why == ReasonWithheld {
 		o.Reason = why
 	}
 	return d, o

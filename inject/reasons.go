@@ -37,6 +37,7 @@ var Explanations = []Explanation{
 	{ReasonOutdated, "no match is valid now", "state the current value"},
 	{ReasonVisible, "the conversation already contains the matches", ""},
 	{ReasonTold, "the client's own text, such as CLAUDE.md, is about the matches", ""},
+	{ReasonWithheld, "proof mode withholds memory from this conversation, to measure its effect", "send the header X-Graphiti-Memory: on"},
 	{ReasonRoutine, "the message asks nothing, for example \"continue\" or \"thanks\"", ""},
 }
 

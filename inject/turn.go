@@ -14,6 +14,7 @@ import (
 // turn is the state of one request's newest turn during its decision.
 type turn struct {
 	c        *dialect.Conversation
+	who      graphiti.Who
 	o        *options          // active at the request's arrival
 	mode     Mode              // limits of the request
 	kind     dialect.Kind      // KindTurn, or the kind of a chore
@@ -36,7 +37,8 @@ type turn struct {
 	resumedFrom dialect.Fingerprint // of the history up to it; zero without one
 	resumed     *Decision           // its decision, or nil
 
-	session TurnKey // see sessionID
+	session TurnKey  // see sessionID
+	found   []string // lines that were shown or withheld, without rules and preferences
 }
 
 // lists holds parallel lists of the person's messages.

@@ -70,6 +70,7 @@ type parsed struct {
 	subagent bool          // the request is from a subagent
 	recall   bool          // the client allows recall
 	ingest   bool          // the client allows ingestion
+	asked    bool          // the client asks for memory
 }
 
 // parse reads a request. It refuses a request that is barred, has a body of an unknown
@@ -108,7 +109,7 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 	if p.conv.Model == nil {
 		p.conv.Model = r.route.match.Model
 	}
-	p.recall, p.ingest = wanted(r.head)
+	p.recall, p.ingest, p.asked = wanted(r.head)
 	p.subagent = p.conv.Signals(r.head)
 	p.claims.ReadBody(p.conv)
 	p.states = p.conv.Place(p.claims.Program().Name)
@@ -116,22 +117,24 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 }
 
 // wanted returns the mode in the request's X-Graphiti-Memory fields.
-func wanted(h *fasthttp.RequestHeader) (recall, ingest bool) {
+func wanted(h *fasthttp.RequestHeader) (recall, ingest, asked bool) {
 	recall, ingest = true, true
 	for _, v := range h.PeekAll(memoryHeader) {
 		for word := range bytes.SplitSeq(v, []byte{','}) {
 			switch strings.ToLower(string(bytes.TrimSpace(word))) {
-			case "", "on":
+			case "":
+			case "on":
+				asked = true
 			case "recall":
 				ingest = false
 			case "ingest":
 				recall = false
 			default: // off, and any unknown word
-				return false, false
+				return false, false, false
 			}
 		}
 	}
-	return recall, ingest
+	return recall, ingest, asked
 }
 
 // missed counts a turn while memory is off. A body that is compressed, or was not read to

@@ -133,7 +133,7 @@ func (s *decider) mode(r *request, p *parsed, c *caller, at *placed) (mode injec
 	if !p.recall && !p.ingest {
 		return mode
 	}
-	mode.Recall, mode.Nobody, mode.Replay = p.recall && m.Recall, c.promises.stranger, r.route.replays()
+	mode.Recall, mode.Asked, mode.Nobody, mode.Replay = p.recall && m.Recall, p.asked, c.promises.stranger, r.route.replays()
 	if p.conv.Last >= 0 && f.kind == dialect.KindTurn {
 		text := p.conv.Text(p.conv.Last)
 		mode.Silent = len(text) <= capture.MaxSaying && m.Hearer.Forgets(string(text))

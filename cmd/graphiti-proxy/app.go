@@ -191,6 +191,7 @@ func (a *app) stored(ctx context.Context) (s graphiti.Stored, err error) {
 	if h := a.hosted.Now(); h.Stored != nil {
 		s, err = h.Stored(ctx)
 		s.Bytes += datadir.Size(a.cfg.DataDir)
+		s.Arms = h.Memory.Arms(ctx)
 	}
 	return s, err
 }

@@ -23,8 +23,8 @@ const module = "github.com/graphiti-proxy/graphiti-proxy/"
 // import more. cmd/graphiti-proxy may import every package in the table. A folder of
 // internal/dialect that is missing here implements an API, and may import dialect.
 var mayImport = map[string][]string{
-	"bench":                       {"cache/database", "cache/postgres", "capture/ledger", "graphiti", "graphiti/embedded", "graphiti/graphititest", "inject", "internal/sentence"},
-	"cache":                       {"cache/database", "cache/postgres", "cache/sqlite", "graphiti", "inject", "internal/memo"},
+	"bench":                       {"cache/database", "cache/postgres", "capture/ledger", "graphiti", "graphiti/embedded", "graphiti/graphititest", "inject", "inject/proof", "internal/sentence"},
+	"cache":                       {"cache/database", "cache/postgres", "cache/sqlite", "graphiti", "inject", "inject/proof", "internal/memo"},
 	"cache/database":              {},
 	"cache/postgres":              {"cache/database"},
 	"cache/postgres/postgrestest": {},
@@ -46,7 +46,8 @@ var mayImport = map[string][]string{
 	"graphiti/remote":             {"graphiti"},
 	"graphiti/rest":               {"graphiti", "graphiti/remote"},
 	"graphiti/words":              {},
-	"inject":                      {"graphiti", "graphiti/words", "inject/work", "internal/dialect", "internal/memo"},
+	"inject":                      {"graphiti", "graphiti/words", "inject/proof", "inject/work", "internal/dialect", "internal/memo"},
+	"inject/proof":                {"graphiti/words"},
 	"inject/work":                 {"graphiti", "internal/dialect"},
 	"internal/budget":             {},
 	"internal/connect":            {"internal/datadir", "internal/dialect"},
@@ -59,7 +60,7 @@ var mayImport = map[string][]string{
 	"internal/memo":               {"internal/dialect"},
 	"internal/polltest":           {},
 	"internal/sentence":           {},
-	"internal/service":            {"cache", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "graphiti/words", "inject", "internal/health", "internal/terminal"},
+	"internal/service":            {"cache", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "graphiti/words", "inject", "inject/proof", "internal/health", "internal/terminal"},
 	"internal/servicetest":        {"cache", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "inject", "internal/dialect", "internal/dialect/chat", "internal/health", "internal/memo", "internal/polltest", "internal/service"},
 	"internal/telemetry":          {"capture", "capture/deliver", "graphiti", "internal/terminal"},
 	"internal/terminal":           {},
@@ -78,7 +79,7 @@ var mayImport = map[string][]string{
 const (
 	maxFunctionLines = 70
 	maxSameName      = 2
-	maxPackages      = 53 // lower it when a package is removed
+	maxPackages      = 54 // lower it when a package is removed
 
 	// maxProductLines only falls: a change that adds a mechanism removes the one that it
 	// replaces. Lower the limit to the next hundred after each change that removes more.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/proof"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
@@ -154,7 +155,26 @@ func newMemoryStatsCommand() *cobra.Command {
 	var s service.Selector
 	c := described("memory-stats")
 	cli.InputFlags(c, &s, "agent", "workspace", "session", "group")
-	return operation(c, service.Stats, openMemoryFiles, &s, nil, printWeek)
+	only := c.Flags().Bool("proof", false, "show the comparison of proof mode")
+	return operation(c, service.Stats, openMemoryFiles, &s, nil, func(w, errOut io.Writer, week *service.Week) {
+		if *only {
+			printProof(w, week.Proof)
+		} else {
+			printWeek(w, errOut, week)
+		}
+	})
+}
+
+func printProof(w io.Writer, r *proof.Report) {
+	if r == nil {
+		fmt.Fprintln(w, "proof mode is off; set proof, such as to 50%")
+		return
+	}
+	fmt.Fprintf(w, "%s\n%.0f%% without memory: %s\n", r.Says, 100*r.Share, counts(r.Arms))
+	for i := range r.Signals {
+		s := &r.Signals[i]
+		fmt.Fprintf(w, "%s: %.3f with memory, %.3f without; difference %.3f, from %.3f to %.3f\n", s.Name, s.Shown, s.Withheld, s.Difference, s.Low, s.High)
+	}
 }
 
 func newMemoryRetentionCommand() *cobra.Command {
@@ -196,6 +216,9 @@ func printWeek(w, errOut io.Writer, week *service.Week) {
 	t.Print(w)
 	if week.Bill != "" {
 		fmt.Fprintln(w, week.Bill)
+	}
+	if week.Proof != nil {
+		fmt.Fprintln(w, "proof mode:", week.Proof.Says)
 	}
 	if f := &week.Week; f.Input > 0 {
 		fmt.Fprintf(w, "tokens of requests, reported by providers: %d, of them cached: %d (%.0f%%)\n", f.Input, f.Cached, 100*float64(f.Cached)/float64(f.Input))

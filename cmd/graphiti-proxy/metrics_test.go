@@ -86,7 +86,7 @@ func streamed(t *testing.T, w *world) (all map[string][2]string) {
 // help text, and no other metric. METRICS_TABLE=1 go test -v prints the table.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
-	w := start(t, t.TempDir(), nil)
+	w := start(t, t.TempDir(), map[string]string{"proof": "0.01%"})
 	w.say("My cat is called Miso.")
 	w.delivered(1)
 	w.say("What is my cat called?")

@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
-	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -20,6 +19,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/proof"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
@@ -101,11 +101,10 @@ func (o *opener) openParts() (*remembering, error) {
 	if err = o.openMemory(r); err != nil {
 		return nil, err
 	}
-	state, err := o.openState(r.shared)
-	if err != nil {
+	if err = o.openState(r); err != nil {
 		return nil, err
 	}
-	r.state = state
+	state := r.state
 	r.people = openPeople(state.Proofs, list, o.log, o.quiet)
 	o.stop.OnClose("people", closes(r.people.close))
 	r.callers = newCallers(cfg, owner, &r.people.Registry, o.log)
@@ -125,8 +124,9 @@ func (o *opener) openParts() (*remembering, error) {
 		Opening:   opening{r},
 		Snapshots: state.Snapshots,
 		Redact:    r.pipeline.RedactedBy, Decides: r.decides,
-		Memo: o.known,
-		Log:  o.quiet,
+		Memo:  o.known,
+		Proof: r.proof,
+		Log:   o.quiet,
 	}, r.groups(cfg, namer), o.planning(cfg))
 	o.stop.OnClose("recall", closes(r.planner.Close))
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them
@@ -134,7 +134,7 @@ func (o *opener) openParts() (*remembering, error) {
 		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: r.planner, State: state,
 		Graph: r.backend.Graph, Spent: r.backend.Facts.Spent,
 		Multi: id.Multi, Owner: owner, Resolve: r.people.Resolve, Registered: r.people.name, People: r.people,
-		Settings: serviceSettings(cfg, namer), Secret: o.secret(),
+		Settings: serviceSettings(cfg, namer), Secret: o.secret(), Proof: r.proof,
 		Log: o.log,
 	})
 	o.stop.OnClose("forgetting", closes(r.service.Close))
@@ -202,25 +202,31 @@ func (o opening) Summary(ctx context.Context, w graphiti.Who, session string) (a
 	return o.service.Summary(ctx, w, session)
 }
 
-// openState opens the store of blocks and sessions.
-func (o *opener) openState(shared *postgres.Server) (state *cache.State, err error) {
+// openState opens the store of blocks and sessions, and proof mode.
+func (o *opener) openState(r *remembering) error {
 	ttl := o.cfg.Recall.StickyTTL
 	of := retention(o.cfg)
 	if retain := of.Shortest(); retain > 0 { // blocks and notes quote messages
 		ttl = min(ttl, retain)
 	}
-	if shared != nil {
-		state = cache.Share(shared, ttl, o.quiet)
+	var state *cache.State
+	var err error
+	if r.shared != nil {
+		state = cache.Share(r.shared, ttl, o.quiet)
 	} else if state, err = cache.OpenState(filepath.Join(o.cfg.DataDir, "state.db"), ttl); err != nil {
-		return nil, err
+		return err
 	}
+	r.state = state
 	o.stop.OnClose("state", closing(state.Close))
 	state.Figures.Start(o.quiet)
 	o.stop.OnClose("figures", closes(state.Figures.Close))
 	if err := state.Generations.Refresh(context.Background()); err != nil {
 		o.log.Warn("read forgotten groups failed, recall is off until it succeeds", "error", err)
 	}
-	return state, nil
+	r.proof = proof.Open(state.Trials, proof.Terms{Share: o.cfg.Proof.Share, Number: o.cfg.Proof.Number, Secret: o.secret()}, o.quiet)
+	state.Figures.Proof = r.proof
+	o.stop.OnClose("proof", closes(r.proof.Close))
+	return nil
 }
 
 // openPipeline opens the record of turns, and starts the delivery of its waiting turns.

@@ -20,7 +20,8 @@ import (
 // schemaSteps are the versions of the schema in Postgres. During an update, replicas of the
 // previous version use a new schema, so a step only adds tables and columns.
 func schemaSteps() []string {
-	return []string{cache.PostgresSchema() + ledger.PostgresSchema + embedded.PostgresSchema}
+	first, trials := cache.PostgresSchema()
+	return []string{first + ledger.PostgresSchema + embedded.PostgresSchema, trials}
 }
 
 // openPostgres connects to the Postgres that replicas share. It returns nil if there is none.

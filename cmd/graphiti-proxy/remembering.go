@@ -18,6 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/proof"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -43,6 +44,7 @@ type remembering struct {
 	state     *cache.State
 	pipeline  *capture.Pipeline
 	planner   *inject.Planner
+	proof     *proof.Proof // nil without proof mode
 	service   *service.Service
 	prober    *health.Prober
 	suspect   atomic.Bool // for the prober: a call to the memory failed

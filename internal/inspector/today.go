@@ -23,6 +23,7 @@ type today struct {
 	To    string
 
 	Bill    string // memory's share of the bill
+	Proof   string // state of proof mode
 	Figures []figure
 	Plots   []plot
 	Silent  []silence
@@ -122,7 +123,9 @@ func (t *today) count(w *service.Week) {
 		{"Tokens from prompt caches", grouped(f.Cached), cachedShare(f)},
 		{"Requests waited", took(f.WaitedMs), waited(f)},
 	}
-	t.Plots, t.Bill = weekPlots(w.Days), w.Bill
+	if t.Plots, t.Bill = weekPlots(w.Days), w.Bill; w.Proof != nil {
+		t.Proof = "Proof mode: " + w.Proof.Says
+	}
 	silent := make(map[string]int64, len(w.Silent))
 	for why, n := range w.Silent {
 		silent[why] = int64(n)

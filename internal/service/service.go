@@ -15,6 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/proof"
 )
 
 // Options configures a Service.
@@ -40,6 +41,7 @@ type Options struct {
 
 	Secret []byte // signs the standing texts of exports; nil signs none
 
+	Proof    *proof.Proof // nil without proof mode
 	Settings Settings
 	Log      *slog.Logger
 }

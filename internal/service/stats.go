@@ -11,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/proof"
 )
 
 // statsDays is the number of counted days, including today.
@@ -60,6 +61,8 @@ type Week struct {
 	Bill   string `json:"bill,omitempty"`      // memory's share, in words
 	Prices string `json:"prices_of,omitempty"` // date of the prices
 
+	Proof *proof.Report `json:"proof,omitempty"` // of all people; nil without proof mode
+
 	Notes  []string `json:"notes,omitempty"` // limits of the counts
 	from   time.Time
 	Groups []string `json:"-"`
@@ -105,6 +108,11 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 	case together && owner != "":
 		w.Notes = append(w.Notes, "one day had too many people, so the statistics of some are combined, and missing from their own")
 	}
+	if s == (Selector{}) {
+		if w.Proof, err = sv.o.Proof.Report(ctx); err != nil {
+			w.Notes = append(w.Notes, fmt.Sprintf("proof mode: %v", err))
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
 	k := kept{from: w.from, turns: make(map[graphiti.TurnID]bool), talks: make(map[talkOn]bool)}
@@ -115,6 +123,14 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 		}
 	}
 	return w, nil
+}
+
+// Arms counts the conversations of proof mode, by arm.
+func (sv *Service) Arms(ctx context.Context) map[string]int {
+	if r, err := sv.o.Proof.Report(ctx); err == nil && r != nil {
+		return r.Arms
+	}
+	return nil // status reports the fault
 }
 
 // newWeek returns the week that ends today, without counts.

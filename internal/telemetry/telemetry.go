@@ -213,7 +213,8 @@ func (t *Telemetry) ObserveStored(stored func(context.Context) (graphiti.Stored,
 	m := t.Meter()
 	rows, failed := m.Int64ObservableGauge("graphiti_proxy_memory_rows", metric.WithDescription("Rows of the memory, by kind and state: messages, stored or waiting for the model that distils facts; facts, valid or ended."+ofAll))
 	size, err := m.Int64ObservableGauge("graphiti_proxy_memory_size", metric.WithUnit("By"), metric.WithDescription("Size of the databases in data_dir, and of the database in Postgres."))
-	if err = errors.Join(failed, err); err == nil {
+	arms, none := m.Int64ObservableGauge("graphiti_proxy_proof_conversations", metric.WithDescription("Conversations in the comparison of proof mode, by arm: shown, withheld, missing, open, or left out, with the reason."+ofAll))
+	if err = errors.Join(failed, err, none); err == nil {
 		_, err = m.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 			s, err := stored(ctx)
 			if err != nil {
@@ -226,8 +227,11 @@ func (t *Telemetry) ObserveStored(stored func(context.Context) (graphiti.Stored,
 				o.ObserveInt64(rows, r.n, metric.WithAttributes(attribute.String("kind", r.kind), attribute.String("state", r.state)))
 			}
 			o.ObserveInt64(size, s.Bytes)
+			for arm, n := range s.Arms {
+				o.ObserveInt64(arms, int64(n), metric.WithAttributes(attribute.String("arm", arm)))
+			}
 			return nil
-		}, rows, size)
+		}, rows, size, arms)
 	}
 	if err != nil {
 		return fmt.Errorf("prepare metrics: %w", err)
