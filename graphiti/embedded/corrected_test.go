@@ -73,6 +73,8 @@ func TestSearch_NotCorrected(t *testing.T) {
 	for _, tc := range []struct{ name, first, second, question, want string }{
 		{"another property", "The archive server of Borealis listens on port 6543.", "The archive server of Borealis is now on Debian 13.", "On which port does the archive server of Borealis listen?", "6543"},
 		{"another thing", "The archive server of Borealis listens on port 6543.", "The mail relay of Borealis has moved now to port 8001.", "On which port does the archive server of Borealis listen?", "6543"},
+		{"another number of the same kind", "My locker K1x is number 4417.", "From now on my locker K2x is number 4418.", "What is the number of my locker K1x?", "K1x"},
+		{"another person", "My brother Tom has the phone number 4417.", "My brother Max now has the phone number 4418.", "Which phone number has my brother Tom?", "Tom"},
 		{"no change", "I play the piano.", "I also play the accordion.", "Which instruments do I play?", "piano"},
 		{"a question", "The archive server of Borealis listens on port 6543.", "Has the archive server of Borealis moved now to port 8001?", "On which port does the archive server of Borealis listen?", "6543"},
 		{"the past", "The archive server of Borealis listens on port 6543.", "The archive server of Borealis has moved now to port 8001.", "Which port did the archive server of Borealis have before 2026-01-02?", "6543"},

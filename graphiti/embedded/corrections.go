@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
@@ -243,7 +245,7 @@ func (e *Store) current(ctx context.Context, g *groupIndex, hits []*hit, q *aske
 	}
 	out := hits[:0:0]
 	for _, old := range hits {
-		h, err := e.replacement(ctx, g, old)
+		h, err := e.replacement(ctx, g, old, q)
 		if err != nil {
 			return nil, err
 		}
@@ -258,9 +260,11 @@ func (e *Store) current(ctx context.Context, g *groupIndex, hits []*hit, q *aske
 }
 
 // replacement returns the newest statement that only changes a value of an old one, or nil: it has a
-// word of change, most words of the old statement and few others.
-func (e *Store) replacement(ctx context.Context, g *groupIndex, old *hit) (*hit, error) {
+// word of change, the names of the question that the old statement has, most of its other words, and
+// few others.
+func (e *Store) replacement(ctx context.Context, g *groupIndex, old *hit, q *asked) (*hit, error) {
 	said := slices.DeleteFunc(words.Of(old.shown(), wordsOfOld), words.IsLight)
+	names := slices.DeleteFunc(namesIn(q.text), func(w string) bool { return !slices.Contains(said, w) })
 	if old.note.isNamed() || old.note.Flags&isAsking != 0 {
 		return nil, nil
 	}
@@ -285,14 +289,26 @@ func (e *Store) replacement(ctx context.Context, g *groupIndex, old *hit) (*hit,
 		if h.row == nil || h.note.isNamed() || h.note.Flags&(isModels|isAsking) != 0 || h.note.Length > saidInReturn || g.isOver(h.place) || !words.Changes(h.content) {
 			continue
 		}
-		others := slices.DeleteFunc(words.Of(h.content, wordsOfOld), func(w string) bool {
+		now := words.Of(h.content, wordsOfOld)
+		isOther := slices.ContainsFunc(names, func(w string) bool { return !slices.Contains(now, w) }) // of another person or thing
+		others := slices.DeleteFunc(now, func(w string) bool {
 			return words.IsLight(w) || slices.Contains(said, w) || words.Changes(w)
 		})
-		if len(others) > 0 && len(others) <= fewNew {
+		if !isOther && len(others) > 0 && len(others) <= fewNew {
 			return h, nil
 		}
 	}
 	return nil, nil
+}
+
+// namesIn returns the words of a question with a digit, or with a capital letter behind the first word.
+func namesIn(question string) (names []string) {
+	for n, w := range strings.Fields(question) {
+		if strings.ContainsFunc(w, unicode.IsDigit) || n > 0 && strings.ContainsFunc(w, unicode.IsUpper) {
+			names = append(names, words.Of(w, maxAsked)...)
+		}
+	}
+	return names
 }
 
 // saidAt returns the place of a message, or of the last message of a fact.
