@@ -66,5 +66,6 @@ func (s *State) Close() error {
 	if s.unfollow != nil {
 		s.unfollow()
 	}
+	s.Tenants.recent.Close()
 	return s.tables.close()
 }

@@ -43,7 +43,7 @@ type Config struct {
 		Consent           string        `key:"memory.consent" usual:"yes" default:"false" kind:"consent" doc:"the address of memory.endpoint, embedding.url or distil.url, if conversations may be sent there; true means the address in the same source: the file, the environment or the flags"`
 		Timeout           time.Duration `key:"memory.timeout" reload:"yes" default:"30s" min:"1ms" doc:"maximum time for one call to the memory, other than recall"`
 		Retain            time.Duration `key:"memory.retain" default:"0s" min:"0s" doc:"age at which messages, and facts that only they support, are deleted here; Graphiti keeps its copies; 0 keeps them"`
-		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"unused, because all messages are searched locally"`
+		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"false never waits for Graphiti's answer about a group of recall.also_groups: it serves the next turn"`
 
 		Retention map[string]string `key:"memory.retention" reload:"yes" kind:"name=age" doc:"other ages than memory.retain, by the key of a project or person: {'github_repo:github.com/acme/app': 30d, 'user:mira': hold}. hold keeps all messages of a person or project, and refuses forgets"`
 
@@ -70,7 +70,7 @@ type Config struct {
 		Meaning       bool          `key:"recall.meaning" default:"true" doc:"answer a question without a strong match of words from the embedded memory by meaning, with the model in the program or embedding.url; false searches by words only"`
 		CardChars     int           `key:"recall.card_chars" reload:"yes" default:"400" min:"0" max:"4000" doc:"maximum characters of a conversation's card: decisions of the project, and the person's preferences and rules; 0 disables it"`
 		ResumeWithin  time.Duration `key:"recall.resume_within" reload:"yes" default:"7d" min:"0s" doc:"a new conversation in a project starts with a line about the end of the previous one, if that is more recent than this; 0 disables it"`
-		Wait          bool          `key:"recall.wait" reload:"yes" default:"true" doc:"unused, because all messages are searched locally"`
+		Wait          bool          `key:"recall.wait" reload:"yes" default:"true" doc:"false never waits for Graphiti's answer about a group of recall.also_groups: it serves the next turn"`
 		ContextShare  float64       `key:"recall.context_share" reload:"yes" default:"0.05" min:"0" max:"1" doc:"maximum share of the model's context window for a block, within recall.max_chars; 0 disables this limit"`
 		ContextWindow int           `key:"recall.context_window" reload:"yes" default:"32000" min:"1000" max:"100000000" doc:"context window, in tokens, of models unknown to the proxy"`
 		Compaction    bool          `key:"recall.compaction" reload:"yes" default:"true" doc:"add memories when a client has its history summarized"`

@@ -441,7 +441,7 @@ func chooserOf(t *turn) *chooser {
 		last = string(graphiti.Truncate(t.c.Text(at), maxChars))
 		visible.add(last)
 	}
-	for s := range words.Sentences(last) { // nobody needs the rule that they type
+	for s := range words.Sentences(last) { // the rule that the message states is not repeated
 		visible.add(s)
 	}
 	return &chooser{

@@ -162,6 +162,7 @@ func (o *opener) openMemory(r *remembering) (err error) {
 	if g := r.backend.Graph; g != nil {
 		o.stop.OnClose("graphiti", closing(g.Close))
 		r.others = r.backend.Facts.OpenOthers(filepath.Join(o.cfg.DataDir, "others.db"), g, o.quiet)
+		r.others.Set(true, o.cfg.Recall.Wait)
 		o.stop.OnClose("groups of others", closing(r.others.Close))
 		r.backend.Memory.Searcher = r.others
 	}

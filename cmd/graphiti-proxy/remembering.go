@@ -101,7 +101,7 @@ func (r *remembering) reload(cfg *config.Config, rest func() error) error {
 	}
 	r.service.Set(serviceSettings(cfg, namer))
 	if r.others != nil {
-		r.others.Pause(!allowed)
+		r.others.Set(allowed, cfg.Recall.Wait)
 	}
 	r.pipeline.Set(ingestBounds(cfg), !allowed)
 	return nil

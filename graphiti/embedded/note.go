@@ -22,7 +22,7 @@ const (
 	isSpecific              // it names something to type
 )
 
-// isNoStatement are the flags of messages that state nothing of a person's.
+// isNoStatement are the flags of messages without a person's statement.
 const isNoStatement = isModels | isAsking | isOnlyAsked
 
 // noteOf returns the note of a message.

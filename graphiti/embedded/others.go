@@ -40,6 +40,7 @@ type Others struct {
 	facts   map[string]*othersFacts // by group
 	indexed *Store                  // of the facts; nil before the first one
 	paused  bool                    // Graphiti is not asked
+	hasty   bool                    // no search waits for Graphiti
 	closed  bool
 }
 
@@ -81,11 +82,11 @@ func (o *Others) Add(groups []graphiti.Target) {
 	}
 }
 
-// Pause stops or resumes searches in Graphiti.
-func (o *Others) Pause(on bool) {
+// Set changes whether Graphiti is asked, and whether a search waits for the first answer.
+func (o *Others) Set(ask, wait bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.paused = on
+	o.paused, o.hasty = !ask, !wait
 }
 
 func (o *Others) has(group string) bool {
@@ -103,15 +104,15 @@ func (o *Others) Ready(group string) (ready, empty bool) {
 }
 
 // Search implements graphiti.Searcher. It waits for Graphiti only if no earlier answer has a
-// match.
+// match, and never after Set(ask, false).
 func (o *Others) Search(ctx context.Context, groups []string, query string, most int) ([]graphiti.Fact, error) {
 	i := slices.IndexFunc(groups, o.has)
 	if i < 0 {
 		return o.Store.Search(ctx, groups, query, most)
 	}
-	answered := o.ask(groups[i], query, most)
+	answered, hasty := o.ask(groups[i], query, most)
 	found, err := o.find(ctx, groups[i], query, most)
-	if err != nil || len(found) > 0 {
+	if err != nil || len(found) > 0 || hasty {
 		return found, err
 	}
 	select {
@@ -125,14 +126,15 @@ func (o *Others) Search(ctx context.Context, groups []string, query string, most
 	return o.find(ctx, groups[i], query, most)
 }
 
-// ask searches Graphiti and indexes its answer. The channel receives the result.
-func (o *Others) ask(group, query string, most int) <-chan error {
+// ask searches Graphiti and indexes its answer. The channel receives the result. hasty is that of
+// Others.
+func (o *Others) ask(group, query string, most int) (answered <-chan error, hasty bool) {
 	done := make(chan error, 1)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed || o.paused {
 		done <- context.Canceled
-		return done
+		return done, o.hasty
 	}
 	// Ends with its call, which othersTimeout bounds and Close cancels.
 	o.asking.Go(func() {
@@ -147,7 +149,7 @@ func (o *Others) ask(group, query string, most int) <-chan error {
 		}
 		done <- err
 	})
-	return done
+	return done, o.hasty
 }
 
 // live searches Graphiti. Ended facts may fill its answer and hide the valid ones, which began when

@@ -40,6 +40,48 @@ func (f *otherFacts) Episodes(context.Context, string, int) ([]graphiti.Row, err
 	return f.episodes, nil
 }
 
+// TestOthers_WithoutWaiting checks that no search waits for Graphiti after Set(ask, false), and that
+// its late answer serves the next one.
+func TestOthers_WithoutWaiting(t *testing.T) {
+	t.Parallel()
+	e, err := openAny(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	graph := &slowFacts{otherFacts{list: []graphiti.Fact{{UUID: "f1", Text: "The archive server of Borealis listens on port 8001", ValidAt: time.Now()}}}, make(chan struct{})}
+	o := e.OpenOthers(filepath.Join(t.TempDir(), "others.db"), &graphiti.Memory{Searcher: graph, Arrivals: graph}, slog.New(slog.DiscardHandler))
+	defer o.Close()
+	o.Add([]graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "theirs"}})
+	o.Set(true, false)
+	search := func() int {
+		found, err := o.Search(t.Context(), []string{"theirs"}, "On which port does the archive server of Borealis listen?", 18)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	if n := search(); n != 0 {
+		t.Errorf("found %d facts before Graphiti's answer, want none", n)
+	}
+	close(graph.answer)
+	o.asking.Wait()
+	if n := search(); n != 1 {
+		t.Errorf("found %d facts after Graphiti's answer, want 1", n)
+	}
+}
+
+// slowFacts answers after answer is closed.
+type slowFacts struct {
+	otherFacts
+	answer chan struct{}
+}
+
+func (f *slowFacts) SearchDated(ctx context.Context, group, query string, most int, d graphiti.Dates) ([]graphiti.Fact, error) {
+	<-f.answer
+	return f.otherFacts.SearchDated(ctx, group, query, most, d)
+}
+
 // TestOthers checks that a question about another program's group gets the valid fact, however many
 // ended facts Graphiti lists before it; an ended fact only if the question is about its time; and a
 // fact that a later episode repeats, without the fact between them.

@@ -98,8 +98,8 @@ func (f *form) shared(o *form) (both int) {
 	return both
 }
 
-// copies reports whether a newer text is a copy of a statement, says it with other numbers, or says
-// all of it with few words more ("Room 17, not 14").
+// copies reports whether a newer text is a copy of a statement, also with other numbers or a few
+// words more ("Room 17, not 14").
 func (f *form) copies(newer *form) bool {
 	from := copyFrom
 	if !f.numbers && !newer.numbers || f.shared(newer) == int(f.n) {

@@ -200,7 +200,7 @@ func (f *finding) add(r Found) {
 	f.list = append(f.list, r)
 }
 
-// messages adds messages, and those that are held until a sign of their author.
+// messages adds messages, also held ones.
 func (f *finding) messages(ctx context.Context, places []ledger.Owned) error {
 	if f.in.Kind != "" && f.in.Kind != "message" {
 		return nil

@@ -40,7 +40,7 @@ type Forgotten struct {
 	Blocks int `json:"blocks"` // emptied blocks
 
 	// Withdrawn is the number of messages, conversations or groups that may still be in Graphiti, and
-	// Remaining says what the proxy does about them, with the last error.
+	// Remaining is the proxy's next step for them, with the last error.
 	Withdrawn int    `json:"withdrawn,omitempty"`
 	Remaining string `json:"remaining,omitempty"`
 
