@@ -177,7 +177,7 @@ func TestRealGraphiti(t *testing.T) {
 	}
 	start := time.Now()
 	tell(5)
-	w.until(t, "more turns", func(q queue) bool { return q.Delivered == 7 })
+	w.until(t, "more turns", func(q queue) bool { return q.Delivered == 6 }) // Graphiti gets no copy of the question
 	t.Logf("%.1f s for a turn", time.Since(start).Seconds()/5)
 
 	tell(6)
@@ -185,13 +185,13 @@ func TestRealGraphiti(t *testing.T) {
 	g.stop()
 	tell(2)
 	g.start()
-	w.until(t, "what a stopped Graphiti lost", func(q queue) bool { return q.Delivered == 15 && q.Pending == 0 })
+	w.until(t, "what a stopped Graphiti lost", func(q queue) bool { return q.Delivered == 14 && q.Pending == 0 })
 	t.Logf("after a restart: %+v", w.queue(t))
 
 	tell(1)
 	w.tell(t, "Eve says [[raise]] to the model.")
 	tell(3)
-	w.until(t, "the turns in the queue", func(q queue) bool { return q.Delivered+q.Pending == 20 })
+	w.until(t, "the turns in the queue", func(q queue) bool { return q.Delivered+q.Pending == 19 })
 	for range 8 {
 		w.until(t, "a stall, or the end", func(q queue) bool { return q.Stalled != "" || q.Pending == 0 })
 		if w.queue(t).Pending == 0 {
@@ -204,8 +204,8 @@ func TestRealGraphiti(t *testing.T) {
 	w.until(t, "the rest", func(q queue) bool { return q.Pending == 0 })
 	q := w.queue(t)
 	t.Logf("after a worker that died of one message each time: %+v", q)
-	if q.Dead != 1 || q.Delivered != 19 || q.Dropped != 0 {
-		t.Errorf("got %+v, want Dead 1, Delivered 19, Dropped 0", q)
+	if q.Dead != 1 || q.Delivered != 18 || q.Dropped != 0 {
+		t.Errorf("got %+v, want Dead 1, Delivered 18, Dropped 0", q)
 	}
 	held := g.episodes("user_josh")
 	for i := range said {
@@ -321,13 +321,13 @@ func TestRealGraphitiOverMCP(t *testing.T) {
 	w.tell(t, "Ada met guest number 5 in London.")
 	g.start()
 	// A turn that kills the worker is given up after about three tests, which become rare.
-	w.until(t, "all but one", func(q queue) bool { return q.Delivered == 8 && q.Dead+q.Pending == 1 })
+	w.until(t, "all but one", func(q queue) bool { return q.Delivered == 7 && q.Dead+q.Pending == 1 })
 
 	g.refuse(0, http.StatusNotFound)
 	w.tell(t, "Ada met guest number 6 in London.")
 	w.until(t, "a stall", func(q queue) bool { return q.Stalled != "" })
 	g.refuse(0, 0)
-	w.until(t, "the message that had no vector", func(q queue) bool { return q.Delivered == 9 && q.Dead+q.Pending == 1 })
+	w.until(t, "the message that had no vector", func(q queue) bool { return q.Delivered == 8 && q.Dead+q.Pending == 1 })
 	held := g.episodes("user_josh")
 	for i := range 7 {
 		if n := held[fmt.Sprintf("(user): Ada met guest number %d in London.", i)]; n != 1 {
