@@ -306,7 +306,12 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 // texts, with the texts that they replaced.
 func (f *finding) facts(ctx context.Context, t graphiti.Target, changes []Change) (list []Known, err error) {
 	if f.in.Kind == KindFact {
-		list, _, err = f.sv.said(ctx, t, MaxListed)
+		limit, unread := MaxListed, 0
+		if len(f.words) == 0 && f.since.IsZero() && f.until.IsZero() { // the newest are the first results
+			limit = f.in.Limit
+		}
+		list, unread, err = f.sv.said(ctx, t, limit)
+		f.rest += unread
 	}
 	for i := range changes {
 		for _, p := range changes[i].Parts {
