@@ -70,7 +70,9 @@ func (v *visit) searched() (*search, error) {
 	groups, err := v.groups()
 	for _, o := range groups {
 		if o.Scope == "workspace" && o.Key != "" || o.Scope == "user" {
-			s.keys[o.Group] = o.Key
+			if o.Scope == "workspace" {
+				s.keys[o.Group] = o.Key
+			}
 			s.Places = append(s.Places, choice{o.Group, strings.TrimPrefix(v.nameOf(o), "the project ")})
 		}
 	}
