@@ -51,10 +51,10 @@ func people(args []string) error {
 	if err != nil {
 		return err
 	}
-	defer shared.Close()
+	defer func() { _ = shared.Close() }()
 	c.db = shared.DB(false)
 	c.store = embedded.OpenShared(c.db)
-	defer c.store.Close()
+	defer func() { _ = c.store.Close() }()
 	c.store.Limit(*bytes)
 	ctx := context.Background()
 	began := time.Now()
