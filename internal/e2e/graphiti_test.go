@@ -162,7 +162,7 @@ func TestRealGraphiti(t *testing.T) {
 	g := startGraphiti(t)
 	w := serve(t, "GRAPHITI_URL="+g.url(), "GRAPHITI_PROXY_MEMORY_CONSENT=true", "GRAPHITI_PROXY_INGEST_STALL_AFTER=4s",
 		"GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw", "GRAPHITI_PROXY_LOG_LEVEL=error",
-		"GRAPHITI_PROXY_MEMORY_TIMEOUT=5s", "GRAPHITI_PROXY_RECALL_CACHE_TTL=1ms")
+		"GRAPHITI_PROXY_MEMORY_TIMEOUT=5s")
 	said := 0
 	tell := func(n int) {
 		for range n {
@@ -238,7 +238,7 @@ func TestRealGraphitiRecovers(t *testing.T) {
 	g := startGraphiti(t)
 	w := serve(t, "GRAPHITI_URL="+g.url(), "GRAPHITI_PROXY_MEMORY_CONSENT=true", "GRAPHITI_PROXY_INGEST_STALL_AFTER=4s",
 		"GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw", "GRAPHITI_PROXY_LOG_LEVEL=error",
-		"GRAPHITI_PROXY_MEMORY_TIMEOUT=5s", "GRAPHITI_PROXY_RECALL_CACHE_TTL=1ms")
+		"GRAPHITI_PROXY_MEMORY_TIMEOUT=5s")
 	w.tell(t, "The staging database listens on port 6543.")
 	w.until(t, "the first turn", func(q queue) bool { return q.Delivered == 1 })
 
@@ -305,7 +305,7 @@ func TestRealGraphitiOverMCP(t *testing.T) {
 	g := startGraphiti(t)
 	w := serve(t, "GRAPHITI_PROXY_MEMORY_BACKEND=graphiti-mcp", "GRAPHITI_PROXY_MEMORY_ENDPOINT="+g.url(), "GRAPHITI_PROXY_MEMORY_CONSENT=true",
 		"GRAPHITI_PROXY_INGEST_STALL_AFTER=4s", "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw",
-		"GRAPHITI_PROXY_LOG_LEVEL=error", "GRAPHITI_PROXY_MEMORY_TIMEOUT=5s", "GRAPHITI_PROXY_RECALL_CACHE_TTL=1ms")
+		"GRAPHITI_PROXY_LOG_LEVEL=error", "GRAPHITI_PROXY_MEMORY_TIMEOUT=5s")
 	w.tell(t, "My cat is called Miso.")
 	w.until(t, "the first turn", func(q queue) bool { return q.Delivered == 1 })
 	if answer := w.tell(t, "What is my cat called?"); !strings.Contains(answer, "Miso") {
