@@ -226,7 +226,7 @@ func TestPeopleOfAGateway(t *testing.T) {
 		}
 		return found
 	}
-	if status, answer := carol("memory/correct", m{"message": message().ID, "text": "My cat is called Nori."}); status != 200 {
+	if status, answer := carol("memory/correct", m{"message": message().ID, "text": "My cat is called Nori.", "now": true}); status != 200 {
 		t.Errorf("correct: %d %s", status, answer)
 	}
 	if _, answer := carol("memory/show", m{}); !strings.Contains(answer, "Nori") || strings.Contains(answer, "Miso") {
