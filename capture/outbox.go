@@ -57,7 +57,7 @@ func openOutbox(k *ownFile, o *Options, stop chan struct{}, redact func(string) 
 	k.Copied(func(t *ledger.Turn) bool {
 		return worthCopy(t) && (o.Facts == nil || !slices.ContainsFunc(messagesOf(t, graphiti.ScopeUser, k.opts().MaxChars, time.Now()), func(m graphiti.Row) bool { return o.Facts.Distils(&m) }))
 	})
-	b := &outbox{ownFile: k, copies: queue{k.Ledger, o.Facts, k.settings}, lease: o.Lease, says: o.States}
+	b := &outbox{ownFile: k, copies: queue{k.Ledger, k.Ledger, o.Facts, k.settings}, lease: o.Lease, says: o.States}
 	if b.lease == nil {
 		b.lease = alone{}
 	}

@@ -12,8 +12,9 @@ import (
 
 // queue provides the copies of a store with their texts.
 type queue struct {
-	*ledger.Ledger
-	facts FactStore // nil without facts
+	ledger.Copies // of record; calls through an embedded pointer are slow under the race detector
+	record        *ledger.Ledger
+	facts         FactStore // nil without facts
 	*settings
 }
 
@@ -25,7 +26,7 @@ func (q queue) read(ctx context.Context, group, turn string) (list []graphiti.Ro
 	for _, role := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant, graphiti.RoleSystem} {
 		names = append(names, graphiti.EpisodeName(turn, role))
 	}
-	for r, err := range q.Rows(ctx, group, graphiti.Filter{Names: names, Text: true}) {
+	for r, err := range q.record.Rows(ctx, group, graphiti.Filter{Names: names, Text: true}) {
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +58,7 @@ func (q queue) Has(ctx context.Context, group string, names []string) (bool, err
 	if len(names) == 0 {
 		return false, nil
 	}
-	for _, err := range q.Rows(ctx, group, graphiti.Filter{Names: names}) {
+	for _, err := range q.record.Rows(ctx, group, graphiti.Filter{Names: names}) {
 		return err == nil, err
 	}
 	return false, nil
@@ -65,7 +66,7 @@ func (q queue) Has(ctx context.Context, group string, names []string) (bool, err
 
 // Turns implements Queue.
 func (q queue) Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
-	list, all, err = q.Items(ctx, o)
+	list, all, err = q.record.Items(ctx, o)
 	for i := range list {
 		if err != nil || !o.Text {
 			break
@@ -85,11 +86,11 @@ func (q queue) Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.I
 
 // status returns the counts of the store.
 func (q queue) status(ctx context.Context) (s QueueStatus, err error) {
-	n, err := q.Counts(ctx)
+	n, err := q.record.Counts(ctx)
 	if err != nil {
 		return s, err
 	}
-	t, err := q.Totals()
+	t, err := q.record.Totals()
 	s.Pending, s.Dead, s.Oldest, s.Withdrawn = n.Pending, n.Dead, at(n.Oldest), n.Withdrawn
 	s.Delivered, s.Verified, s.Dropped = t.Delivered, t.Verified, t.Dropped
 	return s, err
@@ -97,10 +98,18 @@ func (q queue) status(ctx context.Context) (s QueueStatus, err error) {
 
 // Offline provides access to the copies of a stopped proxy. It delivers nothing and needs
 // exclusive access to the file.
-type Offline struct{ queue }
+type Offline struct {
+	*ledger.Ledger
+	copies queue
+}
 
 // NewOffline returns an Offline that owns an open store.
-func NewOffline(s *ledger.Ledger) *Offline { return &Offline{queue{Ledger: s}} }
+func NewOffline(s *ledger.Ledger) *Offline { return &Offline{s, queue{Copies: s, record: s}} }
 
 // Status returns the counts of the store.
-func (f *Offline) Status(ctx context.Context) (QueueStatus, error) { return f.status(ctx) }
+func (f *Offline) Status(ctx context.Context) (QueueStatus, error) { return f.copies.status(ctx) }
+
+// Turns returns queued copies, oldest first, and the number of all matching ones.
+func (f *Offline) Turns(ctx context.Context, o ledger.ListOptions) ([]ledger.Item, int, error) {
+	return f.copies.Turns(ctx, o)
+}

@@ -95,13 +95,13 @@ func (w *awaited) retry() {
 func (w *awaited) take(r *remembering) {
 	w.reloading.Lock()
 	defer w.reloading.Unlock()
-	w.opener.files.Opened()
 	r.start(w.proxy, nil)
-	w.become(r)
-	r.given.set(r.serving())
-	if err := r.reload(w.read, func() error { return nil }); err != nil {
+	if err := r.reload(w.read, func() error { return nil }); err != nil { // else the proxy has the memory now
 		w.opener.log.Error("reload configuration failed, that of the start stays in force for memory", "error", err)
+		r.given.set(r.serving())
 	}
+	w.become(r)
+	w.opener.files.Opened()
 	w.opened(w.read)
 	w.opener.log.Info("memory is on: its storage can be used")
 }

@@ -37,10 +37,9 @@ func Find(ctx context.Context, o ClientOptions, open func(found error) (*Runner,
 
 // Call runs an operation.
 func Call[In, Out any](ctx context.Context, at *Runner, op service.Operation[In, Out], in In) (Out, error) {
-	if at.Host != nil {
-		return op.Run(ctx, at.Host, &in)
-	}
-	return Ask(ctx, at.Proxy, op, in)
+	out, err := at.Run(ctx, op, in)
+	of, _ := out.(Out)
+	return of, err
 }
 
 // Each runs an operation with any number of records, and calls f for each.
