@@ -147,7 +147,7 @@ func TestCompose(t *testing.T) {
 	addresses["http://graphiti:8000"] = graph.url()
 
 	w := serve(t, append(c.env("proxy", addresses), "GRAPHITI_PROXY_LISTEN=127.0.0.1:0", "GRAPHITI_PROXY_ADMIN_LISTEN=127.0.0.1:0",
-		"GRAPHITI_PROXY_MEMORY_TIMEOUT=20s", "GRAPHITI_PROXY_MEMORY_LOCAL_FOR=0s", "GRAPHITI_PROXY_RECALL_CACHE_TTL=1ms")...)
+		"GRAPHITI_PROXY_MEMORY_TIMEOUT=20s")...)
 	ask := func(text string) string {
 		return send(t, w.url, masterKey, map[string]any{"model": "gpt-5.1", "messages": []any{map[string]any{"role": "user", "content": text}}})
 	}
