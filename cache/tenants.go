@@ -39,7 +39,7 @@ func (t *Tenants) Accepted(ctx context.Context, tenant string) bool {
 	if err != nil || day == 0 {
 		return false
 	}
-	t.recent.Set(tenant, day, 1)
+	t.remember(tenant, day)
 	return true
 }
 
@@ -50,7 +50,12 @@ func (t *Tenants) Accept(tenant string) {
 	if day, ok := t.recent.Get(tenant); ok && day == now {
 		return
 	}
-	t.recent.Set(tenant, now, 1)
-	t.recent.Wait() // then the next request finds it
+	t.remember(tenant, now)
 	t.store.writeAsync(&record{kind: tenantKind, key: []byte(tenant), value: strconv.AppendInt(nil, now, 10)})
+}
+
+// remember keeps a tenant in RAM, before the next request.
+func (t *Tenants) remember(tenant string, day int64) {
+	t.recent.Set(tenant, day, 1)
+	t.recent.Wait()
 }
