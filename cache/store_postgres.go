@@ -28,8 +28,8 @@ const (
 // blocks of others during an outage.
 var followed = []*kind{decisionKind, linkKind}
 
-// PostgresSchema returns the statements that create the tables in Postgres: the first ones, and those
-// that were added.
+// PostgresSchema returns the statements that create the tables in Postgres: the first ones, and the
+// later ones.
 func PostgresSchema() (first, added string) {
 	for _, k := range kinds {
 		to := &first

@@ -232,7 +232,7 @@ func (p *puller) read(ctx context.Context, u *ledger.Unread) error {
 	if e.Text == "" { // forgotten meanwhile
 		return nil
 	}
-	if own, err := p.facts.FactsIn(ctx, u.Group, u.Names); err != nil || len(own) > 0 { // Graphiti has them from here
+	if own, err := p.facts.FactsIn(ctx, u.Group, u.Names); err != nil || len(own) > 0 { // Graphiti has our own facts
 		return err
 	}
 	found, err := p.from.FactsOf(ctx, u.Group, &e)

@@ -136,7 +136,8 @@ const (
 const forgetTurns = "UPDATE turns SET state = 'forgotten', open = FALSE, at = ?2, sent = 0, error = ''" + ofGroup
 
 // Forget deletes the messages and turns of a part that are older than a generation, and
-// rejects such turns from now on. Withdrawn returns the ones that Graphiti may have. Forgotten turns stay as rows, because clients send them again.
+// rejects such turns from now on. Withdrawn returns the ones that Graphiti may have. Forgotten
+// turns stay as rows, because clients send them again.
 func (s *Ledger) Forget(part Part, generation int64) error {
 	if s.db.Shared() { // before the deletion: a turn of another process is either deleted or rejected
 		err := s.db.Alone(context.Background(), func(tx *sqlite.Tx) error { return s.raise(tx, part.Scope(), generation, time.Now()) })

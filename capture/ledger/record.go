@@ -17,8 +17,8 @@ type Added struct {
 }
 
 // Add stores each turn and its messages for those of its groups that lack it, in one
-// transaction. It rejects turns of scopes with a newer generation. It completes a started write even if its context ends: a stored but
-// unannounced turn would wait for the next start.
+// transaction. It rejects turns of scopes with a newer generation. It completes a started write even
+// if its context ends: a stored but unannounced turn would wait for the next start.
 func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Added, err error) {
 	return s.add(ctx, turns, now, s.worth != nil, nil)
 }

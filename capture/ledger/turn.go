@@ -20,7 +20,6 @@ type Turn struct {
 	Speaker   string `json:",omitempty"` // speaker's name
 	User      string
 	Assistant string
-	Partial   bool      // the answer was cut at the token limit
 	Said      time.Time // arrival of the request
 	Answered  time.Time // end of the answer
 

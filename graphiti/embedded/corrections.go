@@ -259,9 +259,9 @@ func (e *Store) current(ctx context.Context, g *groupIndex, hits []*hit, q *aske
 	return out, nil
 }
 
-// replacement returns the newest statement that only changes a value of an old one, or nil: it has a
-// word of change, the names of the question that the old statement has, most of its other words, and
-// few others.
+// replacement returns the newest statement that only changes a value of an old one, or nil. A
+// replacement has a word of change, the names of the question that the old statement has, most of its
+// other words, and few others.
 func (e *Store) replacement(ctx context.Context, g *groupIndex, old *hit, q *asked) (*hit, error) {
 	said := slices.DeleteFunc(words.Of(old.shown(), wordsOfOld), words.IsLight)
 	names := slices.DeleteFunc(namesIn(q.text), func(w string) bool { return !slices.Contains(said, w) })
@@ -301,7 +301,7 @@ func (e *Store) replacement(ctx context.Context, g *groupIndex, old *hit, q *ask
 	return nil, nil
 }
 
-// namesIn returns the words of a question with a digit, or with a capital letter behind the first word.
+// namesIn returns the words of a question with a digit, and its capitalized words but the first.
 func namesIn(question string) (names []string) {
 	for n, w := range strings.Fields(question) {
 		if strings.ContainsFunc(w, unicode.IsDigit) || n > 0 && strings.ContainsFunc(w, unicode.IsUpper) {
