@@ -139,6 +139,9 @@ type Groups interface {
 	// SessionGroups returns the groups with recent turns of a session.
 	SessionGroups(ctx context.Context, session string) ([]ledger.Owned, error)
 
+	// Extents measures the messages of each group.
+	Extents(ctx context.Context) (map[string]graphiti.Extent, error)
+
 	// Promoted reports whether a group has promoted texts.
 	Promoted(group string) bool
 

@@ -268,11 +268,21 @@ func (f *field) wrong(s, what, remedy string) error {
 }
 
 func (f *field) outside(s string) error {
-	limits := "at least " + f.min
-	if f.max != "" {
-		limits = "between " + f.min + " and " + f.max
+	lo, hi := f.min, f.max
+	if strings.HasSuffix(s, "%") {
+		lo, hi = percent(lo), percent(hi)
+	}
+	limits := "at least " + lo
+	if hi != "" {
+		limits = "between " + lo + " and " + hi
 	}
 	return f.wrong(s, "is out of range", "write a value "+limits)
+}
+
+// percent returns a limit as a percentage.
+func percent(limit string) string {
+	v, _ := parseFloat(limit) // a constant
+	return strconv.FormatFloat(100*v, 'f', -1, 64) + "%"
 }
 
 // redact masks the credentials in an address.

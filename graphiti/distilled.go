@@ -76,6 +76,13 @@ type Stored struct {
 	Arms map[string]int // conversations of proof mode, by arm
 }
 
+// Extent is the number of messages of a memory, the bytes of their texts, and the
+// times of the earliest and the latest one.
+type Extent struct {
+	Messages, Bytes int64
+	First, Last     time.Time
+}
+
 // Spent counts calls to the model that distils facts, and their results.
 type Spent struct {
 	Calls   int `json:"calls"`

@@ -61,9 +61,8 @@ type MessageStore interface {
 	// their names. A nil meant selects all messages.
 	Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error)
 
-	// Older returns the groups whose first stored message is older than a time. An import may
-	// store older messages after newer ones.
-	Older(ctx context.Context, before time.Time) (groups []string, err error)
+	// Extents measures the messages of each group.
+	Extents(ctx context.Context) (map[string]graphiti.Extent, error)
 
 	graphiti.Lister
 	Close() error
@@ -145,6 +144,11 @@ func (s *Ledger) Close() error { return s.memory.Close() }
 // Rows implements graphiti.Lister.
 func (s *Ledger) Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
 	return s.memory.Rows(ctx, group, f)
+}
+
+// Extents measures the messages of each group.
+func (s *Ledger) Extents(ctx context.Context) (map[string]graphiti.Extent, error) {
+	return s.memory.Extents(ctx)
 }
 
 // Fault returns the known problem of the file, or nil.

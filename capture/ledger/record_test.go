@@ -274,7 +274,7 @@ func (s *shelf) Delete(_ *sqlite.Tx, group string, meant func(*graphiti.Row) boo
 	return names, nil
 }
 
-func (s *shelf) Older(context.Context, time.Time) ([]string, error) { return nil, nil }
+func (s *shelf) Extents(context.Context) (map[string]graphiti.Extent, error) { return nil, nil }
 
 func (s *shelf) Lock(*sqlite.Tx, []string) error { return nil }
 

@@ -3,7 +3,9 @@ package ledger
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
@@ -75,11 +77,14 @@ func (s *Ledger) Expire(ctx context.Context, r *Retention, now time.Time, dry bo
 	for _, o := range owned {
 		owners[o.Group] = append(owners[o.Group], o)
 	}
-	groups, err := s.memory.Older(ctx, now.Add(-shortest))
+	extents, err := s.Extents(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, g := range groups {
+	for _, g := range slices.Sorted(maps.Keys(extents)) {
+		if !extents[g].First.Before(now.Add(-shortest)) {
+			continue
+		}
 		e := Expired{Group: g, Owners: owners[g], Age: r.For(owners[g])}
 		if e.Held = e.Age == Hold; e.Held {
 			e.Age = shortest

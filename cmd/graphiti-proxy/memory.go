@@ -23,7 +23,7 @@ import (
 
 func newMemoryCommand() *cobra.Command {
 	return describedGroup("memory", newMemoryShowCommand(), newMemoryListCommand(), newMemoryFactsCommand(), newMemoryWorkCommand(), newMemoryStatsCommand(), newMemoryRetentionCommand(), newMemorySearchCommand(), newMemoryPendingCommand(), newMemoryPromoteCommand(),
-		newMemoryImportCommand(), newMemoryExportCommand(), newMemoryForgetCommand(), newMemoryCorrectCommand(), newManyCommand("end", "ended"), newManyCommand("move", "moved"), newManyCommand("restore", "valid again"), newMemoryUndoCommand(), newMemorySendCommand())
+		newMemoryImportCommand(), newMemoryExportCommand(), newMemoryForgetCommand(), newMemoryCorrectCommand(), newManyCommand("end", "ended"), newManyCommand("move", "moved"), newManyCommand("restore", "valid again"), newMemoryUndoCommand(), newMemorySendCommand(), newMemoryPeopleCommand(), newMemoryReceiptCommand())
 }
 
 // selectorFlags adds the flags that select a memory.
@@ -48,11 +48,12 @@ func findGroups(ctx context.Context, at *cli.Runner, s *service.Selector) ([]led
 }
 
 func newMemoryForgetCommand() *cobra.Command {
-	yes, wait, imported := false, false, ""
+	yes, wait, imported, receipt := false, false, "", ""
 	c := described("memory-forget")
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until Graphiti has deleted it too, up to five minutes")
+	c.Flags().Var(cli.Text(&receipt), "receipt", "write a signed receipt of each deleted memory to this file")
 	c.Flags().Var(cli.Text(&imported), "import", "delete the turns of this import of transcripts")
 	c.Flags().Var(cli.Text(&s.Card), "card", "take this line off the card, and delete nothing else")
 	c.Flags().Var(cli.Text(&s.Message), "message", "delete this message or distilled fact, and nothing else")
@@ -62,6 +63,9 @@ func newMemoryForgetCommand() *cobra.Command {
 			return cli.Usage(errors.New("--import is a selection: leave out others"))
 		}
 		s.Session = cmp.Or(imported, s.Session) // an import is a session of its own
+		if s.Card+s.Message != "" && receipt != "" {
+			return cli.Usage(errors.New("--receipt: only deletions of memories and conversations have one"))
+		}
 		if s.Card+s.Message != "" {
 			return forgetOne(c, at, s, wait)
 		}
@@ -86,7 +90,7 @@ func newMemoryForgetCommand() *cobra.Command {
 				return errors.New("not deleted")
 			}
 		}
-		return forgetGroups(c, at, s, groups, wait)
+		return forgetGroups(c, at, s, groups, wait, receipt)
 	})
 	return c
 }
@@ -148,7 +152,7 @@ func isYes(line string) bool {
 
 // forgetGroups deletes each group in a call of its own, so that a failed deletion can be repeated.
 // The calls run together, and share the wait for Graphiti.
-func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups []ledger.Owned, wait bool) error {
+func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups []ledger.Owned, wait bool, receipt string) error {
 	done, blocks, failed := []service.Forgotten{}, 0, error(nil)
 	groups = slices.DeleteFunc(groups, func(g ledger.Owned) bool { return g.Shared })
 	answers, errs := make([]service.Forgotten, len(groups)), make([]error, len(groups))
@@ -193,6 +197,9 @@ func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups 
 		}
 		fmt.Fprintf(w, "%s, and %s in conversations\n", what, terminal.Count(blocks, "block"))
 	})
+	if receipt != "" {
+		err = errors.Join(err, writeReceipts(receipt, done))
+	}
 	return errors.Join(err, failed)
 }
 

@@ -61,19 +61,22 @@ func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bo
 	return names, nil
 }
 
-// Older implements ledger.MessageStore.
-func (e inFile) Older(ctx context.Context, before time.Time) (groups []string, err error) {
-	err = e.db.Each(ctx, "SELECT name FROM groups g WHERE (SELECT said FROM messages WHERE id > g.id << 32 AND id < (g.id + 1) << 32 ORDER BY id LIMIT 1) < ?",
-		[]any{before.UnixMilli()}, func(scan func(...any) error) error {
-			var g string
-			err := scan(&g)
-			groups = append(groups, g)
-			return err
-		})
+// Extents implements ledger.MessageStore.
+func (e inFile) Extents(ctx context.Context) (map[string]graphiti.Extent, error) {
+	all := make(map[string]graphiti.Extent)
+	err := e.db.Each(ctx, "SELECT g.name, count(*), sum(octet_length(m.content)), min(m.said), max(m.said) FROM messages m JOIN groups g ON g.id = m.grp GROUP BY g.name", nil, func(scan func(...any) error) error {
+		var group string
+		var of graphiti.Extent
+		var first, last int64
+		err := scan(&group, &of.Messages, &of.Bytes, &first, &last)
+		of.First, of.Last = time.UnixMilli(first), time.UnixMilli(last)
+		all[group] = of
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("find old messages: %w", err)
+		return nil, fmt.Errorf("measure the memory: %w", err)
 	}
-	return groups, nil
+	return all, nil
 }
 
 func deleteAll(tx *sqlite.Tx, group int64) error {

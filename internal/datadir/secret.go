@@ -27,8 +27,8 @@ func Secret(dir string) []byte {
 	return secret
 }
 
-// MakeSecret returns the secret, creating it if necessary. It replaces an unreadable one,
-// because secrets only serve proofs that are verified immediately.
+// MakeSecret returns the secret, creating it if necessary. It replaces an unreadable one:
+// earlier receipts of deletions then have another key, and rules of earlier exports wait.
 func MakeSecret(dir string) ([]byte, error) {
 	if secret := Secret(dir); secret != nil {
 		return secret, nil

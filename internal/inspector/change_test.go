@@ -156,7 +156,11 @@ func TestForgettingIsTyped(t *testing.T) {
 	if _, body := s.get(t, "/memory"); strings.Contains(body, "acme/widgets") || !strings.Contains(body, "own memory") {
 		t.Errorf("got %s", body)
 	}
-	redirects(t, s.post(t, "/memory/forget", "typed", "forget everything"), "/memory?done=forgotten")
+	receipt := s.post(t, "/memory/forget", "typed", "forget everything", "receipt", "1")
+	var signed service.Receipt
+	if err := json.NewDecoder(receipt.Body).Decode(&signed); err != nil || signed.Check(signed.Key) != nil || signed.Messages != 2 || !strings.HasPrefix(receipt.Header().Get("Content-Disposition"), "attachment") {
+		t.Errorf("%+v, %v, %v", signed, err, receipt.Header())
+	}
 	if _, body := s.get(t, "/memory"); !strings.Contains(body, "No messages are stored yet") {
 		t.Errorf("got %s", body)
 	}

@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -138,13 +139,24 @@ func (v *visit) forget() error {
 		return v.render(http.StatusBadRequest, "Forget "+f.Name, f.main())
 	}
 	var failed error
+	var receipts []byte
 	for _, o := range doomed {
 		done, err := change(v, service.Forget, func(in *service.ForgetRequest) { in.Selector = f.selector().In(o.Group) })
 		v.left += done.Withdrawn
 		failed = errors.Join(failed, err) // a failed deletion can be repeated
+		if done.Receipt != nil {
+			line, _ := json.Marshal(done.Receipt) // strings and numbers only
+			receipts = append(append(receipts, line...), '\n')
+		}
 	}
 	if failed != nil {
 		return failed
+	}
+	if v.r.FormValue("receipt") != "" && receipts != nil {
+		v.w.Header().Set("Content-Type", "application/jsonl")
+		v.w.Header().Set("Content-Disposition", `attachment; filename="receipt.jsonl"`)
+		_, _ = v.w.Write(receipts) // fails only after the browser has left
+		return nil
 	}
 	return v.done(f.at("/memory"), "forgotten")
 }

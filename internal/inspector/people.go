@@ -7,6 +7,7 @@ import (
 
 // peoplePage is the page of all people with a memory.
 type peoplePage struct {
+	Find        string
 	People      []personRow
 	All         int
 	Unconfirmed []health.Unconfirmed
@@ -17,6 +18,8 @@ const peopleAtOnce = 200
 type personRow struct {
 	service.Somebody
 	Open string
+	whose
+	Group string // without a selector of the person
 }
 
 // crowd lists people, with links to a page at a path.
@@ -24,7 +27,7 @@ func (v *visit) crowd(got *service.Crowd, path string) *peoplePage {
 	c := &peoplePage{All: got.AllPeople}
 	for _, s := range got.People {
 		w := whose{s.Means.User, s.Means.Credential}
-		p := personRow{Somebody: s}
+		p := personRow{Somebody: s, whose: w, Group: s.Means.Group}
 		switch {
 		case w != (whose{}):
 			p.Open = w.at(path)
@@ -40,7 +43,7 @@ func (v *visit) crowd(got *service.Crowd, path string) *peoplePage {
 }
 
 func (v *visit) people() error {
-	got, err := look(v, service.Everybody, func(in *service.PeopleRequest) { in.Limit = peopleAtOnce })
+	got, err := look(v, service.Everybody, func(in *service.PeopleRequest) { in.Find, in.Limit = v.r.FormValue("find"), peopleAtOnce })
 	if err != nil {
 		return err
 	}
@@ -49,7 +52,7 @@ func (v *visit) people() error {
 		return err
 	}
 	c := v.crowd(&got, "/memory")
-	c.Unconfirmed = st.Unconfirmed
+	c.Unconfirmed, c.Find = st.Unconfirmed, v.r.FormValue("find")
 	return v.show("People", c.main())
 }
 

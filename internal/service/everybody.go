@@ -3,19 +3,23 @@ package service
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 )
 
 // PeopleRequest is the input of Everybody.
 type PeopleRequest struct {
-	Limit int `json:"limit,omitempty"`
+	Find  string `json:"find,omitempty" help:"only people with this text in their name or id"`
+	Limit int    `json:"limit,omitempty" help:"how many people"`
 }
+
+// Check returns an error for an invalid limit.
+func (r *PeopleRequest) Check() error { return CheckLimit(r.Limit) }
 
 // Crowd lists people with a memory, and registered people.
 type Crowd struct {
@@ -31,6 +35,10 @@ type Somebody struct {
 	Memories int      `json:"memories"` // number of their groups with messages
 	Projects int      `json:"projects"`
 	Last     string   `json:"last,omitempty"`
+	Messages int64    `json:"messages"`
+	Bytes    int64    `json:"bytes"`   // of the messages
+	Waiting  int      `json:"waiting"` // lines that wait for a confirmation
+	groups   []string
 
 	// Only lists their groups if no selector covers them all. Means selects one of them.
 	Only []string `json:"groups,omitempty"`
@@ -54,7 +62,7 @@ var Everybody = Operation[PeopleRequest, Crowd]{
 // Everybody lists registered people and owners of groups: in single mode the owner first, then by
 // their latest message.
 func (sv *Service) Everybody(ctx context.Context, in *PeopleRequest) (c Crowd, err error) {
-	if err := CheckLimit(in.Limit); err != nil {
+	if err := in.Check(); err != nil {
 		return c, err
 	}
 	known, err := sv.o.Pipeline.Owned(ctx, "")
@@ -62,7 +70,7 @@ func (sv *Service) Everybody(ctx context.Context, in *PeopleRequest) (c Crowd, e
 		return c, err
 	}
 	k := census{sv: sv, by: make(map[string]*Somebody)}
-	if k.latest, k.told, err = sv.latest(ctx); err != nil {
+	if k.extents, err = sv.o.Pipeline.Extents(ctx); err != nil {
 		return c, err
 	}
 	if !sv.o.Multi {
@@ -78,6 +86,7 @@ func (sv *Service) Everybody(ctx context.Context, in *PeopleRequest) (c Crowd, e
 			c.Groups = append(c.Groups, known[i].Group)
 		}
 	}
+	k.list = slices.DeleteFunc(k.list, func(s *Somebody) bool { return !s.named(in.Find) })
 	owner := func(s *Somebody) int {
 		if !sv.o.Multi && s.Means == (Selector{User: sv.o.Owner}) {
 			return 0
@@ -90,35 +99,41 @@ func (sv *Service) Everybody(ctx context.Context, in *PeopleRequest) (c Crowd, e
 	c.AllPeople = len(k.list)
 	c.People = make([]Somebody, 0, min(in.Limit, len(k.list)))
 	for _, s := range k.list[:min(in.Limit, len(k.list))] {
+		if s.Waiting, err = sv.pendingIn(ctx, s); err != nil {
+			return c, err
+		}
 		c.People = append(c.People, *s)
 	}
 	return c, nil
 }
 
-// latest returns the time of the last message of each group with messages. ok is false if the
-// memory cannot list its groups.
-func (sv *Service) latest(ctx context.Context) (all map[string]time.Time, ok bool, err error) {
-	all = make(map[string]time.Time)
-	for r, err := range sv.o.Memory.Rows(ctx, "", graphiti.Filter{Last: 1}) {
-		if err != nil {
-			ok := !errors.Is(err, errors.ErrUnsupported)
-			if !ok {
-				err = nil
-			}
-			return all, ok, withRemedy(err)
-		}
-		all[r.Group] = r.Said
+// named reports whether a text is in the name or the key of a person.
+func (s *Somebody) named(text string) bool {
+	return strings.Contains(strings.ToLower(s.Name+"\n"+s.Means.User), strings.ToLower(text))
+}
+
+// pendingIn counts the pending lines in the groups of a person, except those of others in a
+// project.
+func (sv *Service) pendingIn(ctx context.Context, s *Somebody) (n int, err error) {
+	targets := make([]graphiti.Target, len(s.groups))
+	for i, g := range s.groups {
+		targets[i].Group = g
 	}
-	return all, true, nil
+	lines, err := sv.cards().Lines(ctx, sv.Recallable(targets))
+	for i := range lines {
+		if l := &lines[i]; l.State == card.Pending && (l.Owner == s.Means.User || l.Owner == "" || s.Means.User == "") {
+			n++
+		}
+	}
+	return n, err
 }
 
 // census collects people from their groups.
 type census struct {
-	sv     *Service
-	told   bool // the memory lists its groups
-	latest map[string]time.Time
-	by     map[string]*Somebody
-	list   []*Somebody
+	sv      *Service
+	extents map[string]graphiti.Extent
+	by      map[string]*Somebody
+	list    []*Somebody
 }
 
 // somebody returns the entry of a key, and adds one with the given fields if there is none.
@@ -133,23 +148,33 @@ func (k *census) somebody(key string, otherwise Somebody) *Somebody {
 
 // add counts a group for its owner, and an agent's group for the agent too.
 func (k *census) add(o *ledger.Owned) {
-	last, holds := k.latest[o.Group]
-	if k.told && !holds {
+	of, holds := k.extents[o.Group]
+	if !holds {
 		return
 	}
 	person, means := k.owner(o)
-	k.somebody(o.Owner, Somebody{Name: person, Means: means}).count(o, last)
+	k.somebody(o.Owner, Somebody{Name: person, Means: means}).count(o, of)
 	if o.Scope == string(graphiti.ScopeAgent) { // only the group ID may name the agent
-		k.somebody("group\n"+o.Group, Somebody{Name: "an agent of " + person + ", " + o.Group, Means: Selector{Group: o.Group}}).count(o, last)
+		k.somebody("group\n"+o.Group, Somebody{Name: "an agent of " + person + ", " + o.Group, Means: Selector{Group: o.Group}}).count(o, of)
 	}
 }
 
-func (s *Somebody) count(o *ledger.Owned, last time.Time) {
+// Size returns the bytes of a person's messages in words.
+func (s *Somebody) Size() string {
+	size, unit := float64(s.Bytes)/1000, "kB"
+	if size >= 1000 {
+		size, unit = size/1000, "MB"
+	}
+	return fmt.Sprintf("%.1f %s", size, unit)
+}
+
+func (s *Somebody) count(o *ledger.Owned, of graphiti.Extent) {
 	s.Memories++
+	s.Messages, s.Bytes, s.groups = s.Messages+of.Messages, s.Bytes+of.Bytes, append(s.groups, o.Group)
 	if o.Scope == string(graphiti.ScopeWorkspace) {
 		s.Projects++
 	}
-	s.Last = max(s.Last, momentOf(last))
+	s.Last = max(s.Last, momentOf(of.Last))
 	if s.Means.Group == "" {
 		return
 	}

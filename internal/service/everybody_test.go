@@ -65,6 +65,11 @@ func TestEverybody(t *testing.T) {
 			t.Errorf("%s: memory/stats: %v", p.Name, err)
 		}
 	}
+	for text, want := range map[string]string{"ANN": "ann", "user:josh": "you", "the system": "the system actor bot"} {
+		if found := run(t, m, service.Everybody, service.PeopleRequest{Find: text, Limit: 10}); found.AllPeople != 1 || found.People[0].Name != want || found.People[0].Messages < 2 || found.People[0].Bytes < 10 {
+			t.Errorf("%q: %+v", text, found)
+		}
+	}
 	if one := run(t, m, service.Everybody, service.PeopleRequest{Limit: 1}); len(one.People) != 1 || one.AllPeople != 4 || one.People[0].Name != "you" {
 		t.Errorf("one of them: %+v", one)
 	}

@@ -49,6 +49,8 @@ type Forgotten struct {
 	NamesKept bool `json:"names_kept,omitempty"`
 
 	Card []string `json:"card,omitempty"` // card lines, if only those were removed
+
+	Receipt *Receipt `json:"receipt,omitempty"` // of a group or a session
 }
 
 // Left returns what may still be in Graphiti.
@@ -90,7 +92,11 @@ func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (f Forgotten, 
 		return f, err
 	}
 	part, own, err := sv.partOf(ctx, s)
-	if err == nil && own { // the session's own group
+	if err != nil {
+		return f, err
+	}
+	receipt, uncounted := sv.beginReceipt(ctx, part)
+	if own { // the session's own group
 		f.Blocks, err = sv.forget(ctx, ledger.Part{Group: s.Group})
 	}
 	if err != nil {
@@ -100,6 +106,14 @@ func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (f Forgotten, 
 	if f.Blocks += more; err == nil {
 		f.change.What, f.change.Parts = whatForget, []ChangedPart{{Group: s.Group}}
 		err = sv.lookAt(ctx, &f, in.Wait)
+	}
+	switch {
+	case err != nil:
+	case uncounted != nil:
+		sv.o.Log.Warn("count deleted messages failed, the deletion has no receipt", "group", s.Group, "error", uncounted)
+	case receipt != nil:
+		f.Receipt = receipt
+		receipt.sign(&f, sv.o.Secret, sv.o.Graph != nil)
 	}
 	return f, err
 }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
+)
+
+func newMemoryPeopleCommand() *cobra.Command {
+	c, in := described("memory-people"), service.Everybody.Default
+	cli.InputFlags(c, &in)
+	return operation(c, service.Everybody, openMemoryFiles, &in, nil, func(w, errOut io.Writer, all *service.Crowd) {
+		if len(all.People) == 0 {
+			fmt.Fprintln(errOut, "no such person")
+			return
+		}
+		var t terminal.Table
+		t.Row("NAME", "SELECTED BY", "LAST", "MESSAGES", "SIZE", "WAITING", "STATE")
+		for i := range all.People {
+			p := &all.People[i]
+			state, by := cmp.Or(p.Doubt, "registered"), "--user "+p.Means.User
+			switch {
+			case p.Off:
+				state = "memory off"
+			case !p.Registered:
+				state = "not registered"
+			}
+			if p.Means.Group != "" {
+				by = "--group " + p.Means.Group
+			}
+			t.Row(p.Name, by, minute(p.Last), p.Messages, p.Size(), p.Waiting, state)
+		}
+		t.Print(w)
+		printMore(w, all.AllPeople-len(all.People))
+	})
+}
+
+func newMemoryReceiptCommand() *cobra.Command {
+	c := described("memory-receipt")
+	var file, key string
+	c.Flags().Var(cli.Text(&file), "check", "check the receipts in this file")
+	c.Flags().Var(cli.Text(&key), "key", "the public key that signed them, instead of this data directory's")
+	cli.JSONFlag(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if key == "" {
+			cfg, err := cli.LoadConfig(c)
+			if err != nil {
+				return err
+			}
+			key = service.ReceiptKey(datadir.Secret(cfg.DataDir))
+		}
+		if key == "" {
+			return errors.New("this data directory has no key yet; name the key of the proxy that signed the receipts with --key")
+		}
+		if file == "" {
+			return cli.Output(c, map[string]string{"key": key}, func(w io.Writer) { fmt.Fprintln(w, key) })
+		}
+		return checkReceipts(c, file, key)
+	}
+	return c
+}
+
+// checkReceipts prints the receipts in a file that a key signed. It returns an error if there is
+// another one, or none.
+func checkReceipts(c *cobra.Command, file, key string) error {
+	b, err := os.ReadFile(file) // #nosec G304 -- the user's own
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	var all []service.Receipt
+	for d.More() {
+		var r service.Receipt
+		err := d.Decode(&r)
+		if err == nil {
+			err = r.Check(key)
+		}
+		if err != nil {
+			return fmt.Errorf("receipt %d of %s: %w", len(all)+1, file, err)
+		}
+		all = append(all, r)
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("%s has no receipt", file)
+	}
+	return cli.Output(c, all, func(w io.Writer) {
+		var t terminal.Table
+		t.Row("DELETED", "OWNER", "MEMORY", "MESSAGES", "QUEUED", "BLOCKS", "GRAPHITI", "BACKUPS")
+		for i := range all {
+			r := &all[i]
+			t.Row(minute(r.Time), r.Owner, r.Group, r.Messages, r.Queue, r.Blocks, r.Graphiti, r.Backups)
+		}
+		t.Print(w)
+		fmt.Fprintf(w, "%s, signed by %s\n", terminal.Count(len(all), "valid receipt"), key)
+	})
+}
+
+// writeReceipts writes the receipts of deletions to a file.
+func writeReceipts(file string, done []service.Forgotten) error {
+	var b bytes.Buffer
+	for i := range done {
+		if done[i].Receipt == nil {
+			return fmt.Errorf("%s: no receipt; the log of the proxy has the reason", done[i].Group)
+		}
+		_ = json.NewEncoder(&b).Encode(done[i].Receipt) // strings and numbers only
+	}
+	return os.WriteFile(file, b.Bytes(), 0o600)
+}
