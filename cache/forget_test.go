@@ -30,8 +30,7 @@ func stores() map[string]func(t *testing.T) *State {
 // share returns the state of a new replica.
 func share(t testing.TB, url string) *State {
 	t.Helper()
-	first, added := PostgresSchema()
-	server, err := postgres.Open(postgres.Options{URL: url, Name: rand.Text(), Steps: []string{first, added}, Log: slog.New(slog.DiscardHandler)})
+	server, err := postgres.Open(postgres.Options{URL: url, Name: rand.Text(), Steps: []string{PostgresSchema()}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

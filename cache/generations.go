@@ -32,8 +32,6 @@ type Forget struct {
 // survives the process. It is safe for concurrent use.
 type Generations struct {
 	store   store
-	counter counter
-	shared  bool // each write reads the generations of its scopes where replicas share them
 	number  atomic.Int64
 	under   atomic.Pointer[[]Forget] // forgets in progress at the last read, or nil before it
 	reading chan struct{}            // holds a token while the store is read
@@ -46,8 +44,8 @@ const generationKey = "number"
 // unknown.
 const readTime = 100 * time.Millisecond
 
-func newGenerations(s store, c counter, shared bool) *Generations {
-	return &Generations{store: s, counter: c, shared: shared, reading: make(chan struct{}, 1)}
+func newGenerations(s store) *Generations {
+	return &Generations{store: s, reading: make(chan struct{}, 1)}
 }
 
 // Now returns the number for an arriving request. It may be older than the store's number,
@@ -136,7 +134,7 @@ func (g *Generations) AtLeast(number int64) {
 // stored, even with an error.
 func (g *Generations) Raise(ctx context.Context, f Forget) (Forget, error) {
 	r := &record{kind: forgetKind, key: []byte(f.key()), value: []byte(f.behindNumber())}
-	number, err := g.counter.raise(ctx, r, g.Now(), []string{f.Scope, factsOf(f.Group)})
+	number, err := g.store.raise(ctx, r, g.Now(), []string{f.Scope, factsOf(f.Group)})
 	if f.Generation = number; number == 0 {
 		return f, fmt.Errorf("store a tombstone: %w", err)
 	}
@@ -170,7 +168,7 @@ func (g *Generations) end(ctx context.Context, f Forget) error {
 		return nil
 	}
 	// A replica without knowledge of the forget may still show its facts.
-	if err := g.counter.announce(ctx); err != nil {
+	if err := g.store.announce(ctx); err != nil {
 		return err
 	}
 	return g.store.write(ctx, gone...)

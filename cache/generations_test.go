@@ -116,7 +116,7 @@ func TestGenerationsReadLate(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = f.close() })
 	slow := &lagging{tables: f, began: make(chan struct{}), answer: make(chan struct{})}
-	g, other := newGenerations(slow, f, false), newGenerations(f, f, false)
+	g, other := newGenerations(slow), newGenerations(f)
 	ended := make(chan error)
 	go func() { ended <- g.Refresh(t.Context()) }() // ends with the test
 	<-slow.began

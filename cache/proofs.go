@@ -10,10 +10,7 @@ import (
 // Proofs stores the memory that each key and identity of a registered person belongs to. It
 // holds only digests, and never expires: an operator may reassign an ID after years. It is
 // safe for concurrent use.
-type Proofs struct {
-	store   store
-	counter counter
-}
+type Proofs struct{ store store }
 
 // All returns the memory of each proof.
 func (p *Proofs) All(ctx context.Context) (map[[32]byte]string, error) {
@@ -66,7 +63,7 @@ func (p *Proofs) Assign(ctx context.Context, memory string, proofs [][32]byte) e
 		err = p.store.write(ctx, records...)
 	}
 	if err == nil {
-		err = p.counter.announce(ctx)
+		err = p.store.announce(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("store the owners of memories: %w", err)

@@ -33,8 +33,7 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newState(f, f, false)
-	s.tables = f
+	s := newState(f)
 	err = s.Sessions.loadPending(context.Background())
 	if err == nil {
 		err = s.Generations.Refresh(context.Background())
@@ -45,12 +44,13 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 	return s, nil
 }
 
-// newState returns the views of a store. shared reports whether other processes write to it.
-func newState(s store, c counter, shared bool) *State {
+// newState returns the views of a store.
+func newState(s *tables) *State {
+	shared := s.shared != nil // other processes write to the store
 	return &State{
 		Decisions: &Decisions{s, shared, memo.NewLRU[[16]byte, recentDecision](decisionsInRAM)},
 		Sessions:  newSessions(s, shared), Snapshots: &Snapshots{s, shared, snapshotKind}, Ended: &Ended{s}, Kept: &Kept{s}, Tenants: newTenants(s),
-		Generations: newGenerations(s, c, shared), Proofs: &Proofs{s, c}, Figures: newFigures(s), Trials: &Snapshots{s, shared, trialKind},
+		Generations: newGenerations(s), Proofs: &Proofs{s}, Figures: newFigures(s), Trials: &Snapshots{s, shared, trialKind}, tables: s,
 	}
 }
 

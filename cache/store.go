@@ -104,10 +104,7 @@ type store interface {
 
 	// forget ends the records with a scope and returns their number.
 	forget(ctx context.Context, k *kind, scope string) (int, error)
-}
 
-// counter is the part of a store that counts forgets.
-type counter interface {
 	// raise increments the number of forgets, or seen if that is higher, and makes the
 	// result the generation of the scopes. It stores f with the number before its value. If
 	// the returned number is not zero, all of that is stored, even with an error.

@@ -28,20 +28,15 @@ const (
 // blocks of others during an outage.
 var followed = []*kind{decisionKind, linkKind}
 
-// PostgresSchema returns the statements that create the tables in Postgres: the first ones, and the
-// later ones.
-func PostgresSchema() (first, added string) {
+// PostgresSchema returns the statements that create the tables in Postgres.
+func PostgresSchema() (schema string) {
 	for _, k := range kinds {
-		to := &first
-		if k == trialKind {
-			to = &added
-		}
-		*to += fmt.Sprintf("CREATE TABLE %s (list text NOT NULL, key bytea NOT NULL, born bigint NOT NULL, value bytea NOT NULL, scopes text NOT NULL, PRIMARY KEY (list, key));\n", k.name)
+		schema += fmt.Sprintf("CREATE TABLE %s (list text NOT NULL, key bytea NOT NULL, born bigint NOT NULL, value bytea NOT NULL, scopes text NOT NULL, PRIMARY KEY (list, key));\n", k.name)
 	}
 	for _, k := range followed {
-		first += fmt.Sprintf("CREATE INDEX ON %s (born);\n", k.name)
+		schema += fmt.Sprintf("CREATE INDEX ON %s (born);\n", k.name)
 	}
-	return first, added
+	return schema
 }
 
 // Share returns the state that replicas share in Postgres. Decisions, sessions and snapshots
@@ -50,8 +45,7 @@ func Share(server *postgres.Server, ttl time.Duration, log *slog.Logger) *State 
 	db := server.DB(true)
 	t := newTables(db, ttl)
 	t.shared = db
-	s := newState(t, t, true)
-	s.tables = t
+	s := newState(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	s.unfollow = func() {

@@ -38,7 +38,7 @@ func TestStores(t *testing.T) {
 	for name, open := range stores() {
 		t.Run(name, func(t *testing.T) {
 			state, ctx := open(t), t.Context()
-			s, c := state.Snapshots.store, state.Proofs.counter
+			s := state.Snapshots.store
 			k := snapshotKind
 			text := func(key, value string, generation int64, scopes ...string) *record {
 				return &record{kind: k, key: []byte(key), value: []byte(value), generation: generation, scopes: scopes}
@@ -65,7 +65,7 @@ func TestStores(t *testing.T) {
 			}
 			raise := func(scope string) func() error {
 				return func() error {
-					_, err := c.raise(ctx, &record{kind: forgetKind, key: []byte(scope), value: []byte("\n\n\nfalse\n")}, 0, []string{scope})
+					_, err := s.raise(ctx, &record{kind: forgetKind, key: []byte(scope), value: []byte("\n\n\nfalse\n")}, 0, []string{scope})
 					return err
 				}
 			}

@@ -20,8 +20,7 @@ import (
 // schemaSteps are the versions of the schema in Postgres. During an update, replicas of the
 // previous version use a new schema, so a step only adds tables and columns.
 func schemaSteps() []string {
-	first, trials := cache.PostgresSchema()
-	return []string{first + ledger.PostgresSchema + embedded.PostgresSchema, trials}
+	return []string{cache.PostgresSchema() + ledger.PostgresSchema + embedded.PostgresSchema}
 }
 
 // openPostgres connects to the Postgres that replicas share. It returns nil if there is none.

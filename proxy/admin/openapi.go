@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -106,39 +108,30 @@ func jsonOf(v any) map[string]any {
 }
 
 // schemaOf returns the schema of a type in JSON.
-func schemaOf(t reflect.Type) map[string]any {
-	switch {
-	case t == reflect.TypeFor[time.Time]():
-		return map[string]any{"type": "string", "format": "date-time"}
-	case t.Kind() == reflect.Pointer:
-		return schemaOf(t.Elem())
-	case t.Kind() == reflect.Slice:
-		return map[string]any{"type": []string{"array", "null"}, "items": schemaOf(t.Elem())}
-	case t.Kind() == reflect.Struct:
-		properties := make(map[string]any)
-		fieldsOf(t, properties)
-		return map[string]any{"type": "object", "properties": properties}
-	case t.Kind() == reflect.Map:
-		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem())}
-	case t.Kind() == reflect.Bool:
-		return map[string]any{"type": "boolean"}
-	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64:
-		return map[string]any{"type": "integer"}
-	case t.Kind() == reflect.Float64:
-		return map[string]any{"type": "number"}
+func schemaOf(t reflect.Type) *jsonschema.Schema {
+	moment := &jsonschema.Schema{Type: "string", Format: "date-time"}
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[time.Time](): moment}})
+	if err != nil {
+		panic(err) // an operation has a type without a form in JSON
 	}
-	return map[string]any{"type": "string"}
+	return open(s)
 }
 
-func fieldsOf(t reflect.Type, properties map[string]any) {
-	for f := range t.Fields() {
-		switch name := nameOf(f); {
-		case f.Anonymous && name == "":
-			fieldsOf(f.Type, properties)
-		case name != "" && name != "-":
-			properties[name] = schemaOf(f.Type)
+// open makes a schema accept objects of other versions: it requires no member, and excludes none.
+func open(s *jsonschema.Schema) *jsonschema.Schema {
+	s.Required = nil
+	if s.Properties != nil {
+		s.AdditionalProperties = nil
+	}
+	for _, p := range s.Properties {
+		open(p)
+	}
+	for _, p := range []*jsonschema.Schema{s.Items, s.AdditionalProperties} {
+		if p != nil {
+			open(p)
 		}
 	}
+	return s
 }
 
 // nameOf returns the JSON name of a field.

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"io"
-	"net"
 	"sync"
 
 	"github.com/valyala/fasthttp"
@@ -32,14 +31,8 @@ type Exchange struct {
 	out []byte // buffer for heads
 	in  []byte // bytes read from the upstream
 
-	list [][]byte    // buffers for one vectored write
-	bufs net.Buffers // the unwritten part of list
-
 	*link
 }
-
-// keptList limits the length of list that an exchange retains for reuse.
-const keptList = 128
 
 var exchanges = sync.Pool{New: func() any { return &Exchange{in: make([]byte, firstRead), link: new(link)} }}
 
@@ -67,10 +60,7 @@ func (x *Exchange) End() {
 	if cap(x.out) > smallBody {
 		x.out = nil
 	}
-	if cap(x.list) > keptList {
-		x.list = nil
-	}
-	*x = Exchange{link: x.link, body: x.body, in: x.in, out: x.out[:0], list: x.list, trailers: x.trailers[:0]}
+	*x = Exchange{link: x.link, body: x.body, in: x.in, out: x.out[:0], trailers: x.trailers[:0]}
 	exchanges.Put(x)
 }
 

@@ -123,8 +123,8 @@ func (x *Exchange) appendLength(out []byte, o *Outgoing) []byte {
 	return append(out, "\r\n"...)
 }
 
-// inlineBody is the largest body that is copied after its head and sent in one write.
-// Larger ones are sent without a copy.
+// inlineBody is the largest body that is copied after its head and sent in one write. The pieces
+// of larger ones are sent without a copy.
 const inlineBody = 16 << 10
 
 // send writes head and body.
@@ -163,9 +163,10 @@ func (x *Exchange) write(up *upstreamConn, o *Outgoing, end []byte) error {
 		_, err := up.Write(x.out)
 		return err
 	}
-	x.list = append(append(append(x.list[:0], x.out), o.Pieces...), end)
-	x.bufs = x.list
-	_, err := x.bufs.WriteTo(up.Conn)
-	clear(x.list)
-	return err
+	for _, p := range slices.Concat([][]byte{x.out}, o.Pieces, [][]byte{end}) {
+		if _, err := up.Write(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
