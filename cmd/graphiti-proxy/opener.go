@@ -105,8 +105,7 @@ func (o *opener) openParts() (*remembering, error) {
 		return nil, err
 	}
 	state := r.state
-	r.people = openPeople(state.Proofs, list, o.log, o.quiet)
-	o.stop.OnClose("people", closes(r.people.close))
+	r.people = openPeople(state.Proofs, list, o.log)
 	r.callers = newCallers(cfg, owner, &r.people.Registry, o.log)
 	id, namer, err := r.callers.settings(cfg)
 	if err != nil {

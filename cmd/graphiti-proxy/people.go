@@ -20,69 +20,49 @@ type people struct {
 	identity.Registry
 	proofs *cache.Proofs
 	log    *slog.Logger
-	quiet  *slog.Logger
 	doubts atomic.Pointer[[]identity.Doubt] // result of the last judge
 
-	base   context.Context //nolint:containedctx // ends with close
-	cancel context.CancelFunc
-
-	mu       sync.Mutex // guards the fields below; held from judge to takeLocked
-	retrying bool       // retry runs, or must not start because the app ends
-	retries  sync.WaitGroup
+	mu sync.Mutex // held from judge to takeLocked
 }
 
-const (
-	// readPeopleWithin bounds the wait for the state at a start, at a reload and at a
-	// replica's event.
-	readPeopleWithin = 10 * time.Second
-
-	// retryPeopleEvery is the time between a failed read of the state and the next.
-	retryPeopleEvery = time.Second
-)
+// readPeopleWithin bounds the wait for the state at a start, at a reload and at a replica's
+// event.
+const readPeopleWithin = 10 * time.Second
 
 // openPeople applies the people of the configuration. They have no memory until the state
 // can be read.
-func openPeople(proofs *cache.Proofs, list []identity.Person, log, quiet *slog.Logger) *people {
-	p := &people{proofs: proofs, log: log, quiet: quiet}
+func openPeople(proofs *cache.Proofs, list []identity.Person, log *slog.Logger) *people {
+	p := &people{proofs: proofs, log: log}
 	p.doubts.Store(&[]identity.Doubt{})
-	p.base, p.cancel = context.WithCancel(context.Background())
 	p.Take(identity.DoubtAll(list))
-	if p.check() != nil {
-		quiet.Warn("people of identity.users_file have no memory until the state can be read")
+	if err := p.Check(context.Background()); err != nil {
+		log.Error("people of identity.users_file have no memory: read the owners of memories failed; reload the configuration to try again", "error", err)
 	}
 	return p
-}
-
-// close ends the retries.
-func (p *people) close() {
-	p.cancel()
-	p.mu.Lock()
-	p.retrying = true // no more
-	p.mu.Unlock()
-	p.retries.Wait()
 }
 
 // reload applies another list of people, unless their proofs cannot be read or rest fails.
 func (p *people) reload(list []identity.Person, rest func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	j, err := p.judge(list)
+	ctx := context.Background()
+	j, err := p.judge(ctx, list)
 	if err == nil {
 		err = rest()
 	}
 	if err == nil {
-		p.takeLocked(j)
+		p.takeLocked(ctx, j)
 	}
 	return err
 }
 
 // judge compares people with the proofs in the state. Its caller holds p.mu until
 // takeLocked.
-func (p *people) judge(list []identity.Person) (identity.Judged, error) {
+func (p *people) judge(ctx context.Context, list []identity.Person) (identity.Judged, error) {
 	if len(list) == 0 {
 		return identity.Judged{}, nil
 	}
-	ctx, cancel := context.WithTimeout(p.base, readPeopleWithin)
+	ctx, cancel := context.WithTimeout(ctx, readPeopleWithin)
 	defer cancel()
 	known, err := p.proofs.All(ctx)
 	if err != nil {
@@ -92,8 +72,8 @@ func (p *people) judge(list []identity.Person) (identity.Judged, error) {
 }
 
 // takeLocked applies the judged people, and logs the people without memory.
-func (p *people) takeLocked(j identity.Judged) {
-	ctx, cancel := context.WithTimeout(p.base, readPeopleWithin)
+func (p *people) takeLocked(ctx context.Context, j identity.Judged) {
+	ctx, cancel := context.WithTimeout(ctx, readPeopleWithin)
 	defer cancel()
 	p.Take(j)
 	p.doubts.Store(&j.Doubts)
@@ -116,40 +96,15 @@ func (p *people) takeLocked(j identity.Judged) {
 	p.log.Warn("people of identity.users_file have no memory until you confirm who they are", attrs...)
 }
 
-// check judges the people again. If the state cannot be read, nothing changes, and check
-// starts retries until it can be.
-func (p *people) check() error {
+// Check judges the people again. If the state cannot be read, nothing changes.
+func (p *people) Check(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.checkLocked()
-}
-
-func (p *people) checkLocked() error {
-	j, err := p.judge(p.People())
+	j, err := p.judge(ctx, p.People())
 	if err == nil {
-		p.takeLocked(j)
-		return nil
-	}
-	p.quiet.Warn("compare identity.users_file with the owners of memories failed, retrying", "error", err)
-	if !p.retrying {
-		p.retrying = true
-		p.retries.Go(p.retry) // ends with the first success, or with close
+		p.takeLocked(ctx, j)
 	}
 	return err
-}
-
-func (p *people) retry() {
-	for failed := true; failed; {
-		select {
-		case <-p.base.Done():
-			return
-		case <-time.After(retryPeopleEvery):
-		}
-		p.mu.Lock()
-		failed = p.checkLocked() != nil
-		p.retrying = failed
-		p.mu.Unlock()
-	}
 }
 
 // errGone is the error after a reload has just removed the person.
@@ -205,11 +160,8 @@ func (p *people) Accept(ctx context.Context, id string) error {
 	if err := p.proofs.Assign(ctx, one.Memory(), one.Proofs()); err != nil {
 		return err
 	}
-	return p.check()
+	return p.Check(ctx)
 }
-
-// Check judges the people again.
-func (p *people) Check() { _ = p.check() }
 
 // unconfirmed returns the people in doubt, for the status.
 func (p *people) unconfirmed() (list []health.Unconfirmed) {

@@ -20,7 +20,7 @@ type People interface {
 	Accept(ctx context.Context, id string) error
 
 	// Check determines the owners of the memories again.
-	Check()
+	Check(ctx context.Context) error
 }
 
 // Person is a registered person.

@@ -181,4 +181,4 @@ func (onePerson) All() []service.Person {
 }
 func (onePerson) MemoryOf(id string) (string, bool)    { return Owner, id == "josh" }
 func (onePerson) Accept(context.Context, string) error { return nil }
-func (onePerson) Check()                               {}
+func (onePerson) Check(context.Context) error          { return nil }
