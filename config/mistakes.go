@@ -52,21 +52,13 @@ func yamlMistake(name string, b []byte, err error) error {
 
 var yamlLine = regexp.MustCompile(`^line (\d+): (.*)$`)
 
-// removed are settings of earlier versions, with their remedies.
-var removed = map[string]string{
-	"state.redis_url":  "replicas share Postgres: set state.backend to postgres, and state.postgres_url",
-	"ingest.max_turns": waits, "ingest.max_bytes": waits, "ingest.max_age": waits,
-	"ingest.max_batch": "Graphiti gets one turn in a call, and four at a time: remove it",
-}
-
-const waits = "copies for Graphiti wait in data_dir without a limit: remove it"
+// redis is a former setting.
+const redis = "state.redis_url"
 
 // unknown returns a message about an unknown name, with the most similar known one.
 func unknown(name string, all iter.Seq[string]) string {
-	for key, remedy := range removed {
-		if name == key || name == (&field{key: key}).env() {
-			return name + " is no longer a setting; " + remedy
-		}
+	if name == redis || name == (&field{key: redis}).env() {
+		return name + " is no longer a setting; replicas share Postgres: set state.backend to postgres, and state.postgres_url"
 	}
 	names := slices.Sorted(all)
 	if _, last, ok := strings.Cut(name, "."); ok { // a name without its group

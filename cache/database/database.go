@@ -54,9 +54,6 @@ type Writer interface {
 	// resetting them.
 	Write(ctx context.Context, fn func(*Tx) error) error
 
-	// WriteLate is Write for data that can wait for others to share the commit.
-	WriteLate(ctx context.Context, fn func(*Tx) error) error
-
 	// WriteAsync is Write without waiting for the commit, for data that may be lost. Its
 	// writes are ordered. done is called after the commit, or after a failure, and must
 	// neither block nor write. If too many wait, it does nothing and returns false.

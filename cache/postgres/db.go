@@ -88,11 +88,6 @@ func (d *DB) Write(ctx context.Context, fn func(*database.Tx) error) error {
 	return d.write(ctx, d.begin, fn)
 }
 
-// WriteLate implements database.Writer.
-func (d *DB) WriteLate(ctx context.Context, fn func(*database.Tx) error) error {
-	return d.write(ctx, d.begin, fn)
-}
-
 // Alone implements database.Writer.
 func (d *DB) Alone(ctx context.Context, fn func(*database.Tx) error) error {
 	return d.write(ctx, d.alone, fn)

@@ -294,15 +294,6 @@ func (d *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 // returns an error although fn may take effect, and may still run: then the caller must not
 // use variables of fn, such as named results.
 func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
-	return d.enqueue(ctx, fn, d.signal)
-}
-
-// WriteLate is Write for data that can wait: its commit waits up to linger for other writes.
-func (d *DB) WriteLate(ctx context.Context, fn func(*Tx) error) error {
-	return d.enqueue(ctx, fn, d.signalLate)
-}
-
-func (d *DB) enqueue(ctx context.Context, fn func(*Tx) error, signal func()) error {
 	reply := make(chan error, 1)
 	j := &job{ctx: ctx, fn: fn, reply: func(err error) { reply <- err }}
 	d.mu.RLock()
@@ -313,7 +304,7 @@ func (d *DB) enqueue(ctx context.Context, fn func(*Tx) error, signal func()) err
 	select {
 	case d.queue <- j:
 		d.mu.RUnlock()
-		signal()
+		d.signal()
 	case <-j.ctx.Done():
 		d.mu.RUnlock()
 		return fmt.Errorf("write to %s: %w", filepath.Base(d.path), j.ctx.Err())

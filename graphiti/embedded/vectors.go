@@ -259,7 +259,7 @@ func (v *vectors) read(ctx context.Context, ids []int64) (batch []unreadMessage,
 // store writes the vectors of a batch, which are empty for all but statements and facts. It
 // waits for a commit to share, because the vectors can be computed again.
 func (v *vectors) store(ctx context.Context, batch []unreadMessage) error {
-	return v.db.WriteLate(ctx, func(tx *sqlite.Tx) error {
+	return v.db.Write(ctx, func(tx *sqlite.Tx) error {
 		if v.shared {
 			// Other replicas then read the vectors of these groups again.
 			if _, err := tx.Exec(raiseRev, numbersOf(batch)); err != nil {

@@ -11,11 +11,10 @@ import (
 // Deed is the purpose of a tool call: commands, a change of files, or a list of tasks. It is
 // empty for calls that only read, and for unknown ones.
 type Deed struct {
-	Commands  []string
-	Directory string // of the commands
-	Changed   []string
-	Tasks     []Task
-	IsList    bool // Tasks replaces the earlier list
+	Commands []string
+	Changed  []string
+	Tasks    []Task
+	IsList   bool // Tasks replaces the earlier list
 }
 
 // Task is a point of an agent's list.
@@ -75,8 +74,7 @@ func (c *Call) Deed() Deed {
 		case isVerb && files != nil:
 			return Deed{Changed: files}
 		case !isTask:
-			dir, _ := find(directoryNames)
-			return Deed{Commands: textsOf(run), Directory: dir.Str}
+			return Deed{Commands: textsOf(run)}
 		}
 	}
 	for _, a := range args {

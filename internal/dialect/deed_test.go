@@ -11,7 +11,6 @@ import (
 // TestDeed has the shapes of the tools of known clients, and of some unknown ones.
 func TestDeed(t *testing.T) {
 	run := func(c string) dialect.Deed { return dialect.Deed{Commands: []string{c}} }
-	in := func(c, dir string) dialect.Deed { return dialect.Deed{Commands: []string{c}, Directory: dir} }
 	change := func(f ...string) dialect.Deed { return dialect.Deed{Changed: f} }
 	list := func(tasks ...dialect.Task) dialect.Deed { return dialect.Deed{Tasks: tasks, IsList: true} }
 	two := []dialect.Task{{Text: "Write it", Done: true}, {Text: "Test it"}}
@@ -27,10 +26,10 @@ func TestDeed(t *testing.T) {
 		"Claude Code, todos":    {"TodoWrite", `{"todos":[{"content":"Write it","status":"completed","activeForm":"Writing"},{"content":"Test it","status":"pending"}]}`, list(two...)},
 		"Claude Code, subagent": {"Task", `{"description":"d","prompt":"edit the file","subagent_type":"x"}`, dialect.Deed{}},
 		"Claude Code, fetch":    {"WebFetch", `{"url":"https://x","prompt":"p"}`, dialect.Deed{}},
-		"Codex, command":        {"exec_command", `{"cmd":"make","workdir":"/p"}`, in("make", "/p")},
+		"Codex, command":        {"exec_command", `{"cmd":"make","workdir":"/p"}`, run("make")},
 		"Codex, plan":           {"update_plan", `{"plan":[{"step":"Write it","status":"completed"},{"status":"pending","step":"Test it"}]}`, list(two...)},
 		"Codex, patch":          {"apply_patch", "*** Begin Patch\n*** Update File: src/a.go\n@@\n-a\n+b\n*** Add File: b.go\n+x\n*** End Patch", change("src/a.go", "b.go")},
-		"local shell":           {"", `{"type":"exec","command":["bash","-lc","make all"],"working_directory":"/p"}`, in("make all", "/p")},
+		"local shell":           {"", `{"type":"exec","command":["bash","-lc","make all"],"working_directory":"/p"}`, run("make all")},
 		"a list of arguments":   {"shell", `{"command":["ls","-la"]}`, run("ls -la")},
 		"opencode, edit":        {"edit", `{"filePath":"a.go","oldString":"a","newString":"b"}`, change("a.go")},
 		"opencode, todos":       {"todowrite", `{"todos":[{"content":"Write it","status":"completed","priority":"high"},{"content":"Test it","status":"in_progress"}]}`, list(two...)},
@@ -38,10 +37,10 @@ func TestDeed(t *testing.T) {
 		"Copilot, view":         {"view", `{"path":"a.go","view_range":[1,5]}`, dialect.Deed{}},
 		"an editor, view":       {"str_replace_editor", `{"command":"view","path":"a.go"}`, dialect.Deed{}},
 		"an editor, insert":     {"str_replace_editor", `{"command":"insert","path":"a.go","insert_line":1}`, change("a.go")},
-		"Gemini CLI, command":   {"run_shell_command", `{"command":"make","dir_path":"src"}`, in("make", "src")},
+		"Gemini CLI, command":   {"run_shell_command", `{"command":"make","dir_path":"src"}`, run("make")},
 		"Gemini CLI, replace":   {"replace", `{"file_path":"a.go","instruction":"i","old_string":"a","new_string":"b"}`, change("a.go")},
 		"Gemini CLI, todos":     {"write_todos", `{"todos":[{"description":"Write it","status":"completed"},{"description":"Test it","status":"in_progress"}]}`, list(two...)},
-		"Qwen Code, command":    {"run_shell_command", `{"command":"make","is_background":false,"directory":"/p"}`, in("make", "/p")},
+		"Qwen Code, command":    {"run_shell_command", `{"command":"make","is_background":false,"directory":"/p"}`, run("make")},
 		"Kimi Code, todos":      {"SetTodoList", `{"todos":[{"title":"Write it","status":"done"},{"title":"Test it","status":"pending"}]}`, list(two...)},
 		"Cline, commands":       {"run_commands", `{"commands":["make","make test"]}`, dialect.Deed{Commands: []string{"make", "make test"}}},
 		"Cline, edit":           {"replace_in_files", `{"files":[{"path":"a.go","old_text":"a","new_text":"b"}]}`, change("a.go")},
