@@ -20,13 +20,15 @@ type ownFile struct {
 	Events
 	log      *slog.Logger
 	promoted promoted
+	usage    usage
+	disk     func(context.Context) (int64, error)
 	pruning  sync.WaitGroup
 	expired  time.Time // last deletion of old messages
 }
 
 // openOwnFile opens the memory's ledger and prunes it each minute until stop is closed.
 func openOwnFile(set *settings, o *Options, stop chan struct{}) (*ownFile, error) {
-	k := &ownFile{settings: set, Events: o.Events, log: o.Log}
+	k := &ownFile{settings: set, Events: o.Events, log: o.Log, disk: o.Disk}
 	k.Ledger = o.Ledger(func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Row {
 		return messagesOf(t, scope, k.opts().MaxChars, time.Now())
 	})
@@ -36,9 +38,11 @@ func openOwnFile(set *settings, o *Options, stop chan struct{}) (*ownFile, error
 	}
 	k.promoted.set(groups)
 	k.pruning.Go(func() {
+		k.measure(time.Now())
 		everyMinute(stop, func(now time.Time) {
 			k.prune(now)
 			k.expire(now)
+			k.measure(now)
 		})
 	})
 	return k, nil
@@ -67,6 +71,7 @@ func (k *ownFile) add(ctx context.Context, turns []ledger.Turn, store func(conte
 		return nil, err
 	}
 	k.promoted.note(turns, all)
+	k.usage.added(turns, all)
 	for i := range all {
 		for _, g := range all[i].Groups {
 			k.OnStored(g)

@@ -35,6 +35,7 @@ type Bounds struct {
 	Timeout    time.Duration
 	StallAfter time.Duration // time without progress
 	Retain     ledger.Retention
+	Quotas     Quotas
 }
 
 // Destination describes the store of turns.
@@ -42,11 +43,14 @@ type Destination struct {
 	// Ledger returns the ledger in the memory's file; say makes the messages of its turns.
 	Ledger func(say ledger.Say) *ledger.Ledger
 
-	Graph  deliver.Backend // receives copies; nil disables them, and the fields below
-	Facts  FactStore       // receives facts of Graph; nil leaves them there
-	Apart  bool            // Graph processes each group separately
-	Verify bool            // a copy counts as delivered only if Graph shows it
-	Lease  Lease           // nil if no other process uses the ledger
+	Graph deliver.Backend // receives copies; nil disables them, and the fields below
+	Facts FactStore       // receives facts of Graph; nil leaves them there
+	Apart bool            // Graph processes each group separately
+	// Disk returns the bytes of the databases, for a quota.
+	Disk func(context.Context) (int64, error)
+
+	Verify bool  // a copy counts as delivered only if Graph shows it
+	Lease  Lease // nil if no other process uses the ledger
 
 	// States reports whether a text may be a statement: Graphiti gets no copy of a turn in which the
 	// person states nothing. Nil copies all.
@@ -141,6 +145,11 @@ type Groups interface {
 
 	// Extents measures the messages of each group.
 	Extents(ctx context.Context) (map[string]graphiti.Extent, error)
+
+	// Full returns the quota that an owner has reached: person, tenant, all or disk; "" means that
+	// there is room. It does not block.
+	Full(owner string) string
+	full() []string
 
 	// Promoted reports whether a group has promoted texts.
 	Promoted(group string) bool

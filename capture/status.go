@@ -52,6 +52,8 @@ type QueueStatus struct {
 	UnkeptError  string     `json:"not_kept_error,omitempty"`
 	UnkeptRemedy string     `json:"not_kept_remedy,omitempty"`
 
+	Full []string `json:"full,omitempty"` // reached quotas, in words
+
 	// Delivers reports whether this process delivers.
 	Delivers bool `json:"delivers"`
 }
@@ -60,6 +62,7 @@ type QueueStatus struct {
 func (p *Pipeline) Status() QueueStatus {
 	s := QueueStatus{Redacted: int(p.redacted.Load()), Shortened: int(p.shortened.Load()), Held: p.doubts.count()}
 	p.record.status(&s)
+	s.Full = p.full()
 	p.waiting.status(&s, p.Fault())
 	if p.journal != nil {
 		s.Here = int(p.journal.turns.Load())

@@ -50,6 +50,11 @@ type Config struct {
 		SkipPaths  []string `key:"memory.skip_paths" reload:"yes" doc:"paths of requests without memory; * matches any text"`
 		SkipModels []string `key:"memory.skip_models" reload:"yes" doc:"models of requests without memory; * matches any text"`
 	}
+	Quota struct {
+		Person map[string]string `key:"quota.person" reload:"yes" kind:"name=limit" doc:"maximum messages and bytes of one person: {messages: 20000, bytes: 50MiB}; when it is reached, chats and recall continue, and the person's new messages are not stored, with quota=person in X-Graphiti-Memory. Empty means no limit"`
+		Tenant map[string]string `key:"quota.tenant" reload:"yes" kind:"name=limit" doc:"likewise for one credential with all the people that it names"`
+		All    map[string]string `key:"quota.all" reload:"yes" kind:"name=limit" doc:"likewise for everything; {disk: 20GiB} limits the databases"`
+	}
 	Workspace struct {
 		Trusted     []string `key:"workspace.trusted" reload:"yes" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/src/*); requests without a project then have none. Empty allows all"`
 		Ignored     []string `key:"workspace.ignored" reload:"yes" doc:"workspaces without memory; a file .graphiti-proxy-ignore in a workspace has the same effect"`
@@ -231,6 +236,12 @@ func (c *Config) Ages() map[string]time.Duration {
 		}
 	}
 	return ages
+}
+
+// Limit returns a limit of a quota, or 0 without one.
+func Limit(quota map[string]string, name string) int64 {
+	n, _ := parseSize(quota[name]) // checked when it was read
+	return int64(n)
 }
 
 // RemoteMemory reports whether a service stores the memories.

@@ -100,8 +100,11 @@ func (f *field) set(s string) error {
 		}
 		return f.checkList(*p)
 	case *map[string]string:
-		if f.kind == "name=age" {
-			return f.setAges(p, s)
+		switch f.kind {
+		case "name=age":
+			return setPairs(p, s, f.checkAge)
+		case "name=limit":
+			return setPairs(p, s, f.checkLimit)
 		}
 		return f.setNames(p, s)
 	}
@@ -144,21 +147,38 @@ func (f *field) setNames(p *map[string]string, s string) error {
 	return nil
 }
 
-// setAges parses key=age pairs, separated by commas.
-func (f *field) setAges(p *map[string]string, s string) error {
+// setPairs parses name=value pairs, separated by commas, and checks each.
+func setPairs(p *map[string]string, s string, check func(name, value string) error) error {
 	*p = make(map[string]string)
 	for item := range strings.SplitSeq(s, ",") {
 		if item = strings.TrimSpace(item); item == "" {
 			continue
 		}
-		key, age, _ := strings.Cut(item, "=")
-		switch d, err := parseDuration(age); {
-		case !strings.Contains(key, ":"):
-			return f.wrong(key, "is not the key of a project or a person", "write e.g. user:mira or github_repo:github.com/acme/app")
-		case age != "hold" && (err != nil || d <= 0):
-			return f.wrong(age, "is not an age", "write e.g. 30d, or hold")
+		name, value, _ := strings.Cut(item, "=")
+		if err := check(name, value); err != nil {
+			return err
 		}
-		(*p)[key] = age
+		(*p)[name] = value
+	}
+	return nil
+}
+
+func (f *field) checkAge(key, age string) error {
+	switch d, err := parseDuration(age); {
+	case !strings.Contains(key, ":"):
+		return f.wrong(key, "is not the key of a project or a person", "write e.g. user:mira or github_repo:github.com/acme/app")
+	case age != "hold" && (err != nil || d <= 0):
+		return f.wrong(age, "is not an age", "write e.g. 30d, or hold")
+	}
+	return nil
+}
+
+func (f *field) checkLimit(name, limit string) error {
+	switch n, err := parseSize(limit); {
+	case name != "messages" && name != "bytes" && (name != "disk" || f.key != "quota.all"):
+		return f.wrong(name, "is no limit", "write messages or bytes, or disk in quota.all")
+	case err != nil || n <= 0:
+		return f.wrong(limit, "is not a number or a size", "write e.g. "+name+": 20000, or 50MiB")
 	}
 	return nil
 }

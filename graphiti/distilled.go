@@ -72,6 +72,7 @@ type Stored struct {
 	Facts    int64 // valid facts
 	Ended    int64 // facts that are not valid anymore
 	Bytes    int64 // on disk
+	Free     int64 // of them, bytes that deletions have freed for later messages
 
 	Arms map[string]int // conversations of proof mode, by arm
 }
@@ -81,6 +82,11 @@ type Stored struct {
 type Extent struct {
 	Messages, Bytes int64
 	First, Last     time.Time
+}
+
+// Reaches reports whether an extent has reached a limit. 0 means no limit.
+func (e Extent) Reaches(limit Extent) bool {
+	return limit.Messages > 0 && e.Messages >= limit.Messages || limit.Bytes > 0 && e.Bytes >= limit.Bytes
 }
 
 // Spent counts calls to the model that distils facts, and their results.

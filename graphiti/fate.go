@@ -74,6 +74,7 @@ const (
 	OffIgnored     = "ignored"  // the project is excluded from memory
 	OffIngest      = "ingest"   // ingest.enabled is false, or no scope stores it
 	OffOptOut      = "opt_out"  // the person, the client or a setting for the request
+	OffQuota       = "quota"    // a quota is reached
 	AboutReplaced  = "replaced" // the conversation continues with another message in its place
 	ClientRepeats  = "repeats"  // a program repeats the message within a conversation
 	ClientSubagent = "subagent" // a model wrote it, the task of a subagent

@@ -106,6 +106,9 @@ func (o *Outcome) appendCounts(b []byte) []byte {
 			b = strconv.AppendInt(b, int64(c.count), 10)
 		}
 	}
+	if o.Quota != "" {
+		b = append(append(b, "; quota="...), o.Quota...)
+	}
 	if o.Earlier != "" {
 		b = append(append(append(b, `; earlier="`...), o.Earlier...), '"')
 	}
@@ -128,6 +131,7 @@ type Outcome struct {
 	Source  Source
 	Held    int    // messages of the conversation that are held
 	Lost    int    // messages of the conversation that were lost
+	Quota   string // reached quota, which prevents storing the message, or ""
 	Earlier string // number of the request's other new messages for each of their fates, or ""
 }
 

@@ -51,6 +51,9 @@ func (s *decider) fate(r *request, p *parsed, c *caller, at *placed) graphiti.Fa
 		if _, repeats := p.conv.Repeats(p.conv.Last); repeats {
 			return graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientRepeats}
 		}
+		if m.Turns.Full(c.Who.Owner()) != "" {
+			return graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffQuota}
+		}
 	}
 	return graphiti.Fate{Name: graphiti.FateOpen}
 }

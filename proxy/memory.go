@@ -58,6 +58,7 @@ type Turns interface {
 	Kept(turn string, in []graphiti.Target) bool     // reports whether a turn was recently recorded for all these groups
 	Known(turn [16]byte) bool                        // reports whether this process answers or has recorded a turn
 	Backfill(h capture.History)                      // records earlier turns of a conversation; does not block
+	Full(owner string) string                        // returns the quota that an owner has reached, or ""
 }
 
 // Doubts holds turns of requests that may be about another turn.
@@ -218,6 +219,7 @@ func (nothing) CutOff(context.Context, ledger.Turn) error         { return nil }
 func (nothing) Kept(string, []graphiti.Target) bool               { return false }
 func (nothing) Known([16]byte) bool                               { return false }
 func (nothing) Backfill(capture.History)                          {}
+func (nothing) Full(string) string                                { return "" }
 func (nothing) Hear(context.Context, capture.Saying) inject.Heard { return inject.Heard{} }
 func (nothing) Forgets(string) bool                               { return false }
 func (nothing) Accepted(context.Context, string) bool             { return true }

@@ -52,6 +52,9 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 	}
 	d.plan.Outcome.Held, d.plan.Outcome.Lost = r.memory.Doubts.Holds(d.who.Session), len(slices.DeleteFunc(slices.Clone(s.lostIn(at.base, d.who.Session)), func(turn string) bool { return turn == d.plan.Turn }))
 	d.child = f.agent && f.kind == dialect.KindTurn && mode.Recall && p.ingest && r.memory.Ingest && !c.Temporary
+	if d.fate.Reason == graphiti.OffQuota {
+		d.plan.Outcome.Quota = r.memory.Turns.Full(d.who.Owner())
+	}
 	if w.late {
 		if len(d.plan.Write) > 0 && f.kind == dialect.KindTurn {
 			late := *w

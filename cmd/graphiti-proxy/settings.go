@@ -187,5 +187,10 @@ func ingestBounds(cfg *config.Config) capture.Bounds {
 	return capture.Bounds{
 		MaxChars: cfg.Ingest.MaxMessageChars, Episodes: capture.Episodes(cfg.Ingest.Episodes),
 		Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, Retain: retention(cfg),
+		Quotas: capture.Quotas{Person: quota(cfg.Quota.Person), Tenant: quota(cfg.Quota.Tenant), All: quota(cfg.Quota.All), Disk: config.Limit(cfg.Quota.All, "disk")},
 	}
+}
+
+func quota(of map[string]string) graphiti.Extent {
+	return graphiti.Extent{Messages: config.Limit(of, "messages"), Bytes: config.Limit(of, "bytes")}
 }

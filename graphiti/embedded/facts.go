@@ -421,8 +421,12 @@ func (e *Store) Stored(ctx context.Context) (s graphiti.Stored, err error) {
 	err = e.db.QueryRow(ctx, `SELECT (SELECT count(*) FROM messages), (SELECT count(*) FROM undistilled),
 		(SELECT count(*) FROM facts WHERE valid_until IS NULL), (SELECT count(*) FROM facts WHERE valid_until IS NOT NULL)`, nil,
 		&s.Messages, &s.Waiting, &s.Facts, &s.Ended)
-	if err == nil && e.db.Shared() {
+	switch {
+	case err != nil:
+	case e.db.Shared():
 		err = e.db.QueryRow(ctx, "SELECT pg_database_size(current_database())", nil, &s.Bytes)
+	default:
+		err = e.db.QueryRow(ctx, "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size", nil, &s.Free)
 	}
 	if err != nil {
 		return s, fmt.Errorf("count the rows of the memory: %w", err)

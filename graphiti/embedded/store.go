@@ -285,14 +285,6 @@ func (e *Store) group(ctx context.Context, name string) (id int64, ok bool, err 
 	return id, true, nil
 }
 
-// Holds reports whether there is any message at all.
-func (e *Store) Holds(ctx context.Context) (holds bool, err error) {
-	if err := e.db.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM messages)", nil, &holds); err != nil {
-		return false, fmt.Errorf("look into the memory: %w", err)
-	}
-	return holds, nil
-}
-
 func (e *Store) Health(ctx context.Context) error {
 	var n int
 	if err := e.db.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM messages LIMIT 1) AS one", nil, &n); err != nil {

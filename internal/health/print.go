@@ -147,6 +147,9 @@ func onOff(b bool) string {
 func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 	fmt.Fprintf(w, "turns     %d waiting, %d delivered (%d verified), %d dropped, %d dead\n",
 		q.Pending, q.Delivered, q.Verified, q.Dropped, q.Dead)
+	for _, full := range q.Full {
+		fmt.Fprintf(w, "          %s\n          to do: %s\n", terminal.Printable(full), capture.FullRemedy)
+	}
 	if q.UnderWay > 0 {
 		quiet := ""
 		if q.Quiet != nil && q.Stalled == nil {

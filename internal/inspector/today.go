@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -188,6 +189,9 @@ func needs(st *health.Status) (list []need) {
 	}
 	for _, u := range st.Unconfirmed {
 		list = append(list, need{What: fmt.Sprintf("%s has no memory: %s", oneLine(u.ID), ended(u.Why)), Remedy: sentence(u.Remedy), Href: "/people", Link: "Confirm people"})
+	}
+	for _, full := range q.Full {
+		list = append(list, need{What: sentence(oneLine(full)), Remedy: sentence(capture.FullRemedy), Href: "/people", Link: "See the people"})
 	}
 	if q.Dead > 0 {
 		list = append(list, need{What: counted(q.Dead, "turn") + " could not be delivered.", Remedy: "Check the cause, then deliver them again or delete them.", Href: "/delivery", Link: "See dead letters"})

@@ -162,6 +162,11 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 	if err := waitForRoom(ctx, pending, func(string) {}); err != nil {
 		return done, err
 	}
+	if len(turns) > 0 {
+		if err := sv.full(turns[0].Owner); err != nil {
+			return done, err
+		}
+	}
 	if err := sv.restoreEnds(ctx, ended, generation); err != nil {
 		return done, err
 	}

@@ -28,8 +28,8 @@ func Owners(ctx context.Context, dir string) (owners []string, err error) {
 	if len(owners) > 0 || err != nil {
 		return owners, err
 	}
-	holds, err := e.Holds(ctx)
-	if holds {
+	s, err := e.Stored(ctx)
+	if s.Messages > 0 {
 		owners = append(owners, "")
 	}
 	return owners, err

@@ -58,9 +58,20 @@ func (sv *Service) Promote(ctx context.Context, in *PromoteRequest) (kept Promot
 	return kept, sv.store(ctx, t)
 }
 
+// full returns an error if an owner has reached a quota.
+func (sv *Service) full(owner string) error {
+	if which := sv.o.Pipeline.Full(owner); which != "" {
+		return invalid("the quota is reached (" + which + "), so no new message is stored; an operator can raise it, or forget something")
+	}
+	return nil
+}
+
 // store stores a promoted text, makes it valid if it had ended, and restores its line on the card if
 // that was removed.
 func (sv *Service) store(ctx context.Context, t ledger.Turn) error {
+	if err := sv.full(t.Owner); err != nil {
+		return err
+	}
 	if err := cmp.Or(sv.o.Pipeline.Add(ctx, t), sv.validate(ctx, t.Targets[0].Group, personsName(&t))); err != nil {
 		return err
 	}

@@ -108,6 +108,9 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 	case together && owner != "":
 		w.Notes = append(w.Notes, "one day had too many people, so the statistics of some are combined, and missing from their own")
 	}
+	if full := sv.full(owner); full != nil {
+		w.Notes = append(w.Notes, full.Error())
+	}
 	if s == (Selector{}) {
 		if w.Proof, err = sv.o.Proof.Report(ctx); err != nil {
 			w.Notes = append(w.Notes, fmt.Sprintf("proof mode: %v", err))

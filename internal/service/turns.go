@@ -89,6 +89,9 @@ func (sv *Service) ImportTurns(ctx context.Context, in *TurnsImport) (done Impor
 	if err := waitForRoom(ctx, pending, func(string) {}); err != nil {
 		return done, err
 	}
+	if err := sv.full(turns[0].Owner); err != nil {
+		return done, err
+	}
 	if done.Kept, err = sv.o.Pipeline.AddAll(ctx, turns); done.Kept > 0 {
 		done.change = Change{What: "import", Import: in.Import}
 	}

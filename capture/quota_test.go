@@ -1,0 +1,72 @@
+package capture
+
+import (
+	"context"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// TestQuotas checks that a quota counts messages before and after the measurement, for
+// its owner or tenant only, and that a forget makes room.
+func TestQuotas(t *testing.T) {
+	t.Parallel()
+	const josh, ann, other = "sha256:1|user:josh", "sha256:1|user:ann", "user:mira"
+	for name, tc := range map[string]struct {
+		q    Quotas
+		want map[string]string // reached quota by owner
+	}{
+		"none":             {Quotas{}, map[string]string{}},
+		"person, messages": {Quotas{Person: graphiti.Extent{Messages: 2}}, map[string]string{josh: "person"}},
+		"person, bytes":    {Quotas{Person: graphiti.Extent{Bytes: 1}}, map[string]string{josh: "person"}},
+		"tenant":           {Quotas{Tenant: graphiti.Extent{Messages: 2}}, map[string]string{josh: "tenant", ann: "tenant"}},
+		"all":              {Quotas{All: graphiti.Extent{Messages: 2}}, map[string]string{josh: "all", ann: "all", other: "all"}},
+		"disk":             {Quotas{Disk: 100}, map[string]string{josh: "disk", ann: "disk", other: "disk"}},
+		"room":             {Quotas{Person: graphiti.Extent{Messages: 3}, Disk: 1000}, map[string]string{}},
+	} {
+		for when, before := range map[string]bool{"measured": true, "added": false} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				t.Parallel()
+				var disk atomic.Int64
+				disk.Store(99)
+				p, _ := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"), func(o *Options) {
+					o.Disk = func(context.Context) (int64, error) { return disk.Load(), nil }
+				})
+				k := p.record.(*ownFile) //nolint:forcetypeassert // the memory has no copies
+				b := *p.opts()
+				b.Quotas = tc.q
+				p.Set(b, false)
+				if !before {
+					k.measure(time.Now())
+				}
+				tn := turn("1", "g")
+				tn.Owner, tn.Assistant = josh, "Noted."
+				add(t, p, tn)
+				if before {
+					disk.Store(100)
+					k.measure(time.Now().Add(time.Hour))
+				}
+				for _, owner := range []string{josh, ann, other} {
+					if got := p.Full(owner); got != tc.want[owner] {
+						t.Errorf("%s: got %q, want %q", owner, got, tc.want[owner])
+					}
+				}
+				if got := len(p.Status().Full); (got > 0) != (len(tc.want) > 0) {
+					t.Errorf("status: %q", p.Status().Full)
+				}
+				if err := p.Forget(t.Context(), ledger.Part{Group: "g"}, 1); err != nil {
+					t.Fatal(err)
+				}
+				disk.Store(0)
+				k.measure(time.Now().Add(2 * time.Hour))
+				if got := p.Full(josh); got != "" {
+					t.Errorf("after a forget: %q", got)
+				}
+			})
+		}
+	}
+}
