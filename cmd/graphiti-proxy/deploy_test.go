@@ -77,7 +77,7 @@ func TestDeployIsValid(t *testing.T) {
 	for _, key := range regexp.MustCompile("(?m)^\\| `([a-z_.]+)`").FindAllStringSubmatch(string(reference), -1) {
 		known["GRAPHITI_PROXY_"+strings.ToUpper(strings.ReplaceAll(key[1], ".", "_"))] = true
 	}
-	for _, file := range []string{"compose/compose.yaml", "compose/replicas.yaml", "compose/litellm.yaml", "kubernetes/graphiti-proxy.yaml", "kubernetes/replicas.yaml", "kubernetes/embedded.yaml", "prometheus/servicemonitor.yaml", "prometheus/alerts.yaml", "prometheus/scrape.yaml", "prometheus/scrape-kubernetes.yaml", "Dockerfile", "systemd/graphiti-proxy.service"} {
+	for _, file := range []string{"compose/compose.yaml", "compose/replicas.yaml", "compose/litellm.yaml", "kubernetes/graphiti-proxy.yaml", "kubernetes/replicas/replicas.yaml", "kubernetes/replicas/backup.yaml", "kubernetes/embedded/embedded.yaml", "prometheus/servicemonitor.yaml", "prometheus/alerts.yaml", "prometheus/scrape.yaml", "prometheus/scrape-kubernetes.yaml", "Dockerfile", "systemd/graphiti-proxy.service"} {
 		b, err := os.ReadFile(filepath.Join(deploy, file))
 		if err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestReplicasKeepTheirVolumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"kubernetes/graphiti-proxy.yaml", "kubernetes/replicas.yaml"} {
+	for _, name := range []string{"kubernetes/graphiti-proxy.yaml", "kubernetes/replicas/replicas.yaml"} {
 		found := false
 		for _, doc := range read(name) {
 			if doc["kind"] != "StatefulSet" {
