@@ -36,7 +36,7 @@ type Config struct {
 		Backend           string        `key:"memory.backend" default:"embedded" kind:"one of embedded, graphiti, graphiti-mcp, off" doc:"backend that stores memories"`
 		IndexBytes        int           `key:"memory.index_bytes" default:"64MiB" kind:"size" min:"1MiB" max:"64GiB" doc:"maximum size of the search indexes in RAM; groups beyond it are read again when they are searched"`
 		Endpoint          string        `key:"memory.endpoint" usual:"yes" kind:"url" doc:"Graphiti's address; setting only this selects graphiti; GRAPHITI_URL sets it"`
-		APIKey            string        `key:"memory.api_key" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
+		APIKey            string        `key:"memory.api_key" reload:"yes" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
 		Headers           []string      `key:"memory.headers" doc:"further headers for Graphiti, each with the file of its value: X-Access=/run/secrets/access; the file is read for every request"`
 		ClientCertificate string        `key:"memory.client_certificate" doc:"a PEM file with the client certificate and its key for Graphiti; read again for each connection"`
 		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"after memory forget removed a block from an Anthropic conversation, ask the API to drop the thinking bound to that block instead of rejecting the request; adds thinking.block_binding and a beta header to the request"`
@@ -98,13 +98,13 @@ type Config struct {
 	Embedding struct {
 		URL    string `key:"embedding.url" kind:"url" doc:"an endpoint with OpenAI's embeddings API, such as http://127.0.0.1:11434/v1, to use its model for the search by meaning, in place of the one in the program; needs memory.consent"`
 		Model  string `key:"embedding.model" default:"text-embedding-3-small" doc:"name of the embedding model"`
-		APIKey string `key:"embedding.api_key" secret:"yes" doc:"bearer token for embedding.url"`
+		APIKey string `key:"embedding.api_key" reload:"yes" secret:"yes" doc:"bearer token for embedding.url"`
 	}
 	Distil struct {
 		URL         string        `key:"distil.url" usual:"yes" kind:"url" doc:"an endpoint with OpenAI's Chat Completions API, such as http://127.0.0.1:11434/v1, to send quiet conversations to, so that a model distils facts from them; needs distil.model and memory.consent"`
 		Upstream    bool          `key:"distil.upstream" default:"false" doc:"true: instead of distil.url, ask distil.model at the provider of the person's latest request, with that request's API key, which is held in RAM only"`
 		Model       string        `key:"distil.model" usual:"yes" doc:"name of the model that distils facts"`
-		APIKey      string        `key:"distil.api_key" secret:"yes" doc:"bearer token for distil.url"`
+		APIKey      string        `key:"distil.api_key" reload:"yes" secret:"yes" doc:"bearer token for distil.url"`
 		After       time.Duration `key:"distil.after" reload:"yes" default:"10m" min:"1s" doc:"silence before a conversation is sent to the model; a conversation with 4,000 new characters is sent at once"`
 		DailyTokens int           `key:"distil.daily_tokens" reload:"yes" default:"200000" min:"0" doc:"maximum number of tokens for facts per day (UTC)"`
 		Pause       bool          `key:"distil.pause" reload:"yes" default:"false" doc:"true sends no conversations to the model; they wait"`
@@ -177,6 +177,7 @@ type Config struct {
 	consentFor consented
 	notes      []string
 	origins    map[string]string
+	secrets    []string
 }
 
 // consented are the addresses in the source that says memory.consent: true.
@@ -267,6 +268,9 @@ func (c *Config) Notes() []string { return c.notes }
 
 // File returns the name of the configuration file that was read, or "".
 func (c *Config) File() string { return c.file }
+
+// SecretFiles returns the files of secrets.
+func (c *Config) SecretFiles() []string { return c.secrets }
 
 // Origin returns the place where a key's value was set.
 func (c *Config) Origin(key string) string { return c.origins[key] }

@@ -188,6 +188,7 @@ func (l *loader) secretFile(name, path string, f *field) {
 		l.fail(fmt.Errorf("%s%s is set as well; keep one", where, f.env()))
 		return
 	}
+	l.c.secrets = append(l.c.secrets, path)
 	b, err := readBounded(path)
 	value := strings.TrimSpace(string(b))
 	if _, list := f.value.Interface().([]string); list {

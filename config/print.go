@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -38,11 +39,20 @@ func (c *Config) Settings() []Setting {
 func NeedRestart(running, read *Config) (keys []string) {
 	before := running.fields()
 	for i, f := range read.fields() {
-		if !f.reload && before[i].text() != f.text() {
+		if !f.reload && withoutLogin(before[i].text()) != withoutLogin(f.text()) {
 			keys = append(keys, f.key)
 		}
 	}
 	return keys
+}
+
+// withoutLogin returns an address without its user and password, which new connections read again.
+func withoutLogin(text string) string {
+	if u, err := url.Parse(text); err == nil && u.Host != "" {
+		u.User = nil
+		return u.String()
+	}
+	return text
 }
 
 // Print writes the settings in the format of a file, optionally with their origins as

@@ -198,3 +198,13 @@ func (e *RemainsError) remedy() string {
 // NoRedirect is a CheckRedirect for clients that send conversations or credentials: consent is
 // for one address, and a redirect would carry them to another.
 func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// SetBearer sets the header of a call to the token that key returns, unless it is empty.
+func SetBearer(h http.Header, key func() string) {
+	if key == nil {
+		return
+	}
+	if token := key(); token != "" {
+		h.Set("Authorization", "Bearer "+token)
+	}
+}

@@ -41,10 +41,11 @@ const (
 
 // Options configures a Server.
 type Options struct {
-	URL   string
-	Name  string   // of this process
-	Steps []string // of the schema: each later one only adds columns and tables
-	Log   *slog.Logger
+	URL    string
+	Latest func() string // returns an address with the current user and password; nil means URL
+	Name   string        // of this process
+	Steps  []string      // of the schema: each later one only adds columns and tables
+	Log    *slog.Logger
 }
 
 // Server is the connection to the Postgres that replicas share. It is safe for concurrent use.
@@ -90,6 +91,10 @@ func Open(o Options) (*Server, error) {
 	}
 	cfg.MaxConns = connections
 	cfg.ConnConfig.ConnectTimeout = connectTimeout
+	cfg.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		o.login(c)
+		return nil
+	}
 	s := &Server{dialect: dialectOf(o.Steps), name: o.Name + " " + rand.Text()[:8], steps: o.Steps, log: o.Log, failed: make(chan struct{}, 1)}
 	s.base, s.cancel = context.WithCancel(context.Background())
 	if s.pool, err = pgxpool.NewWithConfig(s.base, cfg); err != nil {
@@ -105,6 +110,16 @@ func Open(o Options) (*Server, error) {
 	s.become(nil)
 	s.parts.Go(s.watch) // ends with Close
 	return s, nil
+}
+
+// login sets the user and the password of a new connection.
+func (o *Options) login(c *pgx.ConnConfig) {
+	if o.Latest == nil {
+		return
+	}
+	if fresh, err := parse(o.Latest()); err == nil {
+		c.User, c.Password = fresh.ConnConfig.User, fresh.ConnConfig.Password
+	}
 }
 
 // parse parses the URL of a server. Its error does not quote the URL.
@@ -259,7 +274,9 @@ func (s *Server) watch() {
 func (s *Server) connect() error {
 	ctx, cancel := context.WithTimeout(s.base, 2*connectTimeout)
 	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+	cfg := s.pool.Config()
+	_ = cfg.BeforeConnect(ctx, cfg.ConnConfig) // returns no error
+	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
 	if err != nil {
 		return err
 	}

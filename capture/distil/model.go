@@ -29,14 +29,15 @@ type Model interface {
 
 // Endpoint is a Model behind OpenAI's Chat Completions API.
 type Endpoint struct {
-	url, model, key string
-	client          http.Client
-	plain           atomic.Bool // the server rejects schemas
+	url, model string
+	key        func() string // nil for none
+	client     http.Client
+	plain      atomic.Bool // the server rejects schemas
 }
 
 // NewEndpoint returns the model with a name at a base URL, which ends in /v1. The key may be
 // empty.
-func NewEndpoint(url, model, key string) *Endpoint {
+func NewEndpoint(url, model string, key func() string) *Endpoint {
 	e := &Endpoint{url: strings.TrimSuffix(url, "/") + "/chat/completions", model: model, key: key}
 	e.client.CheckRedirect = graphiti.NoRedirect
 	return e
@@ -70,9 +71,7 @@ func (e *Endpoint) ask(ctx context.Context, system, question string) (answer str
 		return "", 0, fmt.Errorf("ask for facts: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if e.key != "" {
-		req.Header.Set("Authorization", "Bearer "+e.key)
-	}
+	graphiti.SetBearer(req.Header, e.key)
 	resp, err := e.client.Do(req)
 	if err != nil {
 		return "", 0, fmt.Errorf("ask for facts: %w", err)

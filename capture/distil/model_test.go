@@ -18,7 +18,7 @@ func serve(t *testing.T, h http.HandlerFunc) *Endpoint {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
-	e := NewEndpoint(s.URL+"/v1/", "m1", "k1")
+	e := NewEndpoint(s.URL+"/v1/", "m1", func() string { return "k1" })
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	return e
 }

@@ -69,7 +69,7 @@ func (u upstream) Ask(ctx context.Context, b *graphiti.Batch, system, question s
 		return "", 0, errNoProvider
 	}
 	if one.endpoint == nil {
-		one.endpoint = NewEndpoint(one.url, u.model, one.key)
+		one.endpoint = NewEndpoint(one.url, u.model, func() string { return one.key })
 	}
 	e := one.endpoint
 	u.mu.Unlock()

@@ -26,7 +26,7 @@ func (f *facts) start(r *remembering) {
 		r.log.Warn("facts are off: memory.consent does not cover distil.url, so no conversation is sent there", "url", c.URL)
 		return
 	}
-	var model distil.Model = distil.NewEndpoint(c.URL, c.Model, c.APIKey)
+	var model distil.Model = distil.NewEndpoint(c.URL, c.Model, func() string { return r.live.Load().Distil.APIKey })
 	endpoint := c.URL
 	if c.Upstream {
 		model, endpoint = f.providers.Model(c.Model), "the caller's provider"

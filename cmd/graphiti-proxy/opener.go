@@ -146,13 +146,13 @@ func (o *opener) openParts() (*remembering, error) {
 
 // openMemory opens the store, and the client of Graphiti if there is one.
 func (o *opener) openMemory(r *remembering) (err error) {
-	if r.shared, err = openPostgres(o.cfg, o.log); err != nil {
+	if r.shared, err = openPostgres(o.cfg, o.live.Load, o.log); err != nil {
 		return err
 	}
 	if r.shared != nil {
 		o.stop.OnClose("postgres", closing(r.shared.Close))
 	}
-	options := o.watched(memoryOptions(o.cfg, o.log), &r.suspect)
+	options := o.watched(memoryOptions(o.cfg, o.live.Load, o.log), &r.suspect)
 	options.Shared = memoryIn(r.shared)
 	if r.backend, err = cli.OpenMemory(options); err != nil {
 		return err

@@ -23,12 +23,13 @@ func schemaSteps() []string {
 	return []string{cache.PostgresSchema() + ledger.PostgresSchema + embedded.PostgresSchema}
 }
 
-// openPostgres connects to the Postgres that replicas share. It returns nil if there is none.
-func openPostgres(cfg *config.Config, log *slog.Logger) (*postgres.Server, error) {
+// openPostgres connects to the Postgres that replicas share. It returns nil if there is none. now
+// returns the latest configuration.
+func openPostgres(cfg *config.Config, now func() *config.Config, log *slog.Logger) (*postgres.Server, error) {
 	if cfg.State.Backend != "postgres" {
 		return nil, nil
 	}
-	return postgres.Open(postgres.Options{URL: cfg.State.PostgresURL, Name: telemetry.ProcessName(), Steps: schemaSteps(), Log: log})
+	return postgres.Open(postgres.Options{URL: cfg.State.PostgresURL, Latest: func() string { return now().State.PostgresURL }, Name: telemetry.ProcessName(), Steps: schemaSteps(), Log: log})
 }
 
 // memoryIn returns the database of messages, or nil without a server.

@@ -33,7 +33,7 @@ func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Ru
 		return nil, err
 	}
 	if cfg.State.Backend == "postgres" { // shared by replicas
-		server, err := openPostgres(cfg, slog.New(slog.DiscardHandler))
+		server, err := openPostgres(cfg, func() *config.Config { return cfg }, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return nil, err
 		}

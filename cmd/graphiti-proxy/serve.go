@@ -71,10 +71,18 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 	// It ends with Shutdown below.
 	go func() { served <- a.Serve() }()
 	a.memory.warm(ctx)
-	for {
+	secrets := time.NewTicker(secretsEvery)
+	defer secrets.Stop()
+	for seen := stampOf(cfg.SecretFiles()); ; {
 		select {
 		case err := <-served:
 			return errors.Join(err, a.Shutdown(context.Background()))
+		case <-secrets.C:
+			if now := stampOf(cfg.SecretFiles()); now != seen {
+				seen = now
+				reload(a, level, read, log)
+			}
+			continue
 		case <-hup:
 			reload(a, level, read, log)
 			continue
@@ -225,6 +233,20 @@ func scheme(cfg *config.Config, listener string) string {
 		return "https://"
 	}
 	return "http://"
+}
+
+// secretsEvery is the time between two checks of the files of secrets.
+const secretsEvery = 5 * time.Second
+
+// stampOf identifies the state of files.
+func stampOf(files []string) (stamp string) {
+	for _, name := range files {
+		if info, err := os.Stat(name); err == nil {
+			stamp += info.ModTime().String()
+		}
+		stamp += "\n"
+	}
+	return stamp
 }
 
 // reload applies a changed configuration. If it has a mistake, the old one stays in force.

@@ -141,16 +141,16 @@ func rules(cfg *config.Config) proxy.Rules {
 	}
 }
 
-// memoryOptions returns the options of the memory. Without consent, they contain no
+// memoryOptions returns the options of the memory; now returns the latest configuration. Without consent, they contain no
 // endpoint of an embedding model.
-func memoryOptions(cfg *config.Config, log *slog.Logger) cli.MemoryOptions {
-	o := cli.MemoryOptions{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey, Headers: cfg.Memory.Headers, Certificate: cfg.Memory.ClientCertificate, GetMemory: cfg.Recall.Query == "get-memory"}, Dir: cfg.DataDir, Indexes: cfg.Memory.IndexBytes, Meaning: cfg.Recall.Meaning, Log: log}
+func memoryOptions(cfg *config.Config, now func() *config.Config, log *slog.Logger) cli.MemoryOptions {
+	o := cli.MemoryOptions{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: func() string { return now().Memory.APIKey }, Headers: cfg.Memory.Headers, Certificate: cfg.Memory.ClientCertificate, GetMemory: cfg.Recall.Query == "get-memory"}, Dir: cfg.DataDir, Indexes: cfg.Memory.IndexBytes, Meaning: cfg.Recall.Meaning, Log: log}
 	switch e := cfg.Embedding; {
 	case e.URL == "" || cfg.RemoteMemory():
 	case !cfg.Consented():
 		log.Warn("embedding.url is unused: memory.consent does not cover it, so no text is sent there", "url", e.URL)
 	default:
-		o.Embedding = embedded.Embedding{URL: e.URL, Model: e.Model, APIKey: e.APIKey}
+		o.Embedding = embedded.Embedding{URL: e.URL, Model: e.Model, APIKey: func() string { return now().Embedding.APIKey }}
 	}
 	return o
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
 func newTestConnectionCommand() *cobra.Command {
@@ -26,7 +27,7 @@ func newTestConnectionCommand() *cobra.Command {
 		if cfg.Memory.Endpoint == "" {
 			return errors.New("no memory service to test: set memory.endpoint or GRAPHITI_URL (the embedded memory needs no connection)")
 		}
-		m, err := cli.ConnectMemory(memoryOptions(cfg, slog.New(slog.DiscardHandler)))
+		m, err := cli.ConnectMemory(memoryOptions(cfg, func() *config.Config { return cfg }, slog.New(slog.DiscardHandler)))
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 type Embedding struct {
 	URL    string // base address; /embeddings is added to it
 	Model  string
-	APIKey string // sent as a bearer token; may be empty
+	APIKey func() string // returns a bearer token, or ""; nil sends none
 }
 
 const (
@@ -50,9 +50,7 @@ func (e *Embedding) embed(ctx context.Context, client *http.Client, texts []stri
 		return nil, fmt.Errorf("embed: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if e.APIKey != "" {
-		req.Header.Set("Authorization", "Bearer "+e.APIKey)
-	}
+	graphiti.SetBearer(req.Header, e.APIKey)
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("embed: %w", err)

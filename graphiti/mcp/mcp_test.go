@@ -30,7 +30,7 @@ func standIn(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *Cli
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	m, err := New(remote.Options{Endpoint: s.URL(), APIKey: "secret"})
+	m, err := New(remote.Options{Endpoint: s.URL(), APIKey: func() string { return "secret" }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 
 // Options has the address of a service, and options for its client.
 type Options struct {
-	Endpoint string // base address
-	APIKey   string // sent as a bearer token; may be empty
+	Endpoint string        // base address
+	APIKey   func() string // returns a bearer token, or ""; nil sends none
 
 	Headers     []string // further headers as Name=file, with the file of each value
 	Certificate string   // file of the client's certificate and key, or ""
@@ -111,15 +111,13 @@ func Dial(o Options) (base *url.URL, shown string, client *http.Client, err erro
 // withKey adds the key and the further headers to requests.
 type withKey struct {
 	*http.Transport
-	key     string
+	key     func() string
 	headers []string
 }
 
 func (t *withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	if t.key != "" {
-		r.Header.Set("Authorization", "Bearer "+t.key)
-	}
+	graphiti.SetBearer(r.Header, t.key)
 	for _, h := range t.headers {
 		name, file, _ := strings.Cut(h, "=")
 		value, err := os.ReadFile(file)

@@ -38,7 +38,7 @@ func standIn(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *Cli
 
 func client(t *testing.T, endpoint, key string) *Client {
 	t.Helper()
-	r, err := New(remote.Options{Endpoint: endpoint, APIKey: key})
+	r, err := New(remote.Options{Endpoint: endpoint, APIKey: func() string { return key }})
 	if err != nil {
 		t.Fatal(err)
 	}
