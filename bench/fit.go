@@ -513,36 +513,59 @@ func (f *fitter) train(left int) embedded.Weights {
 	return w
 }
 
-// write writes weights and gates into the program.
-func (f *fitter) write(left int) error {
+// shipped is the folder of the numbers in the program.
+var shipped = filepath.Join("graphiti", "embedded")
+
+// write writes weights and gates into a folder.
+func (f *fitter) write(folder string, left int) error {
 	w, g := f.train(left), f.without(left)
 	w.Origin = "go run ./bench fit -write, fitted to bench/testdata/weeks"
 	b, err := json.MarshalIndent(w, "", "\t")
 	if err != nil {
 		return err
 	}
-	if err := writeGates("gates.bin", []embedded.Gate{g.asks, g.states}); err != nil {
+	if err := writeGates(folder, "gates.bin", []embedded.Gate{g.asks, g.states}); err != nil {
 		return err
 	}
-	folder := filepath.Join("graphiti", "embedded")
 	return os.WriteFile(filepath.Join(folder, "weights.json"), append(b, '\n'), 0o644) //nolint:gosec // a source file
 }
 
-// writeSelf writes the gates of subjects into the program.
-func writeSelf(by *cached, left int) error {
+// writeSelf writes the gates of subjects into a folder.
+func writeSelf(folder string, by *cached, left int) error {
 	g, err := fitSelf(by, left)
 	if err != nil {
 		return err
 	}
-	return writeGates("self.bin", g)
+	return writeGates(folder, "self.bin", g)
 }
 
-func writeGates(name string, gates any) error {
+func writeGates(folder, name string, gates any) error {
 	var file bytes.Buffer
 	if err := binary.Write(&file, binary.LittleEndian, gates); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join("graphiti", "embedded", name), file.Bytes(), 0o644) //nolint:gosec // a source file
+	return os.WriteFile(filepath.Join(folder, name), file.Bytes(), 0o644) //nolint:gosec // a source file
+}
+
+// newFitter plays all weeks.
+func newFitter(by *cached, aim float64) (f *fitter, err error) {
+	f = &fitter{fitted: make(map[string]*gates), aim: aim}
+	if f.corpus, err = newCorpus(by); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "graphiti-proxy-fit-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	for m, mode := range fitModes {
+		for n := 1; n <= weekCount; n++ {
+			if f.turns[m][n], err = replay(n, dir, by, f.without(n), mode.keys); err != nil {
+				return nil, fmt.Errorf("week %d: %w", n, err)
+			}
+		}
+	}
+	return f, nil
 }
 
 func fitCommand(args []string) error {
@@ -560,25 +583,10 @@ func fitCommand(args []string) error {
 		return err
 	}
 	if *self {
-		return errors.Join(writeSelf(by, *leave), by.save())
+		return errors.Join(writeSelf(shipped, by, *leave), by.save())
 	}
-	f := &fitter{fitted: make(map[string]*gates), aim: *aim}
-	if f.corpus, err = newCorpus(by); err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "graphiti-proxy-fit-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	for m, mode := range fitModes {
-		for n := 1; n <= weekCount; n++ {
-			if f.turns[m][n], err = replay(n, dir, by, f.without(n), mode.keys); err != nil {
-				return fmt.Errorf("week %d: %w", n, err)
-			}
-		}
-	}
-	if err := by.save(); err != nil {
+	f, err := newFitter(by, *aim)
+	if err := errors.Join(err, by.save()); err != nil {
 		return err
 	}
 	for left := 1; left <= weekCount; left++ {
@@ -592,7 +600,7 @@ func fitCommand(args []string) error {
 		}
 	}
 	if *write {
-		return f.write(*leave)
+		return f.write(shipped, *leave)
 	}
 	return nil
 }

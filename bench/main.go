@@ -39,6 +39,7 @@ func main() {
 			"streams":   func() error { return streams(os.Args[2:]) },
 			"people":    func() error { return people(os.Args[2:]) },
 			"proof":     proofs,
+			"rivals":    func() error { return rivals(os.Args[2:]) },
 		}[os.Args[1]]; ok {
 			if err := run(); err != nil {
 				fmt.Fprintln(os.Stderr, "bench:", err)
