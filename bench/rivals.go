@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
 // rival is a memory that a client reaches by its base URL.
@@ -43,10 +46,14 @@ type rivalRun struct {
 	*rival
 	week         int
 	binary       string // of the product
+	encoder      embedded.Encoder
 	dir, address string
 	model        *weekModel
 	cmd          *exec.Cmd
+	exited       chan struct{} // closed when cmd has ended
 	log          *os.File
+	cookies      http.CookieJar
+	key          string // for the memory's own users; empty: the client's
 }
 
 // rivals plays weeks through the proxy and through other programs with a memory.
@@ -76,7 +83,11 @@ func rivals(args []string) error {
 		}
 		numbers = append(numbers, n)
 	}
-	binaries, err := productsWithout(dir, numbers)
+	by, err := newCached(filepath.Join(dir, "vectors"))
+	if err != nil {
+		return err
+	}
+	binaries, err := productsWithout(dir, by, numbers)
 	if err != nil {
 		return err
 	}
@@ -93,7 +104,7 @@ func rivals(args []string) error {
 				break
 			}
 			fmt.Fprintf(os.Stderr, "%s: week %d\n", r.name, n)
-			run := &rivalRun{rival: r, week: n, binary: binaries[n], dir: filepath.Join(temporary, fmt.Sprint(len(columns), "-", n))}
+			run := &rivalRun{rival: r, week: n, binary: binaries[n], encoder: by, dir: filepath.Join(temporary, fmt.Sprint(len(columns), "-", n))}
 			figures, err := run.play(dir, *verbose)
 			if err != nil {
 				c.missing = "week " + strconv.Itoa(n) + ": " + err.Error()
@@ -119,10 +130,9 @@ func (r *rival) missing(dir string) string {
 }
 
 // productsWithout builds the program with numbers that were fitted to the other weeks.
-func productsWithout(dir string, weeks []int) (map[int]string, error) {
+func productsWithout(dir string, by *cached, weeks []int) (map[int]string, error) {
 	binaries := make(map[int]string)
 	var f *fitter
-	var by *cached
 	for _, n := range weeks {
 		binaries[n] = filepath.Join(dir, "without-week"+strconv.Itoa(n))
 		if _, err := os.Stat(binaries[n]); err == nil {
@@ -131,9 +141,6 @@ func productsWithout(dir string, weeks []int) (map[int]string, error) {
 		var err error
 		if f == nil {
 			fmt.Fprintln(os.Stderr, "fit the numbers of the ranking")
-			if by, err = newCached(filepath.Join(dir, "vectors")); err != nil {
-				return nil, err
-			}
 			if f, err = newFitter(by, 0.03); err != nil {
 				return nil, err
 			}
@@ -169,10 +176,11 @@ func (r *rivalRun) begin(dir string) (err error) {
 	if err = os.MkdirAll(r.dir, 0o700); err != nil {
 		return err
 	}
-	if r.model, err = startWeekModel(); err != nil {
+	if r.model, err = startWeekModel(r.encoder); err != nil {
 		return err
 	}
 	r.address = freeAddress()
+	r.cookies, _ = cookiejar.New(nil) // never fails
 	if r.start == nil {
 		return nil
 	}
@@ -184,8 +192,15 @@ func (r *rivalRun) begin(dir string) (err error) {
 	if err = r.cmd.Start(); err != nil {
 		return err
 	}
+	r.exited = make(chan struct{})
+	// Ends with the process.
+	go func() { _ = r.cmd.Wait(); close(r.exited) }()
 	for range 1200 {
-		time.Sleep(100 * time.Millisecond)
+		select {
+		case <-r.exited:
+			return fmt.Errorf("it ended; its last words: %s", r.lastWords())
+		case <-time.After(100 * time.Millisecond):
+		}
 		if c, err := net.Dial("tcp", r.address); err == nil {
 			c.Close()
 			if r.configure != nil {
@@ -203,10 +218,9 @@ func (r *rivalRun) lastWords() string {
 }
 
 func (r *rivalRun) end() {
-	if r.cmd != nil && r.cmd.Process != nil {
-		pids := r.pids()
+	if pids := r.pids(); len(pids) > 0 {
 		_ = r.cmd.Process.Kill()
-		_ = r.cmd.Wait()
+		<-r.exited
 		for _, pid := range pids[1:] {
 			if p, err := os.FindProcess(pid); err == nil {
 				_ = p.Kill()
@@ -266,6 +280,7 @@ func (r *rivalRun) send(q weekRequest, project string) (client, upstream []byte,
 	if r.rival.model != "" {
 		q.body["model"] = r.rival.model
 	}
+	q.body["stream"] = false
 	client = mustJSON(q.body)
 	url := "http://" + r.address + "/v1"
 	switch {
@@ -282,6 +297,10 @@ func (r *rivalRun) send(q weekRequest, project string) (client, upstream []byte,
 	for k, v := range q.header {
 		req.Header.Set(k, v)
 	}
+	if r.key != "" {
+		req.Header.Del("X-Api-Key")
+		req.Header.Set("Authorization", "Bearer "+r.key)
+	}
 	resp, err := (&http.Client{Timeout: 2 * time.Minute}).Do(req)
 	if err != nil {
 		return nil, nil, err
@@ -296,8 +315,12 @@ func (r *rivalRun) send(q weekRequest, project string) (client, upstream []byte,
 	return client, r.model.body, nil
 }
 
+// stamps are times to the microsecond before lines: their digits answer nothing.
+var stamps = regexp.MustCompile(`\[\d{4}-\d\d-\d\dT[^]]*\] ?`)
+
 // split returns the lines of a text that a memory added.
 func (r *rivalRun) split(text string) (lines []string) {
+	text = stamps.ReplaceAllString(text, "")
 	text = strings.NewReplacer(`\n`, "\n", " · ", "\n").Replace(text)
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -427,7 +450,7 @@ func without(list, other []string) (rest []string) {
 	return rest
 }
 
-var frame = regexp.MustCompile(`^</?graphiti_memory>$|^Relevant memories:$`)
+var frame = regexp.MustCompile(`^</?graphiti_memory>$|^Recalled quotations of|^Relevant memories:$`)
 
 // count adds a turn.
 func (f *rivalFigures) count(r *rival, turn *weekTurn, all, news []string, before string, foreign bool) {
@@ -481,7 +504,7 @@ type whereSaid struct{ texts map[string]map[string]bool } // text → projects
 func newWhereSaid(talks []weekTalk) *whereSaid {
 	w := &whereSaid{make(map[string]map[string]bool)}
 	add := func(project, text string) {
-		text = comparable(text)
+		text = strings.Trim(comparable(text), ".")
 		if len([]rune(text)) < 20 {
 			return
 		}
@@ -509,15 +532,23 @@ func (w *whereSaid) foreign(project string, lines []string) bool {
 		return false
 	}
 	return slices.ContainsFunc(lines, func(line string) bool {
-		line = comparable(line)
+		elsewhere := false
+		line = strings.Trim(beforeMemory.ReplaceAllString(comparable(line), ""), "“”… .")
 		for text, in := range w.texts {
-			if strings.Contains(line, text) && !in[project] && !in[""] {
-				return true
+			if !strings.Contains(line, text) && (len([]rune(line)) < 12 || !strings.Contains(text, line)) {
+				continue
 			}
+			if in[project] || in[""] {
+				return false
+			}
+			elsewhere = true
 		}
-		return false
+		return elsewhere
 	})
 }
+
+// beforeMemory is what stands before a memory in a line.
+var beforeMemory = regexp.MustCompile(`^(- )?[a-z][^:“]{0,60}: ?`)
 
 // repository makes a folder a repository of its own.
 func repository(folder string) error {
@@ -601,6 +632,10 @@ func printRivals(w io.Writer, columns []*rivalColumn, numbers []int, dir string,
 	}
 	fmt.Fprint(w, "| installed, MB |")
 	for _, c := range columns {
+		if c.missing != "" || c.start == nil {
+			fmt.Fprint(w, " – |")
+			continue
+		}
 		path := binaries[numbers[0]]
 		if c.installed != nil {
 			path = c.installed(dir)
@@ -623,7 +658,7 @@ func (r *rivalRun) post(method, path string, body any) (map[string]any, error) {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := (&http.Client{Timeout: time.Minute}).Do(req)
+	resp, err := (&http.Client{Timeout: time.Minute, Jar: r.cookies}).Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func codexCLI(said []spoken, folder, id string) weekRequest {
 	return weekRequest{"/v1/responses", map[string]string{
 		"Authorization": "Bearer sk-me", "User-Agent": "codex_cli_rs/0.169.0", "originator": "codex_cli_rs", "session-id": id,
 	}, object{
-		"model": "gpt-5.1-codex", "instructions": "You are Codex", "stream": false, "store": false, "input": input,
+		"model": "gpt-5.1-codex", "instructions": "You are Codex", "store": false, "input": input,
 		"tools": []object{{"type": "function", "name": "shell", "parameters": object{"type": "object"}}},
 	}}
 }
@@ -165,13 +165,9 @@ func added(client, upstream []byte, split func(string) []string) (lines []string
 		for _, o := range own { // the longest first
 			if rest, ok := strings.CutSuffix(text, o); ok {
 				text = rest
-				break
-			}
-			if rest, ok := strings.CutPrefix(text, o); ok {
+			} else if rest, ok := strings.CutPrefix(text, o); ok {
 				text = rest
-				break
-			}
-			if len(o) > 40 && strings.Contains(text, o) {
+			} else if len(o) > 40 {
 				text = strings.Replace(text, o, "\n", 1)
 			}
 		}
@@ -180,7 +176,7 @@ func added(client, upstream []byte, split func(string) []string) (lines []string
 	return lines
 }
 
-// said returns an answer in the form of an API.
+// answerOf returns an answer in the form of an API.
 func answerOf(path, text string) string {
 	t := string(mustJSON(text))
 	switch {

@@ -1,24 +1,25 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"regexp"
 	"strings"
 	"sync"
-	"unicode"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
 // weekModel stands in for the model that answers a week's conversations, for the one that tells
 // their facts to a memory, and for one that embeds.
 type weekModel struct {
-	url    string
-	server *http.Server
+	url     string
+	server  *http.Server
+	encoder embedded.Encoder
 
 	mu    sync.Mutex // protects the fields below
 	turn  *weekTurn  // the turn to answer
@@ -30,12 +31,12 @@ type weekModel struct {
 	calls int // requests for facts
 }
 
-func startWeekModel() (*weekModel, error) {
+func startWeekModel(by embedded.Encoder) (*weekModel, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	m := &weekModel{url: "http://" + ln.Addr().String(), talks: make(map[*weekFact]*weekTalk), told: make(map[*weekFact]bool)}
+	m := &weekModel{url: "http://" + ln.Addr().String(), encoder: by, talks: make(map[*weekFact]*weekTalk), told: make(map[*weekFact]bool)}
 	m.server = &http.Server{Handler: http.HandlerFunc(m.serve)} //nolint:gosec // our own clients only
 	// Ends when the server is closed.
 	go func() { _ = m.server.Serve(ln) }()
@@ -49,16 +50,19 @@ func (m *weekModel) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	var asked struct {
-		Model string
-		Tools []struct{ Function struct{ Name string } }
-		Input json.RawMessage
+		Model  string
+		Stream bool
+		Tools  []struct{ Function struct{ Name string } }
+		Input  json.RawMessage
 	}
 	_ = json.Unmarshal(body, &asked) // a GET has no body
 	switch {
 	case r.Method == http.MethodGet:
 		fmt.Fprint(w, `{"object":"list","data":[{"id":"m","object":"model"}]}`)
 	case strings.HasSuffix(r.URL.Path, "/embeddings"):
-		embed(w, asked.Input)
+		if err := m.embed(w, asked.Input); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		}
 	case asked.Model == "distiller":
 		fmt.Fprint(w, answerOf(r.URL.Path, m.distil(body)))
 	case asked.Model == "memory":
@@ -67,6 +71,11 @@ func (m *weekModel) serve(w http.ResponseWriter, r *http.Request) {
 			tools = append(tools, t.Function.Name)
 		}
 		fmt.Fprint(w, m.extract(body, tools))
+	case asked.Stream:
+		w.Header().Set("Content-Type", "text/event-stream")
+		delta := object{"role": "assistant", "content": m.answer(body)}
+		fmt.Fprintf(w, "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":null}]}\n\n", mustJSON(delta))
+		fmt.Fprint(w, "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	default:
 		fmt.Fprint(w, answerOf(r.URL.Path, m.answer(body)))
 	}
@@ -219,44 +228,23 @@ func (m *weekModel) distil(body []byte) string {
 	return string(mustJSON(object{"facts": facts}))
 }
 
-// embed answers with vectors of hashed words and parts of words.
-func embed(w io.Writer, input json.RawMessage) {
+// embed answers with vectors of the program's own encoder.
+func (m *weekModel) embed(w io.Writer, input json.RawMessage) error {
 	var one string
 	var texts []string
 	if json.Unmarshal(input, &one) == nil {
 		texts = []string{one}
-	} else if json.Unmarshal(input, &texts) != nil {
-		texts = []string{string(input)}
+	} else if err := json.Unmarshal(input, &texts); err != nil {
+		return err
 	}
 	var data []object
 	for i, text := range texts {
-		data = append(data, object{"object": "embedding", "index": i, "embedding": hashed(text)})
-	}
-	_, _ = w.Write(mustJSON(object{"object": "list", "model": "embedding", "data": data, "usage": object{"prompt_tokens": 1, "total_tokens": 1}}))
-}
-
-func hashed(text string) []float64 {
-	v, sum := make([]float64, 384), 0.0
-	for _, word := range strings.FieldsFunc(comparable(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }) {
-		runes := []rune(" " + word + " ")
-		parts := []string{word}
-		for i := range len(runes) - 2 {
-			parts = append(parts, string(runes[i:i+3]))
+		v, err := m.encoder.Encode(context.Background(), text)
+		if err != nil {
+			return err
 		}
-		for _, p := range parts {
-			h := fnv.New32a()
-			_, _ = h.Write([]byte(p))
-			v[h.Sum32()%uint32(len(v))]++
-		}
+		data = append(data, object{"object": "embedding", "index": i, "embedding": v})
 	}
-	for _, x := range v {
-		sum += x * x
-	}
-	if sum == 0 {
-		v[0], sum = 1, 1
-	}
-	for i := range v {
-		v[i] /= math.Sqrt(sum)
-	}
-	return v
+	_, err := w.Write(mustJSON(object{"object": "list", "model": "embedding", "data": data, "usage": object{"prompt_tokens": 1, "total_tokens": 1}}))
+	return err
 }
