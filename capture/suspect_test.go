@@ -138,6 +138,41 @@ func TestRestartShowsByRefusedConnections(t *testing.T) {
 	})
 }
 
+// TestRestartAfterRefusals checks that turns which a worker lost while its model refused arrive within 15
+// seconds of a restart, although they were sent again as tests meanwhile.
+func TestRestartAfterRefusals(t *testing.T) {
+	for _, refused := range []time.Duration{time.Second, time.Minute, 2 * time.Minute, 10 * time.Minute, time.Hour} {
+		t.Run(refused.String(), func(t *testing.T) {
+			away, refuses := false, true
+			g := &graph{takes: time.Second, raises: func(string) bool { return refuses }}
+			g.fails = func(string, string) error {
+				if away {
+					return &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+				}
+				return nil
+			}
+			inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+				g.set(func() { refuses = false })
+				add(t, p, spoken("0", "a"))
+				until(t, "the pace", func() bool { return p.Status().Verified == 1 })
+				g.set(func() { refuses = true })
+				for _, id := range []string{"1", "2", "3"} {
+					add(t, p, spoken(id, "a"))
+				}
+				time.Sleep(refused)
+				g.set(func() { away = true })
+				time.Sleep(3 * time.Second)
+				g.restart()
+				g.set(func() { away, refuses = false, false })
+				time.Sleep(15 * time.Second)
+				if st := p.Status(); st.Verified != 4 || st.Pending != 0 || st.Dead != 0 {
+					t.Errorf("got %+v 15 seconds after the restart, want 4 turns stored", st)
+				}
+			})
+		})
+	}
+}
+
 // TestRestartOfAnIdleMemory checks that a turn lost in a restart is sent again, and that a
 // running memory is not reported as dead.
 func TestRestartOfAnIdleMemory(t *testing.T) {

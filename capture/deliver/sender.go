@@ -221,8 +221,8 @@ func (s *sender) drop(f *flight) {
 // tried records that a turn in flight was sent again as a test.
 func (s *sender) tried(f *flight, doubt bool, now time.Time) {
 	f.at, f.pos, f.doubt, f.tests = now, f.Sent, doubt, f.tests+1
-	if s.restarted {
-		f.fatal, s.restarted = f.fatal+1, false
+	if s.restarted { // the restart lost all earlier sendings
+		f.fatal, f.proves, s.restarted = f.fatal+1, f.pos, false
 	}
 	if s.stops() == f {
 		s.testAt = now.Add(s.patience())
