@@ -64,7 +64,7 @@ func omniApp(dir, name string) string {
 	return filepath.Join(dir, "omniroute", "node_modules", "omniroute", "app", name)
 }
 
-// configureOmniRoute sets what its pages set.
+// configureOmniRoute adds the stand-in as a provider, by OmniRoute's own API.
 func configureOmniRoute(run *rivalRun) error {
 	var err error
 	for range 60 { // it listens before it is ready
@@ -95,7 +95,7 @@ func configureOmniRoute(run *rivalRun) error {
 	return nil
 }
 
-// npm returns how packages are installed into a folder, unless they are there.
+// npm returns a function that installs packages into a folder once.
 func npm(name string, packages ...string) func(string) error {
 	return func(dir string) error {
 		folder := filepath.Join(dir, name)
@@ -123,14 +123,15 @@ func npm(name string, packages ...string) func(string) error {
 }
 
 func startProduct(run *rivalRun, more ...string) *exec.Cmd {
+	run.admin = freeAddress()
 	cmd := exec.Command(run.binary, "serve") // #nosec G204 -- our own
 	cmd.Env = append(append(os.Environ(),
-		"HOME="+run.dir, "GRAPHITI_PROXY_DATA_DIR="+filepath.Join(run.dir, "data"), "GRAPHITI_PROXY_LISTEN="+run.address, "GRAPHITI_PROXY_ADMIN_LISTEN="+freeAddress(),
+		"HOME="+run.dir, "GRAPHITI_PROXY_DATA_DIR="+filepath.Join(run.dir, "data"), "GRAPHITI_PROXY_LISTEN="+run.address, "GRAPHITI_PROXY_ADMIN_LISTEN="+run.admin,
 		"GRAPHITI_PROXY_UPSTREAM_OPENAI="+run.model.url, "GRAPHITI_PROXY_UPSTREAM_ANTHROPIC="+run.model.url, "GRAPHITI_PROXY_RECALL_TIMEOUT=2s"), more...)
 	return cmd
 }
 
-// python installs packages into a virtual environment, unless it is there.
+// python installs packages into a virtual environment once.
 func python(dir, name string, packages ...string) error {
 	env := filepath.Join(dir, name)
 	done := filepath.Join(env, "installed")

@@ -30,11 +30,11 @@ type rival struct {
 	name, setup string
 	facts       bool // a model tells it the facts
 	install     func(dir string) error
-	installed   func(dir string) string // what counts as installed
+	installed   func(dir string) string // its file or folder, for its size
 	start       func(dir string, run *rivalRun) *exec.Cmd
 	configure   func(run *rivalRun) error // after the start
 	tenants     bool                      // a project is a part of its base URL
-	model       string                    // the name by which it knows the model; "" leaves the client's
+	model       string                    // its name of the model; empty: the client's
 	chatOnly    bool                      // it knows Chat Completions only
 	quiet       time.Duration             // until it asks the model for facts
 	newestLast  bool                      // its newest line is the last
@@ -48,6 +48,7 @@ type rivalRun struct {
 	binary       string // of the product
 	encoder      embedded.Encoder
 	dir, address string
+	admin        string // of the product
 	model        *weekModel
 	cmd          *exec.Cmd
 	exited       chan struct{} // closed when cmd has ended
@@ -60,9 +61,9 @@ type rivalRun struct {
 func rivals(args []string) error {
 	f := flag.NewFlagSet("rivals", flag.ContinueOnError)
 	weeks := f.String("weeks", "3,4", "weeks of testdata/weeks; the product's numbers are fitted without the week that is played")
-	only := f.String("only", "", "names of the memories to play, separated by commas; empty: all")
+	only := f.String("only", "", "memories to play, by name, with commas; empty: all")
 	keep := f.String("dir", "", "folder for the installed programs, which stays; empty: a temporary one")
-	verbose := f.Bool("v", false, "show each question with what was added")
+	verbose := f.Bool("v", false, "show each question with the added lines")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func rivals(args []string) error {
 	return nil
 }
 
-// missing installs a rival, and returns why it is not there.
+// missing installs a rival, and returns the reason of a failure.
 func (r *rival) missing(dir string) string {
 	if r.install == nil {
 		return ""
@@ -331,14 +332,14 @@ func (r *rivalRun) split(text string) (lines []string) {
 	return lines
 }
 
-// rivalFigures are what a memory did in a week.
+// rivalFigures are the figures of a memory in a week.
 type rivalFigures struct {
 	asks, answered, lines, right, plain, disturbed, old, won, person, known, foreign, turns, chars, useful float64
-	cpu, first, last                                                                                       float64
+	cpu, first, last, told, taken                                                                          float64
 	prompts                                                                                                promptCache
 }
 
-// promptCache adds up what a provider's prompt cache serves.
+// promptCache adds up the bytes of prompts, and those from a provider's prompt cache.
 type promptCache struct{ sent, reused int }
 
 func (c *promptCache) add(before, now []byte) {
@@ -386,8 +387,31 @@ func (r *rivalRun) play(dir string, verbose bool) (*rivalFigures, error) {
 		r.settle()
 	}
 	f.cpu, f.last = float64(cpuOf(r.pids())-began)/1e6/f.turns, float64(r.resident())
-	fmt.Fprintf(os.Stderr, "%d of %d facts told\n", len(r.model.told), len(r.model.facts))
-	return f, nil
+	f.told = float64(len(r.model.told))
+	f.taken = f.told
+	if r.facts && r.admin != "" {
+		f.taken, err = r.taken()
+	}
+	return f, err
+}
+
+// taken returns the number of facts that the product took.
+func (r *rivalRun) taken() (float64, error) {
+	resp, err := http.Get("http://" + r.admin + "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(b)) {
+		if n, ok := strings.CutPrefix(line, "graphiti_proxy_facts_distilled_total "); ok {
+			return strconv.ParseFloat(strings.TrimSpace(n), 64)
+		}
+	}
+	return 0, errors.New("the program counts no facts")
 }
 
 func (r *rivalRun) playTalk(talk *weekTalk, number int, f *rivalFigures, w *whereSaid, verbose bool) error {
@@ -498,7 +522,7 @@ func won(turn *weekTurn, all, news []string, newestLast bool) bool {
 	return i >= 0 && holds(lines[i], turn.Expect)
 }
 
-// whereSaid knows in which projects texts were said.
+// whereSaid holds the projects of texts.
 type whereSaid struct{ texts map[string]map[string]bool } // text → projects
 
 func newWhereSaid(talks []weekTalk) *whereSaid {
@@ -547,7 +571,7 @@ func (w *whereSaid) foreign(project string, lines []string) bool {
 	})
 }
 
-// beforeMemory is what stands before a memory in a line.
+// beforeMemory matches the label of a line.
 var beforeMemory = regexp.MustCompile(`^(- )?[a-z][^:“]{0,60}: ?`)
 
 // repository makes a folder a repository of its own.
@@ -583,6 +607,42 @@ type rivalColumn struct {
 	weeks   []*rivalFigures
 }
 
+// rivalRows are the rows of the table for each week.
+var rivalRows = []struct {
+	name string
+	of   func(f *rivalFigures) string
+}{
+	{"facts taken, of those told", func(f *rivalFigures) string {
+		if f.told == 0 {
+			return "–"
+		}
+		return fmt.Sprintf("%.0f of %.0f", f.taken, f.told)
+	}},
+	{"answered", share(func(f *rivalFigures) (float64, float64) { return f.answered, f.asks })},
+	{"lines that answer", share(func(f *rivalFigures) (float64, float64) { return f.right, f.lines })},
+	{"useful characters", share(func(f *rivalFigures) (float64, float64) { return f.useful, f.chars })},
+	{"routine requests with new text", func(f *rivalFigures) string { return fmt.Sprintf("%.3f", f.disturbed/f.plain) }},
+	{"corrections won", share(func(f *rivalFigures) (float64, float64) { return f.won, f.old })},
+	{"of the person, in a new project", share(func(f *rivalFigures) (float64, float64) { return f.known, f.person })},
+	{"turns with another project's fact", func(f *rivalFigures) string { return fmt.Sprintf("%.0f", f.foreign) }},
+	{"new characters a turn", func(f *rivalFigures) string { return fmt.Sprintf("%.0f", f.chars/f.turns) }},
+	{"prompt prefix reused", func(f *rivalFigures) string {
+		return fmt.Sprintf("%.3f", float64(f.prompts.reused)/float64(f.prompts.sent))
+	}},
+	{"CPU a turn, ms", func(f *rivalFigures) string { return fmt.Sprintf("%.1f", f.cpu) }},
+	{"RSS at start and end, MB", func(f *rivalFigures) string { return fmt.Sprintf("%.0f, %.0f", f.first/1e6, f.last/1e6) }},
+}
+
+func share(of func(*rivalFigures) (float64, float64)) func(*rivalFigures) string {
+	return func(f *rivalFigures) string {
+		a, b := of(f)
+		if b == 0 {
+			return "–"
+		}
+		return fmt.Sprintf("%.2f", a/b)
+	}
+}
+
 func printRivals(w io.Writer, columns []*rivalColumn, numbers []int, dir string, binaries map[int]string) {
 	load, _ := os.ReadFile("/proc/loadavg") // not on every system
 	fmt.Fprintf(w, "Weeks %v; %d processors; load %s\n\n|  |", numbers, runtime.NumCPU(), bytes.TrimSpace(load))
@@ -590,33 +650,7 @@ func printRivals(w io.Writer, columns []*rivalColumn, numbers []int, dir string,
 		fmt.Fprintf(w, " %s |", c.name)
 	}
 	fmt.Fprintf(w, "\n| --- |%s\n", strings.Repeat(" --- |", len(columns)))
-	share := func(of func(*rivalFigures) (float64, float64)) func(*rivalFigures) string {
-		return func(f *rivalFigures) string {
-			a, b := of(f)
-			if b == 0 {
-				return "–"
-			}
-			return fmt.Sprintf("%.2f", a/b)
-		}
-	}
-	for _, row := range []struct {
-		name string
-		of   func(f *rivalFigures) string
-	}{
-		{"answered", share(func(f *rivalFigures) (float64, float64) { return f.answered, f.asks })},
-		{"lines that answer", share(func(f *rivalFigures) (float64, float64) { return f.right, f.lines })},
-		{"useful characters", share(func(f *rivalFigures) (float64, float64) { return f.useful, f.chars })},
-		{"routine requests with new text", func(f *rivalFigures) string { return fmt.Sprintf("%.3f", f.disturbed/f.plain) }},
-		{"corrections won", share(func(f *rivalFigures) (float64, float64) { return f.won, f.old })},
-		{"of the person, in a new project", share(func(f *rivalFigures) (float64, float64) { return f.known, f.person })},
-		{"turns with another project's fact", func(f *rivalFigures) string { return fmt.Sprintf("%.0f", f.foreign) }},
-		{"new characters a turn", func(f *rivalFigures) string { return fmt.Sprintf("%.0f", f.chars/f.turns) }},
-		{"prompt prefix reused", func(f *rivalFigures) string {
-			return fmt.Sprintf("%.3f", float64(f.prompts.reused)/float64(f.prompts.sent))
-		}},
-		{"CPU a turn, ms", func(f *rivalFigures) string { return fmt.Sprintf("%.1f", f.cpu) }},
-		{"RSS at start and end, MB", func(f *rivalFigures) string { return fmt.Sprintf("%.0f, %.0f", f.first/1e6, f.last/1e6) }},
-	} {
+	for _, row := range rivalRows {
 		fmt.Fprintf(w, "| %s |", row.name)
 		for _, c := range columns {
 			var cells []string

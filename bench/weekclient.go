@@ -150,7 +150,7 @@ func textsOf(body []byte) (list []spoken) {
 	return list
 }
 
-// added returns what a request holds and its client did not send, in lines.
+// added returns the lines of a request that its client did not send.
 func added(client, upstream []byte, split func(string) []string) (lines []string) {
 	var own []string
 	for _, s := range textsOf(client) {

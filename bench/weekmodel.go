@@ -14,8 +14,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
-// weekModel stands in for the model that answers a week's conversations, for the one that tells
-// their facts to a memory, and for one that embeds.
+// weekModel stands in for three models: one answers a week's conversations, one tells their facts to
+// a memory, and one embeds.
 type weekModel struct {
 	url     string
 	server  *http.Server
@@ -138,7 +138,7 @@ func short(text string) string {
 	return string(r[:min(len(r), 80)])
 }
 
-// untold returns the facts whose messages all stand in a text, and that were not told yet.
+// untold returns new facts, if a text has all their messages.
 func (m *weekModel) untold(text string) (list []*weekFact) {
 	text = marks.ReplaceAllString(comparable(text), " ")
 next:
