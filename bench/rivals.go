@@ -61,7 +61,7 @@ type rivalRun struct {
 func rivals(args []string) error {
 	f := flag.NewFlagSet("rivals", flag.ContinueOnError)
 	weeks := f.String("weeks", "3,4", "weeks of testdata/weeks; the product's numbers are fitted without the week that is played")
-	only := f.String("only", "", "memories to play, by name, with commas; empty: all")
+	only := f.String("only", "", "play only these memories, separated by commas")
 	keep := f.String("dir", "", "folder for the installed programs, which stays; empty: a temporary one")
 	verbose := f.Bool("v", false, "show each question with the added lines")
 	if err := f.Parse(args); err != nil {
