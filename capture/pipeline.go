@@ -46,7 +46,7 @@ type Destination struct {
 	Graph deliver.Backend // receives copies; nil disables them, and the fields below
 	Facts FactStore       // receives facts of Graph; nil leaves them there
 	Apart bool            // Graph processes each group separately
-	// Disk returns the bytes of the databases, for a quota.
+	// Disk returns the used bytes of the databases, for a quota.
 	Disk func(context.Context) (int64, error)
 
 	Verify bool  // a copy counts as delivered only if Graph shows it

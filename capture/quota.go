@@ -25,9 +25,6 @@ type Quotas struct {
 // FullRemedy is the remedy for a reached quota.
 const FullRemedy = "raise the quota, set memory.retain, or forget something; the proxy measures again within minutes"
 
-// measureEvery is the least time between two measurements, in durations of a measurement.
-const measureEvery = 100
-
 // everything is the key of all messages in a usage, apart from owners and tenants.
 const everything = "tenant of all"
 
@@ -72,7 +69,7 @@ func (k *ownFile) measure(now time.Time) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.by, u.disk, u.next = make(map[string]graphiti.Extent), disk, now.Add(measureEvery*time.Since(now))
+	u.by, u.disk, u.next = make(map[string]graphiti.Extent), disk, now.Add(100*time.Since(now)) // a large memory less often
 	for _, of := range extents {
 		u.addLocked(of, everything)
 	}
@@ -99,8 +96,7 @@ func (u *usage) added(turns []ledger.Turn, all []ledger.Added) {
 	}
 }
 
-// Full returns the quota that an owner has reached: person, tenant, all or disk; "" means that there
-// is room. It does not block.
+// Full implements Groups.
 func (k *ownFile) Full(owner string) string {
 	u, q := &k.usage, &k.opts().Quotas
 	u.mu.Lock()

@@ -201,10 +201,7 @@ func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 
 // SetBearer sets the header of a call to the token that key returns, unless it is empty.
 func SetBearer(h http.Header, key func() string) {
-	if key == nil {
-		return
-	}
-	if token := key(); token != "" {
-		h.Set("Authorization", "Bearer "+token)
+	if key != nil && key() != "" {
+		h.Set("Authorization", "Bearer "+key())
 	}
 }

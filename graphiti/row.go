@@ -108,8 +108,8 @@ type Filter struct {
 	// them; those with the most of them come first, then the latest. With Newest, a row has all.
 	Words []string
 
-	// Last limits the entries to the last ones: in the order of storage, without other
-	// conditions, or with Newest by time, together with all entries of the earliest moment.
+	// Last limits the entries to the latest ones, together with all entries of the earliest
+	// moment. It needs Newest.
 	Last int
 
 	// Newest orders rows by time, the latest first, and those of one moment in reverse order
@@ -170,10 +170,8 @@ func (m *Memory) Rows(ctx context.Context, group string, f Filter) iter.Seq2[Row
 
 // Lister lists messages.
 type Lister interface {
-	// Rows returns rows of a group, or of all groups if group is "". Remote memories cannot
-	// list all groups (errors.ErrUnsupported); the embedded one can with Last 1 alone. Rows
-	// stored or deleted meanwhile may be missing, and no row repeats. An error ends the
-	// sequence. Only Memory.Rows supports Last and Newest together.
+	// Rows returns rows of a group. Rows stored or deleted meanwhile may be missing, and no row
+	// repeats. An error ends the sequence. Only Memory.Rows supports Last and Newest together.
 	Rows(ctx context.Context, group string, f Filter) iter.Seq2[Row, error]
 }
 

@@ -33,7 +33,6 @@ func TestMemory_Rows(t *testing.T) {
 	}{
 		"all":               {graphiti.Filter{}, "q0 a0 q1 a1 q2 a2 q3 a3"},
 		"newest":            {graphiti.Filter{Newest: true}, "a3 q3 a2 q2 a1 q1 a0 q0"},
-		"last":              {graphiti.Filter{Last: 2}, "a2 q3 a3"},
 		"last ones by time": {graphiti.Filter{Last: 2, Newest: true}, "a3 q3 a2"},
 		"a session":         {graphiti.Filter{Session: "s1"}, "q1 a1 q3 a3"},
 		"a role":            {graphiti.Filter{Roles: []graphiti.RoleType{graphiti.RoleUser}, Newest: true}, "q3 q2 q1 q0"},

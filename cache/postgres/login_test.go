@@ -15,7 +15,7 @@ func TestLogin(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := Options{Latest: func() string { return latest }}
-		o.login(cfg.ConnConfig)
+		_ = o.login(t.Context(), cfg.ConnConfig) // returns no error
 		if c := cfg.ConnConfig; c.User != want[0] || c.Password != want[1] || c.Host != "server" || c.Database != "db" {
 			t.Errorf("%s: %s %s %s %s", latest, c.User, c.Password, c.Host, c.Database)
 		}

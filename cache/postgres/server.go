@@ -91,10 +91,7 @@ func Open(o Options) (*Server, error) {
 	}
 	cfg.MaxConns = connections
 	cfg.ConnConfig.ConnectTimeout = connectTimeout
-	cfg.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
-		o.login(c)
-		return nil
-	}
+	cfg.BeforeConnect = o.login
 	s := &Server{dialect: dialectOf(o.Steps), name: o.Name + " " + rand.Text()[:8], steps: o.Steps, log: o.Log, failed: make(chan struct{}, 1)}
 	s.base, s.cancel = context.WithCancel(context.Background())
 	if s.pool, err = pgxpool.NewWithConfig(s.base, cfg); err != nil {
@@ -113,13 +110,13 @@ func Open(o Options) (*Server, error) {
 }
 
 // login sets the user and the password of a new connection.
-func (o *Options) login(c *pgx.ConnConfig) {
-	if o.Latest == nil {
-		return
+func (o *Options) login(_ context.Context, c *pgx.ConnConfig) error {
+	if o.Latest != nil {
+		if fresh, err := parse(o.Latest()); err == nil {
+			c.User, c.Password = fresh.ConnConfig.User, fresh.ConnConfig.Password
+		}
 	}
-	if fresh, err := parse(o.Latest()); err == nil {
-		c.User, c.Password = fresh.ConnConfig.User, fresh.ConnConfig.Password
-	}
+	return nil
 }
 
 // parse parses the URL of a server. Its error does not quote the URL.
@@ -275,7 +272,7 @@ func (s *Server) connect() error {
 	ctx, cancel := context.WithTimeout(s.base, 2*connectTimeout)
 	defer cancel()
 	cfg := s.pool.Config()
-	_ = cfg.BeforeConnect(ctx, cfg.ConnConfig) // returns no error
+	_ = cfg.BeforeConnect(ctx, cfg.ConnConfig) // login, which returns no error
 	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
 	if err != nil {
 		return err

@@ -28,14 +28,8 @@ func newMemoryListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		crowd, _ := cli.Call(c.Context(), at, service.Everybody, service.PeopleRequest{Limit: in.Limit}) // only operators get an answer
 		return cli.Output(c, all, func(w io.Writer) {
 			printCatalog(w, c.ErrOrStderr(), &in.Selector, &all)
-			for _, p := range crowd.People {
-				if person := p.Means.User; person != "" && len(crowd.People) > 1 {
-					fmt.Fprintf(w, "%s: graphiti-proxy memory list --user %s\n", terminal.Printable(p.Name), terminal.Printable(person))
-				}
-			}
 			printApart(c)
 		})
 	}))

@@ -20,11 +20,7 @@ import (
 func newMemoryPeopleCommand() *cobra.Command {
 	c, in := described("memory-people"), service.Everybody.Default
 	cli.InputFlags(c, &in)
-	return operation(c, service.Everybody, openMemoryFiles, &in, nil, func(w, errOut io.Writer, all *service.Crowd) {
-		if len(all.People) == 0 {
-			fmt.Fprintln(errOut, "no such person")
-			return
-		}
+	return operation(c, service.Everybody, openMemoryFiles, &in, nil, func(w, _ io.Writer, all *service.Crowd) {
 		var t terminal.Table
 		t.Row("NAME", "SELECTED BY", "LAST", "MESSAGES", "SIZE", "WAITING", "STATE")
 		for i := range all.People {
@@ -51,60 +47,50 @@ func newMemoryReceiptCommand() *cobra.Command {
 	var file, key string
 	c.Flags().Var(cli.Text(&file), "check", "check the receipts in this file")
 	c.Flags().Var(cli.Text(&key), "key", "the public key that signed them, instead of this data directory's")
-	cli.JSONFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if key == "" {
-			cfg, err := cli.LoadConfig(c)
-			if err != nil {
-				return err
-			}
-			key = service.ReceiptKey(datadir.Secret(cfg.DataDir))
+		cfg, err := cli.LoadConfig(c)
+		if err != nil {
+			return err
 		}
-		if key == "" {
+		key = cmp.Or(key, service.ReceiptKey(datadir.Secret(cfg.DataDir)))
+		switch {
+		case key == "":
 			return errors.New("this data directory has no key yet; name the key of the proxy that signed the receipts with --key")
+		case file != "":
+			return checkReceipts(c.OutOrStdout(), file, key)
 		}
-		if file == "" {
-			return cli.Output(c, map[string]string{"key": key}, func(w io.Writer) { fmt.Fprintln(w, key) })
-		}
-		return checkReceipts(c, file, key)
+		fmt.Fprintln(c.OutOrStdout(), key)
+		return nil
 	}
 	return c
 }
 
-// checkReceipts prints the receipts in a file that a key signed. It returns an error if there is
-// another one, or none.
-func checkReceipts(c *cobra.Command, file, key string) error {
+// checkReceipts prints the receipts in a file that a key signed, until another one. It returns an
+// error if there is one, or no receipt.
+func checkReceipts(w io.Writer, file, key string) error {
 	b, err := os.ReadFile(file) // #nosec G304 -- the user's own
 	if err != nil {
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
-	var all []service.Receipt
-	for d.More() {
+	n := 0
+	for ; d.More(); n++ {
 		var r service.Receipt
 		err := d.Decode(&r)
 		if err == nil {
 			err = r.Check(key)
 		}
 		if err != nil {
-			return fmt.Errorf("receipt %d of %s: %w", len(all)+1, file, err)
+			return fmt.Errorf("receipt %d of %s: %w", n+1, file, err)
 		}
-		all = append(all, r)
+		fmt.Fprintf(w, "valid: %s: %s of %s: %d messages, %d queued turns, %d blocks; Graphiti: %s; backups: %s\n",
+			minute(r.Time), r.Group, r.Owner, r.Messages, r.Queue, r.Blocks, r.Graphiti, r.Backups)
 	}
-	if len(all) == 0 {
+	if n == 0 {
 		return fmt.Errorf("%s has no receipt", file)
 	}
-	return cli.Output(c, all, func(w io.Writer) {
-		var t terminal.Table
-		t.Row("DELETED", "OWNER", "MEMORY", "MESSAGES", "QUEUED", "BLOCKS", "GRAPHITI", "BACKUPS")
-		for i := range all {
-			r := &all[i]
-			t.Row(minute(r.Time), r.Owner, r.Group, r.Messages, r.Queue, r.Blocks, r.Graphiti, r.Backups)
-		}
-		t.Print(w)
-		fmt.Fprintf(w, "%s, signed by %s\n", terminal.Count(len(all), "valid receipt"), key)
-	})
+	return nil
 }
 
 // writeReceipts writes the receipts of deletions to a file.

@@ -229,21 +229,16 @@ func (o *opener) openState(r *remembering) error {
 	return nil
 }
 
-// disk returns a function that returns the used bytes of the databases.
-func (o *opener) disk(stored func(context.Context) (graphiti.Stored, error)) func(context.Context) (int64, error) {
-	return func(ctx context.Context) (int64, error) {
-		s, err := stored(ctx)
-		return s.Bytes - s.Free + datadir.Size(o.cfg.DataDir), err
-	}
-}
-
 // openPipeline opens the record of turns, and starts the delivery of its waiting turns.
 func (o *opener) openPipeline(r *remembering, state *cache.State) (p *capture.Pipeline, err error) {
 	cfg, b := o.cfg, &r.backend
 	cards := card.Cards{Lists: state.Snapshots}
 	options := capture.Options{
-		Bounds:      ingestBounds(cfg),
-		Destination: capture.Destination{Ledger: b.Ledger, Verify: cfg.Ingest.Verify, Disk: o.disk(b.Facts.Stored)},
+		Bounds: ingestBounds(cfg),
+		Destination: capture.Destination{Ledger: b.Ledger, Verify: cfg.Ingest.Verify, Disk: func(ctx context.Context) (int64, error) {
+			s, err := b.Facts.Stored(ctx)
+			return s.Bytes - s.Free + datadir.Size(cfg.DataDir), err
+		}},
 		Events: capture.Events{
 			OnKept: func(t *ledger.Turn, groups []string) {
 				if err := cards.Keep(t, groups); err != nil {

@@ -135,10 +135,6 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 		s.Owner = r.service.Owner()
 	}
 	s.Unconfirmed = r.people.unconfirmed()
-	all, _ := r.service.Everybody(ctx, &service.PeopleRequest{Limit: 200}) // an error is a fault of the memory, too
-	for _, p := range all.People {
-		s.People = append(s.People, p.Name)
-	}
 	for _, d := range r.callers.projects.Apart() {
 		s.Apart = append(s.Apart, health.Apart{Directory: d.Directory, Workspace: d.Workspace, Remedy: d.Remedy()})
 	}

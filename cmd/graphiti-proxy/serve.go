@@ -71,18 +71,11 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 	// It ends with Shutdown below.
 	go func() { served <- a.Serve() }()
 	a.memory.warm(ctx)
-	secrets := time.NewTicker(secretsEvery)
-	defer secrets.Stop()
-	for seen := stampOf(cfg.SecretFiles()); ; {
+	go watchSecrets(ctx, cfg.SecretFiles(), hup)
+	for {
 		select {
 		case err := <-served:
 			return errors.Join(err, a.Shutdown(context.Background()))
-		case <-secrets.C:
-			if now := stampOf(cfg.SecretFiles()); now != seen {
-				seen = now
-				reload(a, level, read, log)
-			}
-			continue
 		case <-hup:
 			reload(a, level, read, log)
 			continue
@@ -235,8 +228,23 @@ func scheme(cfg *config.Config, listener string) string {
 	return "http://"
 }
 
-// secretsEvery is the time between two checks of the files of secrets.
-const secretsEvery = 5 * time.Second
+// watchSecrets causes a reload when a file of a secret has changed, until ctx ends.
+func watchSecrets(ctx context.Context, files []string, hup chan<- os.Signal) {
+	for seen := stampOf(files); len(files) > 0; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(5 * time.Second):
+		}
+		if now := stampOf(files); now != seen {
+			seen = now
+			select {
+			case hup <- syscall.SIGHUP:
+			default: // a reload is due
+			}
+		}
+	}
+}
 
 // stampOf identifies the state of files.
 func stampOf(files []string) (stamp string) {

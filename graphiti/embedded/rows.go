@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -29,20 +28,9 @@ func (e *Store) Rows(ctx context.Context, group string, f graphiti.Filter) iter.
 
 // rows calls f until it returns false.
 func (e *Store) rows(ctx context.Context, group string, filter *graphiti.Filter, f func(*graphiti.Row) bool) error {
-	if group == "" {
-		return e.latest(ctx, filter, f)
-	}
 	g, ok, err := e.group(ctx, group)
 	if err != nil || !ok {
 		return err
-	}
-	if filter.Last > 0 {
-		ids, err := e.ids(ctx, `SELECT * FROM (SELECT id FROM messages WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?) AS last ORDER BY id`,
-			g<<placeBits, g<<placeBits|maxPlace, filter.Last)
-		if err != nil {
-			return err
-		}
-		return e.pages(ctx, group, ids, filter, true, f)
 	}
 	var ids []int64
 	named := len(filter.Names)+len(filter.Keys) > 0
@@ -156,7 +144,7 @@ func headings(group string, chosen []outlined, talks []string, f func(*graphiti.
 }
 
 // named returns the ids of a group's messages with a name or a key.
-func (e *Store) named(ctx context.Context, group int64, f *graphiti.Filter) ([]int64, error) {
+func (e *Store) named(ctx context.Context, group int64, f *graphiti.Filter) (ids []int64, err error) {
 	keys := []int64{}
 	for _, key := range f.Keys {
 		if id, err := strconv.ParseInt(key, 10, 64); err == nil {
@@ -165,12 +153,8 @@ func (e *Store) named(ctx context.Context, group int64, f *graphiti.Filter) ([]i
 	}
 	byName, _ := json.Marshal(append([]string{}, f.Names...)) // strings only
 	byKey, _ := json.Marshal(keys)                            // numbers only
-	return e.ids(ctx, `SELECT m.id FROM json_each(?2) j CROSS JOIN messages m ON m.grp = ?1 AND m.name = j.value
-		UNION SELECT m.id FROM json_each(?3) j CROSS JOIN messages m ON m.id = CAST(j.value AS BIGINT) AND m.grp = ?1`, group, string(byName), string(byKey))
-}
-
-func (e *Store) ids(ctx context.Context, query string, args ...any) (ids []int64, err error) {
-	err = e.db.Each(ctx, query, args, func(scan func(...any) error) error {
+	err = e.db.Each(ctx, `SELECT m.id FROM json_each(?2) j CROSS JOIN messages m ON m.grp = ?1 AND m.name = j.value
+		UNION SELECT m.id FROM json_each(?3) j CROSS JOIN messages m ON m.id = CAST(j.value AS BIGINT) AND m.grp = ?1`, []any{group, string(byName), string(byKey)}, func(scan func(...any) error) error {
 		var id int64
 		err := scan(&id)
 		ids = append(ids, id)
@@ -218,26 +202,4 @@ func (e *Store) page(ctx context.Context, group string, ids []int64) (list []gra
 		return err
 	})
 	return list, err
-}
-
-// latest calls f for the last message of each group, without its text, until f returns false.
-func (e *Store) latest(ctx context.Context, filter *graphiti.Filter, f func(*graphiti.Row) bool) error {
-	if filter.Last != 1 || filter.Text {
-		return errors.ErrUnsupported
-	}
-	var list []graphiti.Row
-	err := e.db.Each(ctx, "SELECT g.name, m.said FROM groups g JOIN messages m ON m.id = "+lastOf, nil, func(scan func(...any) error) error {
-		var r graphiti.Row
-		var said int64
-		err := scan(&r.Group, &said)
-		r.Said = time.UnixMilli(said)
-		list = append(list, r)
-		return err
-	})
-	for i := 0; i < len(list) && err == nil; i++ {
-		if !f(&list[i]) {
-			break
-		}
-	}
-	return err
 }

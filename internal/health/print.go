@@ -109,16 +109,13 @@ func (c *ClientCounts) print(w io.Writer) {
 // maxUnconfirmed limits the people that Print lists.
 const maxUnconfirmed = 10
 
-// printLines prints the lines that wait, the messages that have ended statements, and the people.
+// printLines prints the lines that wait, and the messages that have ended statements.
 func (s *Status) printLines(w io.Writer) {
 	if n := s.PendingLines; n > 0 {
 		fmt.Fprintf(w, "pending   %s waiting for your confirmation\n          to do: graphiti-proxy memory pending\n", terminal.Count(n, "line"))
 	}
 	if n := s.EndedLines; n > 0 {
 		fmt.Fprintf(w, "ended     %s of the last day ended statements\n          to list and undo it: graphiti-proxy memory pending\n", terminal.Count(n, "message"))
-	}
-	if n := len(s.People); n > 1 {
-		fmt.Fprintf(w, "people    %d have a memory: %s\n", n, terminal.Printable(strings.Join(s.People, ", ")))
 	}
 }
 

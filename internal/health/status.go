@@ -47,8 +47,6 @@ type Status struct {
 	// that are held now are in Queue.
 	Messages map[graphiti.FateName]int64 `json:"messages,omitempty"`
 
-	People []string `json:"people,omitempty"` // with a memory, the latest first
-
 	// Clients lists the clients with a rule that may be outdated.
 	Clients []ClientCounts `json:"clients,omitempty"`
 

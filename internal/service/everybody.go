@@ -159,14 +159,8 @@ func (k *census) add(o *ledger.Owned) {
 	}
 }
 
-// Size returns the bytes of a person's messages in words.
-func (s *Somebody) Size() string {
-	size, unit := float64(s.Bytes)/1000, "kB"
-	if size >= 1000 {
-		size, unit = size/1000, "MB"
-	}
-	return fmt.Sprintf("%.1f %s", size, unit)
-}
+// Size returns the size of a person's messages in words.
+func (s *Somebody) Size() string { return fmt.Sprintf("%.3f MB", float64(s.Bytes)/1e6) }
 
 func (s *Somebody) count(o *ledger.Owned, of graphiti.Extent) {
 	s.Memories++
