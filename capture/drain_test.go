@@ -56,14 +56,7 @@ func BenchmarkDrain(b *testing.B) {
 				m = c
 			}
 			path := filepath.Join(b.TempDir(), "spool.db")
-			stored := make(chan struct{}, 1)
 			p := pipeline(b, path, m, func(o *Options) {
-				o.OnStored = func(string) {
-					select {
-					case stored <- struct{}{}:
-					default:
-					}
-				}
 				o.Timeout, o.StallAfter = 10*time.Second, 5*time.Minute
 			})
 			var turns []ledger.Turn
@@ -74,9 +67,7 @@ func BenchmarkDrain(b *testing.B) {
 			if _, err := p.AddAll(context.Background(), turns); err != nil {
 				b.Fatal(err)
 			}
-			for p.Status().Verified < tc.turns {
-				<-stored
-			}
+			waitFor(b, "delivery", func() bool { return p.Status().Verified == tc.turns })
 			took := time.Since(begun)
 			calls := s.Counts().Calls
 			b.ReportMetric(float64(tc.turns)/took.Seconds(), "turns/s")

@@ -72,11 +72,6 @@ func (k *ownFile) add(ctx context.Context, turns []ledger.Turn, store func(conte
 	}
 	k.promoted.note(turns, all)
 	k.usage.added(turns, all)
-	for i := range all {
-		for _, g := range all[i].Groups {
-			k.OnStored(g)
-		}
-	}
 	return all, nil
 }
 
@@ -131,7 +126,6 @@ func (k *ownFile) expire(now time.Time) {
 	messages := 0
 	for _, e := range gone {
 		messages += e.Messages
-		k.OnStored(e.Group)
 	}
 	if messages > 0 {
 		k.log.Info("old messages deleted", "messages", messages, "groups", len(gone))

@@ -64,16 +64,12 @@ type Destination struct {
 // Events holds optional callbacks.
 type Events struct {
 	OnKept      func(t *ledger.Turn, groups []string) // after t is on disk, with the groups that lacked it
-	OnStored    func(group string)                    // after a group of the memory has received messages
 	OnDelivered func(deliver.Delivery)                // for turns with a Trace
 }
 
 func (e Events) withDefaults() Events {
 	if e.OnKept == nil {
 		e.OnKept = func(*ledger.Turn, []string) {}
-	}
-	if e.OnStored == nil {
-		e.OnStored = func(string) {}
 	}
 	if e.OnDelivered == nil {
 		e.OnDelivered = func(deliver.Delivery) {}

@@ -390,22 +390,6 @@ func TestWhatWasNotDeliveredSurvives(t *testing.T) {
 	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 1 })
 }
 
-func TestOnStoredIsToldOfTheGroup(t *testing.T) {
-	told := make(chan string, 1)
-	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}, func(o *Options) {
-		o.OnStored = func(g string) { told <- g }
-	})
-	add(t, p, turn("1", "g"))
-	select {
-	case g := <-told:
-		if g != "g" {
-			t.Errorf("got %v, want \"g\"", g)
-		}
-	case <-time.After(polltest.Patience):
-		t.Error("not told")
-	}
-}
-
 func TestMessagesOfATurn(t *testing.T) {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	tn := ledger.Turn{

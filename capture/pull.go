@@ -244,11 +244,7 @@ func (p *puller) read(ctx context.Context, u *ledger.Unread) error {
 		f.Text = p.redact(f.Text)
 		facts = append(facts, pulled(&f, &e, u.Names))
 	}
-	if err := p.facts.Pull(ctx, u.Group, facts); err != nil {
-		return err
-	}
-	p.OnStored(u.Group)
-	return nil
+	return p.facts.Pull(ctx, u.Group, facts)
 }
 
 // pulled returns a fact of an episode. Graphiti lists a fact that the episode ended, too: that

@@ -45,7 +45,6 @@ type Options struct {
 	Timing      Timing
 	Timeout     time.Duration            // of a call
 	OnDelivered func(Delivery)           // called for each settled copy
-	OnStored    func(group string)       // called after a group has received turns
 	Redact      func(text string) string // removes credentials from a server's messages
 	Log         *slog.Logger
 

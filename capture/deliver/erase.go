@@ -152,7 +152,6 @@ func (l *Loop) eraseNow(ctx context.Context, group string, e *erasing) error {
 	if err = cmp.Or(err, failed); err != nil {
 		return err
 	}
-	l.o.OnStored(group)
 	var settled []ledger.Withdrawn
 	left := e.rows[:0:0]
 	for _, w := range e.rows {

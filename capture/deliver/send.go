@@ -143,7 +143,6 @@ func (l *Loop) gave(s *sender, c *ledger.Copy, again *flight, messages []graphit
 		s.answered(false, now)
 		l.note(func() error { return l.o.Ledger.MarkDelivered(c, false) })
 		l.tell(c, began, false, nil)
-		l.o.OnStored(c.Group)
 	case doubt:
 		l.unclear(s, c, began, err)
 	case !graphiti.Retryable(err) && l.refusedBefore(c):
@@ -275,9 +274,9 @@ func (l *Loop) find(ctx context.Context, f *flight) (facts []graphiti.Fact) {
 
 // conclude records findings in the ledger.
 func (l *Loop) conclude(s *sender, views map[string]*view, fs findings) {
-	stored := make(map[string]bool)
+	seen := make(map[string]bool)
 	for _, f := range fs.arrived {
-		if !stored[f.Group] {
+		if !seen[f.Group] {
 			l.o.OnSeen(f.Group, slices.DeleteFunc(slices.Clone(views[f.Group].rows), func(r graphiti.Row) bool {
 				return !slices.ContainsFunc(fs.arrived, func(f *flight) bool {
 					return slices.ContainsFunc(f.messages, func(m graphiti.Row) bool { return m.Name == r.Name })
@@ -286,18 +285,14 @@ func (l *Loop) conclude(s *sender, views map[string]*view, fs findings) {
 		}
 		l.note(func() error { return l.o.Ledger.MarkDelivered(&f.Copy, true) })
 		l.tell(&f.Copy, f.at, true, nil)
-		stored[f.Group] = true
+		seen[f.Group] = true
+		if e := l.erasing[f.Group]; e != nil {
+			e.at = time.Time{} // one of them may be forgotten
+		}
 	}
 	for _, f := range fs.beyond {
 		l.note(func() error { return l.o.Ledger.MarkDelivered(&f.Copy, false) })
 		l.tell(&f.Copy, f.at, false, nil)
-		stored[f.Group] = true
-	}
-	for g := range stored {
-		l.o.OnStored(g)
-		if e := l.erasing[g]; e != nil {
-			e.at = time.Time{} // one of them may be forgotten
-		}
 	}
 	for _, f := range fs.lost {
 		l.lost++

@@ -394,7 +394,7 @@ func (s *sim) run(over func() bool) {
 		stop, ended := make(chan struct{}), make(chan struct{})
 		l := New(Options{
 			Ledger: s.ledger, Memory: s, Apart: s.apart, Verify: true, Timing: DefaultTiming(5 * time.Minute), Timeout: time.Minute,
-			OnDelivered: func(Delivery) {}, OnStored: func(string) {}, OnSeen: func(string, []graphiti.Row) {}, Redact: func(s string) string { return s },
+			OnDelivered: func(Delivery) {}, OnSeen: func(string, []graphiti.Row) {}, Redact: func(s string) string { return s },
 			Log: slog.New(slog.DiscardHandler),
 		}, listed)
 		go func() { // ends with stop
