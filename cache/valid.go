@@ -5,15 +5,14 @@ import (
 	"slices"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // Search returns a search without the messages that their person has ended.
-func (e *Ended) Search(in inject.Searcher) inject.Searcher { return valid{in, e} }
+func (e *Ended) Search(in graphiti.Searcher) graphiti.Searcher { return valid{in, e} }
 
 // valid searches a memory without ended messages.
 type valid struct {
-	inject.Searcher
+	graphiti.Searcher
 	ended *Ended
 }
 

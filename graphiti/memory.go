@@ -96,17 +96,6 @@ func (m *Memory) CheckDatabase(ctx context.Context) (ok bool, err error) {
 	return true, c.CheckDatabase(ctx)
 }
 
-// Ready reports whether the backend can search a group without first reading all of it, and
-// whether it knows that the group is empty.
-func (m *Memory) Ready(group string) (ready, empty bool) {
-	if r, ok := m.Searcher.(interface {
-		Ready(group string) (ready, empty bool)
-	}); ok {
-		return r.Ready(group)
-	}
-	return true, false
-}
-
 // Entity is a person or thing that facts refer to.
 type Entity struct{ UUID, Name, Summary string }
 

@@ -21,7 +21,7 @@ type Decides func(ctx context.Context, said string) bool
 
 // Services holds the dependencies of a Memory. A nil service has no effect.
 type Services struct {
-	Search    Searcher
+	Search    graphiti.Searcher
 	Decisions Decisions
 	Snapshots Snapshots // short-term memory
 	Opening   Opening   // cards and summaries

@@ -57,7 +57,6 @@ type noSearch struct{}
 func (noSearch) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
 	return nil, nil
 }
-func (noSearch) Ready(string) (ready, empty bool) { return true, false }
 
 // noSnapshots is an empty Snapshots.
 type noSnapshots struct{ Snapshots }

@@ -101,18 +101,6 @@ func always(texts ...string) searchFunc {
 	return func(context.Context, string, string) ([]graphiti.Fact, error) { return facts(texts...), nil }
 }
 
-func (searchFunc) Ready(string) (ready, empty bool) { return true, false }
-
-// readied is a search of groups that the backend may have to read first.
-type readied struct {
-	searchFunc
-	ready func(group string) bool
-}
-
-func (r readied) Ready(group string) (ready, empty bool) {
-	return r.ready == nil || r.ready(group), false
-}
-
 // targets returns the same two groups for every caller.
 type targets struct{}
 
@@ -316,57 +304,15 @@ func TestBlockThatCannotBeKeptIsNotInserted(t *testing.T) {
 // TestRecallNeverTakesLongerThanItsTimeout checks that a recall respects its timeout, even if
 // its search does not.
 func TestRecallNeverTakesLongerThanItsTimeout(t *testing.T) {
-	for _, tc := range []struct {
-		name        string
-		ready       func(group string) bool
-		least, most time.Duration
-	}{
-		{"slow", nil, 300 * time.Millisecond, 400 * time.Millisecond},
-		{"slow though it is ready", func(string) bool { return true }, 300 * time.Millisecond, 400 * time.Millisecond},
-		{"reading one of the groups first", func(group string) bool { return group != "u" }, 300 * time.Millisecond, 400 * time.Millisecond},
-		{"reading all groups first", func(string) bool { return false }, 400 * time.Millisecond / unready, 400 * time.Millisecond / unready},
-	} {
-		t.Run(tc.name, func(t *testing.T) { neverLonger(t, tc.ready, tc.least, tc.most) })
-	}
-}
-
-func neverLonger(t *testing.T, ready func(group string) bool, least, most time.Duration) {
-	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		slow := func(context.Context, string, string) ([]graphiti.Fact, error) {
+		m := memory(t, func(context.Context, string, string) ([]graphiti.Fact, error) {
 			time.Sleep(3 * time.Second)
 			return facts("late"), nil
-		}
-		m := memory(t, slow, &fakeDecisions{})
-		o := *m.opts()
-		o.Search = readied{slow, ready}
-		m.Set(o.Groups, o.RecallSettings)
+		}, &fakeDecisions{})
 		start := time.Now()
 		got, p := ask(t, m, turn1, both)
-		if took := time.Since(start); took > most || took < least || got != turn1 || p.Outcome.Status != StatusTimeout {
+		if took := time.Since(start); took > 400*time.Millisecond || took < 300*time.Millisecond || got != turn1 || p.Outcome.Status != StatusTimeout {
 			t.Errorf("took %v: %s (%+v)", took, got, p.Outcome)
-		}
-		m.Close()
-	})
-}
-
-// TestAGroupThatMustBeReadDoesNotCostTheOther checks that the other group has the whole
-// timeout.
-func TestAGroupThatMustBeReadDoesNotCostTheOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := memory(t, nil, &fakeDecisions{})
-		o := *m.opts()
-		o.Search = readied{func(ctx context.Context, group, _ string) ([]graphiti.Fact, error) {
-			if group == "s" {
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}
-			time.Sleep(o.Timeout / 2)
-			return facts("of the user"), nil
-		}, func(group string) bool { return group != "s" }}
-		m.Set(o.Groups, o.RecallSettings)
-		if got, p := ask(t, m, turn1, both); got != withBlocks(turn1, map[string]string{"one": blockOf("of the user")}) {
-			t.Errorf("got %s (%+v), want the user's fact", got, p.Outcome)
 		}
 		m.Close()
 	})

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,15 +10,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
-
-// Searcher searches a backend.
-type Searcher interface {
-	graphiti.Searcher
-
-	// Ready reports whether a group is searchable without first reading all of it, and
-	// whether it is certainly empty.
-	Ready(group string) (ready, empty bool)
-}
 
 // Searched is one search for facts in one group.
 type Searched struct {
@@ -33,71 +25,47 @@ type Searched struct {
 // search searches all groups concurrently, until the deadline. It fails if there are no
 // results and a search failed.
 func (m *Planner) search(query string, targets []graphiti.Target, deadline time.Time) ([][]graphiti.Fact, []Searched, error) {
+	ctx, cancel := context.WithDeadline(m.base, deadline) // Close ends the searches
+	defer cancel()
 	out, looks := make([][]graphiti.Fact, len(targets)), make([]Searched, len(targets))
-	var waits []func()
+	answers, waiting := make(chan func(), len(targets)), 0
 	for i, t := range targets {
-		looks[i] = Searched{Scope: t.Scope, Group: t.Group, Source: SourceLive, Began: time.Now()}
-		if wait := m.start(t.Group, query, deadline); wait != nil {
-			waits = append(waits, func() { out[i], looks[i].Took, looks[i].Err = wait() })
+		began := time.Now()
+		looks[i] = Searched{Scope: t.Scope, Group: t.Group, Source: SourceLive, Began: began}
+		if !m.begin() {
+			continue
+		}
+		waiting++
+		looks[i].Err = context.DeadlineExceeded // until its answer
+		// Ends with ctx.
+		go func() {
+			defer m.running.Done()
+			facts, err := m.find(ctx, t.Group, query)
+			took := time.Since(began)
+			answers <- func() {
+				out[i], looks[i].Found, looks[i].Took, looks[i].Err = facts, len(facts), took, err
+				waiting--
+			}
+		}()
+	}
+	for waiting > 0 && (ctx.Err() == nil || len(answers) > 0) {
+		select {
+		case answer := <-answers:
+			answer()
+		case <-ctx.Done(): // a search may end later
 		}
 	}
 	var failed error
-	for _, wait := range waits {
-		wait()
-	}
 	for i := range looks {
-		if looks[i].Found = len(out[i]); looks[i].Err != nil {
-			failed = looks[i].Err
+		if look := &looks[i]; look.Err != nil {
+			failed = look.Err
+			look.Took = cmp.Or(look.Took, time.Since(look.Began))
 		}
 	}
 	if failed != nil && !slices.ContainsFunc(out, func(found []graphiti.Fact) bool { return len(found) > 0 }) {
 		return nil, looks, failed
 	}
 	return out, looks, nil
-}
-
-// unready divides the timeout for a group that the backend must read before searching it, for
-// example after a start. Small groups are read within 1/unready of the timeout; the backend
-// continues to read large ones for the next turn.
-const unready = 5
-
-// start searches a group, and returns a function that waits for the results until the deadline;
-// nil if the group is empty. Close ends the search.
-func (m *Planner) start(group, query string, by time.Time) (wait func() ([]graphiti.Fact, time.Duration, error)) {
-	ready, empty := m.opts().Search.Ready(group)
-	if empty || !m.begin() {
-		return nil
-	}
-	began := time.Now()
-	if soon := began.Add(m.opts().Timeout / unready); !ready && soon.Before(by) {
-		by = soon
-	}
-	ctx, cancel := context.WithDeadline(m.base, by)
-	var facts []graphiti.Fact
-	var took time.Duration
-	var err error
-	done := make(chan struct{})
-	// Ends with ctx.
-	go func() {
-		defer m.running.Done()
-		defer close(done)
-		facts, err = m.find(ctx, group, query)
-		took = time.Since(began)
-	}()
-	return func() ([]graphiti.Fact, time.Duration, error) {
-		defer cancel()
-		select {
-		case <-done:
-			return facts, took, err
-		case <-ctx.Done(): // the search may end later
-		}
-		select {
-		case <-done:
-			return facts, took, err
-		default:
-			return nil, time.Since(began), ctx.Err()
-		}
-	}
 }
 
 // find searches the backend. It contains panics.

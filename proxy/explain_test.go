@@ -83,8 +83,6 @@ func (s *state) Search(context.Context, []string, string, int) ([]graphiti.Fact,
 	return []graphiti.Fact{{UUID: "1", Text: "Miso is a cat", CreatedAt: time.Now()}}, nil
 }
 
-func (s *state) Ready(string) (ready, empty bool) { return true, false }
-
 func (s *state) Weighs() bool { return true }
 
 func (s *state) Lookup(_ context.Context, _ int64, keys [][16]byte) ([]*inject.Decision, error) {

@@ -98,19 +98,6 @@ func (g *indexes) Get(ctx context.Context, name string) (*groupIndex, error) {
 	}
 }
 
-// Built reports whether the index of a group is built, and whether the group is known to have no
-// messages.
-func (g *indexes) Built(name string) (built, empty bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if _, absent := g.absent[name]; absent {
-		return true, true
-	}
-	e, ok := g.lru.Peek(name)
-	built = ok && e.whole
-	return built, built && e.group.groupNumber() == 0
-}
-
 // has reports whether a group has an index, complete or in progress.
 func (g *indexes) has(name string) bool {
 	g.mu.Lock()

@@ -283,6 +283,19 @@ func TestAbsentGroupsNeedNoIndex(t *testing.T) {
 	}
 }
 
+// Built reports whether the index of a group is built, and whether the group is known to have no
+// messages.
+func (g *indexes) Built(name string) (built, empty bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, absent := g.absent[name]; absent {
+		return true, true
+	}
+	e, ok := g.lru.Peek(name)
+	built = ok && e.whole
+	return built, built && e.group.groupNumber() == 0
+}
+
 // built reports whether the index of a group is built.
 func built(g *indexes, name string) bool {
 	isBuilt, _ := g.Built(name)

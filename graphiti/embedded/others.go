@@ -95,14 +95,6 @@ func (o *Others) has(group string) bool {
 	return o.groups[group]
 }
 
-// Ready is Store.Ready. Only Graphiti knows whether another program's group is empty.
-func (o *Others) Ready(group string) (ready, empty bool) {
-	if o.has(group) {
-		return true, false
-	}
-	return o.Store.Ready(group)
-}
-
 // Search implements graphiti.Searcher. It waits for Graphiti only if no earlier answer has a
 // match, and never after Set(ask, false).
 func (o *Others) Search(ctx context.Context, groups []string, query string, most int) ([]graphiti.Fact, error) {

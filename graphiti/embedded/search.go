@@ -204,12 +204,6 @@ func (t *term) like(g *groupIndex) term {
 	return out
 }
 
-// Ready reports whether the index of a group is built, and whether it has no messages.
-func (e *Store) Ready(group string) (ready, empty bool) {
-	ready, empty = e.index.Built(group)
-	return ready, empty && e.heads == nil // another replica may just have stored the first message
-}
-
 // maxWarm bounds the groups that Warm indexes.
 const maxWarm = 64
 

@@ -290,7 +290,6 @@ func TestSilenceIsExplained(t *testing.T) {
 type finds []graphiti.Fact
 
 func (f finds) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) { return f, nil }
-func (finds) Ready(string) (ready, empty bool)                                         { return true, false }
 func (finds) Weighs() bool                                                             { return true }
 
 // reads directs all reads and writes to the owner's group.
