@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 // summary plans a request in which the client summarizes its history. It searches nothing, so
@@ -82,7 +83,7 @@ const (
 	minWritten = 64 // bytes of a line from which it is compared with answers
 )
 
-// shown holds the lines of a session's blocks.
+// shown holds the lines of a session's blocks. It is immutable.
 type shown struct {
 	generation int64 // generation of the lines
 	lines      []string
@@ -95,11 +96,20 @@ func (s *shown) size() (n int) {
 	return n
 }
 
+func shownKey(who graphiti.Who) memo.Key {
+	return memo.Key{Kind: memo.Turns, Owner: memo.Owner(snapshotID(who))}
+}
+
+// shown returns the lines of a session's blocks, as far as they are in RAM.
+func (m *Planner) shown(who graphiti.Who) shown {
+	s, _ := m.opts().Memo.Get(shownKey(who)).(shown)
+	return s
+}
+
 // show records the lines of a session's blocks. A client that summarizes the session in
 // another request omits the blocks, because it never saw them.
 func (m *Planner) show(t *turn, who graphiti.Who) {
-	id := t.sessionID(who)
-	s := m.session(id).shown
+	s := m.shown(who)
 	blocks := []string{t.decision.Block}
 	switch {
 	case s.generation > t.mode.Generation:
@@ -117,7 +127,7 @@ func (m *Planner) show(t *turn, who graphiti.Who) {
 	}
 	if len(lines) > len(s.lines) {
 		s.lines = lines[max(0, len(lines)-shownLines):]
-		m.change(id, func(all *sessionMemo) { all.shown = s })
+		m.opts().Memo.Update(shownKey(who), func(any) (any, int) { return s, s.size() })
 	}
 }
 
@@ -141,7 +151,7 @@ func (m *Planner) toKeep(t *turn, who graphiti.Who) (block string, facts int) {
 		notes = notes[1:]
 	}
 	add(notes, len(notes))
-	if s := m.session(t.sessionID(who)).shown; s.generation == t.mode.Generation {
+	if s := m.shown(who); s.generation == t.mode.Generation {
 		isOld := func(l string) bool { return isSaid(l) || labelOf(l) == resumes }
 		add(withoutRepeats(slices.DeleteFunc(slices.Clone(s.lines), isOld), kept), t.o.MaxFacts)
 	}

@@ -37,8 +37,7 @@ type turn struct {
 	resumedFrom dialect.Fingerprint // of the history up to it; zero without one
 	resumed     *Decision           // its decision, or nil
 
-	session TurnKey  // see sessionID
-	found   []string // lines that were shown or withheld, without rules and preferences
+	found []string // lines that were shown or withheld, without rules and preferences
 }
 
 // lists holds parallel lists of the person's messages.
@@ -66,7 +65,10 @@ func (m *Planner) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerpri
 			t.from = append(t.from, chain[i])
 		}
 	}
-	m.nameTurns(t, who)
+	t.keys = t.keys[:0]
+	for _, f := range t.from {
+		t.keys = append(t.keys, turnKeyOf(who.Session, f))
+	}
 	keys := t.keys
 	i := t.c.Replaced()
 	if i >= 0 {
@@ -93,18 +95,6 @@ func (t *turn) newest() *Decision {
 		return nil
 	}
 	return t.earlier[len(t.earlier)-1]
-}
-
-// nameTurns computes the keys of the turns.
-func (m *Planner) nameTurns(t *turn, who graphiti.Who) {
-	known := &turnKeys{}
-	if len(t.from) >= turnsMin {
-		known = &m.session(t.sessionID(who)).keys
-	}
-	var more *turnKeys
-	if t.keys, more = known.append(t.keys[:0], who.Session, t.from); more != nil {
-		m.change(t.sessionID(who), func(s *sessionMemo) { s.keys = *more })
-	}
 }
 
 func (t *turn) key() TurnKey {

@@ -18,7 +18,7 @@ type Space uint8
 // The kinds of cached values.
 const (
 	Sessions Space = iota // a session's place, common properties of its requests, and the number of sessions with the same first words
-	Turns                 // state for deciding about a session's turns
+	Turns                 // lines of a session's blocks
 	kinds
 )
 
