@@ -56,35 +56,33 @@ type puller struct {
 	added  chan struct{}    // there are episodes to read; capacity 1: further wakes add nothing
 	done   sync.WaitGroup
 
+	switching sync.Mutex         // protects end
+	end       context.CancelFunc // of run; nil during a pause
+
 	mu      sync.Mutex           // protects the fields below
 	asked   map[string]time.Time // last import by group
 	history int                  // imports that are not finished
-	paused  chan struct{}        // closed at the end of a pause; nil without one
-	end     context.CancelFunc   // of the running call
-	calling sync.WaitGroup       // the running call
 }
 
 // newPuller returns a puller that works until base ends.
 func newPuller(base context.Context, k *ownFile, o *Options, redact func(string) string, leads func() bool) *puller {
 	p := &puller{ownFile: k, leads: leads, facts: o.Facts, redact: redact, base: base,
-		groups: make(chan ledger.Turn, maxImports), added: make(chan struct{}, 1), asked: make(map[string]time.Time), end: func() {}}
+		groups: make(chan ledger.Turn, maxImports), added: make(chan struct{}, 1), asked: make(map[string]time.Time)}
 	if o.Facts != nil {
 		p.from, _ = o.Graph.(graphiti.Arrivals)
 	}
-	if p.from != nil {
-		p.done.Go(p.run)
-	}
+	p.pause(false)
 	return p
 }
 
-// run reads episodes and imports histories in turn.
-func (p *puller) run() {
+// run reads episodes and imports histories in turn, until ctx ends.
+func (p *puller) run(ctx context.Context) {
 	pause, rest := firstPause, time.NewTimer(time.Nanosecond) // see deliver.Loop.Run
 	defer rest.Stop()
 	for {
 		var owner ledger.Turn
 		select {
-		case <-p.base.Done():
+		case <-ctx.Done():
 			return
 		case <-rest.C:
 		case <-p.added:
@@ -93,21 +91,19 @@ func (p *puller) run() {
 		more := false
 		err := contained(func() (err error) {
 			if len(owner.Targets) > 0 {
-				err = p.perform(p.base, &owner)
+				err = p.perform(ctx, &owner)
 			}
 			if err == nil {
-				more, err = p.readSome(p.base)
+				more, err = p.readSome(ctx)
 			}
 			return err
 		})
-		if p.base.Err() != nil {
+		if ctx.Err() != nil {
 			return
 		}
 		switch {
 		case err != nil:
-			if !errors.Is(err, context.Canceled) { // else by a pause
-				p.log.Warn("read facts or messages of Graphiti failed", "error", err)
-			}
+			p.log.Warn("read facts or messages of Graphiti failed", "error", err)
 			rest.Reset(pause)
 			pause = min(2*pause, lastPause)
 		case more:
@@ -128,7 +124,7 @@ func (p *puller) readSome(ctx context.Context) (more bool, err error) {
 	}
 	list, err := p.Unread(ctx, readAtOnce)
 	for i := range list {
-		err := p.call(ctx, func(ctx context.Context) error { return p.read(ctx, &list[i]) })
+		err := p.read(ctx, &list[i])
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
@@ -141,49 +137,25 @@ func (p *puller) readSome(ctx context.Context) (more bool, err error) {
 
 // pause ends calls to Graphiti and prevents further ones, or resumes them.
 func (p *puller) pause(paused bool) {
-	p.mu.Lock()
+	p.switching.Lock()
+	defer p.switching.Unlock()
 	switch {
-	case paused && p.paused == nil:
-		p.paused = make(chan struct{})
+	case paused && p.end != nil:
 		p.end()
-	case !paused && p.paused != nil:
-		close(p.paused)
-		p.paused = nil
+		p.done.Wait()
+		p.end = nil
+	case !paused && p.end == nil && p.from != nil:
+		ctx, end := context.WithCancel(p.base)
+		p.end = end
+		p.done.Go(func() { p.run(ctx) })
 	}
-	p.mu.Unlock()
-	if paused {
-		p.calling.Wait()
-	}
-}
-
-// call runs f, which calls Graphiti, after the end of a pause. A pause ends its context.
-func (p *puller) call(ctx context.Context, f func(context.Context) error) error {
-	for {
-		p.mu.Lock()
-		paused := p.paused
-		if paused == nil {
-			break
-		}
-		p.mu.Unlock()
-		select {
-		case <-paused:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	ctx, p.end = context.WithCancel(ctx)
-	defer p.end()
-	p.calling.Add(1)
-	defer p.calling.Done()
-	p.mu.Unlock()
-	return f(ctx)
 }
 
 // perform imports the history of a group.
 func (p *puller) perform(ctx context.Context, owner *ledger.Turn) error {
 	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
-	err := p.call(ctx, func(ctx context.Context) error { return p.importAll(ctx, owner) })
+	err := p.importAll(ctx, owner)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.history--; err != nil {

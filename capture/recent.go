@@ -3,8 +3,6 @@ package capture
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
-	"unique"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -15,48 +13,13 @@ import (
 // recentMax is the most remembered turns.
 const recentMax = 1 << 15
 
-// recent is the LRU cache in front of the ledger. It holds the turns that this process has
-// begun to answer or has recorded, each with the groups that store it completely. Clients
-// repeat requests, and send earlier turns with each of them. Two agents may have the same
-// turn in one session, each with its own groups.
-type recent struct{ turns *lru.Cache[turnKey, groupSet] }
-
-// groupSet is a set of groups, each followed by a zero byte. Most turns have equal sets, which
-// share their memory; the zero value is the empty set.
-type groupSet struct{ of unique.Handle[string] }
-
-func (g groupSet) names() string {
-	if g == (groupSet{}) {
-		return ""
-	}
-	return g.of.Value()
-}
-
-func (g groupSet) has(group string) bool { return hasName(g.names(), group) }
-
-func hasName(names, name string) bool {
-	for names != "" {
-		first, rest, _ := strings.Cut(names, "\x00")
-		if first == name {
-			return true
-		}
-		names = rest
-	}
-	return false
-}
-
-// with returns the set with more groups.
-func (g groupSet) with(in []graphiti.Target) groupSet {
-	names := g.names()
-	for i := range in {
-		if !hasName(names, in[i].Group) {
-			names += in[i].Group + "\x00"
-		}
-	}
-	if names == "" {
-		return g
-	}
-	return groupSet{unique.Make(names)}
+// recent is the cache in front of the ledger: the turns that this process has begun to answer or has
+// recorded, and the groups that store them completely. Clients repeat requests, and send earlier
+// turns with each of them. Two agents may have the same turn in one session, each with its own
+// groups.
+type recent struct {
+	turns  *lru.Cache[turnKey, struct{}]
+	stored *lru.Cache[turnKey, struct{}] // by storedKey
 }
 
 // turnKey is a turn's ID, usually decoded from hexadecimal, else hashed.
@@ -72,16 +35,20 @@ func keyOf(turn string) (k turnKey) {
 	return turnKey(sum[:len(k)])
 }
 
-func newRecent() recent {
-	turns, err := lru.New[turnKey, groupSet](recentMax)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return recent{turns}
+// storedKey identifies a turn in a group.
+func storedKey(turn, group string) turnKey {
+	sum := sha256.Sum256([]byte(turn + "\x00" + group))
+	return turnKey(sum[:len(turnKey{})])
+}
+
+func newRecent() (r recent) {
+	r.turns, _ = lru.New[turnKey, struct{}](recentMax) // fails only for a size of 0
+	r.stored, _ = lru.New[turnKey, struct{}](2 * recentMax)
+	return r
 }
 
 // begin adds a turn without any groups.
-func (r recent) begin(turn string) { r.turns.ContainsOrAdd(keyOf(turn), groupSet{}) }
+func (r recent) begin(turn string) { r.turns.ContainsOrAdd(keyOf(turn), struct{}{}) }
 
 // known reports whether a turn was begun or recorded.
 func (r recent) known(turn turnKey) bool {
@@ -91,16 +58,16 @@ func (r recent) known(turn turnKey) bool {
 
 // recorded adds groups that store a turn completely.
 func (r recent) recorded(turn string, in []graphiti.Target) {
-	key := keyOf(turn)
-	groups, _ := r.turns.Get(key)
-	r.turns.Add(key, groups.with(in))
+	r.turns.Add(keyOf(turn), struct{}{})
+	for i := range in {
+		r.stored.Add(storedKey(turn, in[i].Group), struct{}{})
+	}
 }
 
 // has reports whether all of the groups store a turn completely.
 func (r recent) has(turn string, in []graphiti.Target) bool {
-	groups, _ := r.turns.Get(keyOf(turn))
 	for i := range in {
-		if !groups.has(in[i].Group) {
+		if _, ok := r.stored.Get(storedKey(turn, in[i].Group)); !ok {
 			return false
 		}
 	}
@@ -134,14 +101,6 @@ func (r recent) release(turns []ledger.Turn) {
 	}
 }
 
-// doubt removes the groups of all turns, because the turns may have been forgotten. The
-// next use asks the ledger.
-func (r recent) doubt() {
-	for _, turn := range r.turns.Keys() {
-		r.turns.Add(turn, groupSet{}) // keeps the LRU order
-	}
-}
-
 // Begin registers a turn that this process answers, so that it is not recorded from a
 // client's history.
 func (p *Pipeline) Begin(turn string) { p.recent.begin(turn) }
@@ -155,4 +114,4 @@ func (p *Pipeline) Known(turn [16]byte) bool { return p.recent.known(turn) }
 func (p *Pipeline) Kept(turn string, in []graphiti.Target) bool { return p.recent.has(turn, in) }
 
 // Doubt clears the cached groups of all turns, so that callers read the ledger again.
-func (p *Pipeline) Doubt() { p.recent.doubt() }
+func (p *Pipeline) Doubt() { p.recent.stored.Purge() }
