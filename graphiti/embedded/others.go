@@ -239,7 +239,7 @@ func (o *Others) index(ctx context.Context, group string, facts []graphiti.Fact,
 func (o *Others) ready(ctx context.Context, group string) (err error) {
 	if o.indexed == nil {
 		if o.indexed, err = OpenScratch(o.path); err == nil && o.ownModel() {
-			o.indexed.mean, err = startVectors(o.indexed.db, o.mean.encoder, o.log)
+			o.indexed.mean = startVectors(o.indexed.db, o.mean.encoder, o.log)
 		}
 	}
 	h := o.facts[group]

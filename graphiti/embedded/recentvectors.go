@@ -23,23 +23,12 @@ func newRecentVectors() *recentVectors {
 	return &recentVectors{maphash.MakeSeed(), memo.NewLRU[uint64, []int8](mostRecentVectors)}
 }
 
-// digest returns a number for the words of a text, which ignores the spaces between them.
-func (r *recentVectors) digest(text string) uint64 {
-	var h maphash.Hash
-	h.SetSeed(r.seed)
-	for word := range strings.FieldsSeq(text) {
-		_, _ = h.WriteString(word) // cannot fail
-		_ = h.WriteByte(' ')
-	}
-	return h.Sum64()
-}
-
 // embed returns the vectors of texts, from RAM if possible.
 func (r *recentVectors) embed(ctx context.Context, texts []string, by *encoder) ([][]int8, error) {
 	out := make([][]int8, len(texts))
 	digests := make([]uint64, len(texts))
 	for i, text := range texts {
-		digests[i] = r.digest(text)
+		digests[i] = maphash.String(r.seed, strings.Join(strings.Fields(text), " "))
 	}
 	var missing []string
 	var of []int

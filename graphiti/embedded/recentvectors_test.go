@@ -88,10 +88,7 @@ func TestUnderstand_EmbedsOnce(t *testing.T) {
 		}
 		return embed(ctx, texts)
 	}
-	var err error
-	if e.mean, err = startVectors(e.db, own, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
+	e.mean = startVectors(e.db, own, slog.New(slog.DiscardHandler))
 	tell(t, e, "g", "a", "My cat Pixel just jumped on the table.", "Noted.")
 	vectors := func(want int) {
 		t.Helper()

