@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -189,24 +188,6 @@ func TestWhatComesBetweenTwoLooks(t *testing.T) {
 	if st := p.Status(); st.Unlisted != nil || s.Counts().Calls[graphititest.Tool("search_memory_facts")] == 0 {
 		t.Errorf("got %+v, want Unlisted not set, and a search for facts", st)
 	}
-}
-
-// onNeo4j is a memory with the database Neo4j.
-type onNeo4j struct{ *graph }
-
-func (onNeo4j) Database(context.Context) string { return "neo4j" }
-
-// TestNothingOnNeo4j checks that a server on Neo4j that shows nothing counts as stalled, rather than as
-// one that lists nothing: its turns wait.
-func TestNothingOnNeo4j(t *testing.T) {
-	g := &graph{apart: true, raises: func(string) bool { return true }}
-	inBubble(t, onNeo4j{g}, func(t *testing.T, p *Pipeline, _ *logged) {
-		add(t, p, spoken("1", "a"))
-		time.Sleep(24 * time.Hour)
-		if st := p.Status(); st.Stalled == nil || st.Unlisted != nil || st.Pending != 1 || st.Delivered != 0 {
-			t.Errorf("got %+v, want a stall, Unlisted not set, Pending 1, Delivered 0", st)
-		}
-	})
 }
 
 // TestListingsThatWorkAgain checks that a server counts as one that lists turns again once it does.

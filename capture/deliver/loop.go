@@ -48,7 +48,9 @@ type Loop struct {
 type run struct {
 	timing   Timing
 	listed   bool               // a listing has shown stored messages
-	sight    sight              // whether listings work
+	blind    graphiti.Diagnosis // why listings show no turns: a copy then counts as delivered once it is accepted
+	since    time.Time          // discovery of blind
+	lookedAt time.Time          // last listing of a blind memory
 	senders  map[string]*sender // by group if groups are apart, else one with the key ""
 	woken    bool               // the ledger may have new copies
 	owed     []func() error     // failed ledger writes, repeated before all else
@@ -68,15 +70,6 @@ type run struct {
 	usual    time.Duration // last known pace of a sender, for new ones
 	episodes int           // accepted messages
 	chars    int           // their bytes
-}
-
-// sight is a memory's ability to show stored turns. Some MCP servers on FalkorDB list nothing: a
-// copy then counts as delivered, but not as verified, once it is accepted.
-type sight struct {
-	blind  bool      // listings do not work
-	shown  bool      // a search shows facts without episodes
-	since  time.Time // discovery of blind
-	listed time.Time // the last listing of a blind memory
 }
 
 // New returns a Loop that does nothing before Run. listed reports whether the memory has listed

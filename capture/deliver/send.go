@@ -33,8 +33,8 @@ func (l *Loop) send(ctx context.Context, s *sender, isTest bool) {
 	case c.Losses >= aloneAfter && s.open() > 0 && !isTest:
 		s.isolate = true
 	default:
-		if now := time.Now(); l.sight.blind && now.Sub(l.sight.listed) > s.timing.LastTest { // it may list turns now
-			l.sight.listed = now
+		if now := time.Now(); l.blind != graphiti.NoDiagnosis && now.Sub(l.lookedAt) > s.timing.LastTest { // it may list turns now
+			l.lookedAt = now
 			_, _ = l.list(ctx, c.Group, firstLook)
 		}
 		l.give(ctx, s, c, nil)
@@ -189,7 +189,7 @@ func (l *Loop) dead(c *ledger.Copy, began time.Time, reason string, err error) {
 }
 
 // confirms reports whether turns stay in flight until they are listed.
-func (l *Loop) confirms() bool { return l.o.Verify && !l.sight.blind }
+func (l *Loop) confirms() bool { return l.o.Verify && l.blind == graphiti.NoDiagnosis }
 
 // lacking returns the messages that a group does not list.
 func (l *Loop) lacking(ctx context.Context, group string, messages []graphiti.Row) ([]graphiti.Row, error) {
@@ -335,7 +335,7 @@ func (l *Loop) list(ctx context.Context, group string, n int) (*view, error) {
 		}
 	}
 	if len(list) > 0 {
-		l.listed, l.sight = true, sight{}
+		l.listed, l.blind = true, graphiti.NoDiagnosis
 	}
 	return v, nil
 }
@@ -344,9 +344,9 @@ func (l *Loop) list(ctx context.Context, group string, n int) (*view, error) {
 const maxQuery = 200
 
 // silence finds out why a worker is silent. If a search shows facts of a group, and a listing after
-// it shows no episode, listings do not work. If neither has ever shown anything, listings do not
-// work either, provided that each group has a worker of its own, which survives failures, and that
-// the database is not one whose episodes all servers list.
+// it shows no episode, listings do not work, as those of some MCP servers on FalkorDB. If neither has
+// ever shown anything, listings do not work either, provided that each group has a worker of its own,
+// which survives failures.
 func (l *Loop) silence(ctx context.Context, s *sender) {
 	if !s.silent.IsZero() && time.Since(s.silent) < 4*s.patience() {
 		l.o.Log.Warn("memory accepts messages without storing them", "since", s.sign, "to_do", l.diagnosis().Remedy())
@@ -356,17 +356,19 @@ func (l *Loop) silence(ctx context.Context, s *sender) {
 		return
 	}
 	facts := l.find(ctx, f)
-	if l.search != nil || l.listed || len(facts) == 0 && (!l.o.Apart || s.silent.IsZero() || l.onNeo4j(ctx)) {
+	if l.search != nil || l.listed || len(facts) == 0 && (!l.o.Apart || s.silent.IsZero()) {
 		return
 	}
 	if v, err := l.list(ctx, f.Group, firstLook); err != nil || v.full || l.listed {
 		s.lookAt = time.Now() // it was stored between the last listing and the search
 		return
 	}
-	now := time.Now()
-	l.sight = sight{blind: true, shown: len(facts) > 0, since: now, listed: now}
-	d := l.blindness()
-	l.o.Log.Warn("listings do not show stored turns", "why", d.Says(), "to_do", d.Remedy())
+	if l.blind = graphiti.Unshown; len(facts) > 0 {
+		l.blind = graphiti.Unlisted
+	}
+	l.since = time.Now()
+	l.lookedAt = l.since
+	l.o.Log.Warn("listings do not show stored turns", "why", l.blind.Says(), "to_do", l.blind.Remedy())
 	for _, s := range l.senders {
 		var accepted []*flight
 		for _, f := range s.flights {
@@ -379,10 +381,4 @@ func (l *Loop) silence(ctx context.Context, s *sender) {
 		l.conclude(s, nil, findings{beyond: accepted})
 		s.flights, s.silent, s.waits = nil, time.Time{}, true
 	}
-}
-
-// onNeo4j reports whether the memory uses Neo4j, as far as it tells.
-func (l *Loop) onNeo4j(ctx context.Context) (yes bool) {
-	m, ok := l.o.Memory.(interface{ Database(context.Context) string })
-	return ok && l.call(ctx, func(ctx context.Context) error { yes = m.Database(ctx) == "neo4j"; return nil }) == nil && yes
 }

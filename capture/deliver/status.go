@@ -75,8 +75,8 @@ func (l *Loop) publish() {
 	if f := l.failures.all(); !f.since.IsZero() {
 		p.Failing, p.LastError, p.Remedy = f.since, f.why, f.remedy
 	}
-	if l.sight.blind {
-		p.Unlisted, p.Diagnosis = l.sight.since, l.blindness()
+	if l.blind != graphiti.NoDiagnosis {
+		p.Unlisted, p.Diagnosis = l.since, l.blind
 	}
 	if !p.Stalled.IsZero() || !p.Quiet.IsZero() && now.Sub(p.Quiet) >= l.run.timing.Silence {
 		p.Diagnosis = l.diagnosis()
@@ -103,14 +103,6 @@ func (l *Loop) diagnosis() graphiti.Diagnosis {
 		return graphiti.NeverKept
 	}
 	return graphiti.WorkerDead
-}
-
-// blindness returns why listings do not verify turns.
-func (l *Loop) blindness() graphiti.Diagnosis {
-	if l.sight.shown {
-		return graphiti.Unlisted
-	}
-	return graphiti.Unshown
 }
 
 // failures holds the current failures. Only a success for the same group and kind of action
