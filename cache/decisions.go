@@ -3,7 +3,7 @@ package cache
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -109,9 +109,8 @@ func (e recentDecision) bytes() int {
 // since the request arrived, Keep stores the decision without its block and pieces.
 func (d *Decisions) Keep(ctx context.Context, key [16]byte, made inject.Decision, groups ...string) (*inject.Decision, error) {
 	without := withoutBlock(made)
-	refused := appendDecision(make([]byte, 0, 2*(decisionHead+len(made.Reason))+len(made.Pieces)+len(made.Block)), &without)
-	r := &record{kind: decisionKind, key: key[:], value: appendDecision(refused, &made)[len(refused):], scopes: factsOfAll(groups), generation: made.Generation,
-		refused: refused, first: true}
+	r := &record{kind: decisionKind, key: key[:], value: encodeDecision(&made), scopes: factsOfAll(groups), generation: made.Generation,
+		refused: encodeDecision(&without), first: true}
 	value, err := d.store.keep(ctx, r)
 	kept := &made
 	kept.Pieces = "" // not held in RAM
@@ -131,7 +130,7 @@ func (d *Decisions) Keep(ctx context.Context, key [16]byte, made inject.Decision
 func (d *Decisions) Drop(ctx context.Context, key [16]byte, made inject.Decision) error {
 	made = withoutBlock(made)
 	d.remember(key, &made, made.Generation) // this process repeats the block no more, whether or not it is stored
-	if err := d.store.write(ctx, &record{kind: decisionKind, key: key[:], value: appendDecision(nil, &made), generation: made.Generation}); err != nil {
+	if err := d.store.write(ctx, &record{kind: decisionKind, key: key[:], value: encodeDecision(&made), generation: made.Generation}); err != nil {
 		return fmt.Errorf("drop block: %w", err)
 	}
 	return nil
@@ -166,77 +165,21 @@ func (d *Decisions) Emptied(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// decisionHead is the most bytes of a decision's numbers.
-const decisionHead = 5 * binary.MaxVarintLen64
-
-// The bits of a decision's first number.
-const (
-	isIngested = 1 << iota
-	hasPieces
-)
-
-// appendDecision appends the stored form of a decision: the permanent part, the pieces with
-// their length if there are any, and the block at the end.
-func appendDecision(b []byte, d *inject.Decision) []byte {
-	flags := uint64(0)
-	if d.Ingest {
-		flags |= isIngested
-	}
-	if d.Pieces != "" {
-		flags |= hasPieces
-	}
-	for _, n := range [...]uint64{flags, uint64(d.Facts), uint64(d.Generation), uint64(len(d.Reason))} {
-		b = binary.AppendUvarint(b, n)
-	}
-	b = append(b, d.Reason...)
-	if d.Pieces != "" {
-		b = append(binary.AppendUvarint(b, uint64(len(d.Pieces))), d.Pieces...)
-	}
-	return append(b, d.Block...)
-}
-
 var errDecision = errors.New("a stored decision is damaged")
 
-// stored is a parsed stored decision.
-type stored struct {
-	numbers               [4]uint64
-	stays                 int // size of the part that remains without the block
-	reason, pieces, block []byte
-}
-
-func splitDecision(value []byte) (s stored, err error) {
-	rest := value
-	for i := range s.numbers {
-		n, size := binary.Uvarint(rest)
-		if size <= 0 {
-			return s, errDecision
-		}
-		s.numbers[i], rest = n, rest[size:]
-	}
-	if s.numbers[0] > isIngested|hasPieces || s.numbers[3] > uint64(len(rest)) {
-		return s, errDecision
-	}
-	s.reason, rest = rest[:s.numbers[3]], rest[s.numbers[3]:]
-	s.stays = len(value) - len(rest)
-	if s.numbers[0]&hasPieces != 0 {
-		n, size := binary.Uvarint(rest)
-		if size <= 0 || n == 0 || n > uint64(len(rest)-size) {
-			return s, errDecision
-		}
-		s.pieces, rest = rest[size:size+int(n)], rest[size+int(n):] //nolint:gosec // it is less
-	}
-	s.block = rest
-	return s, nil
+// encodeDecision returns the stored form of a decision.
+func encodeDecision(d *inject.Decision) []byte {
+	value, _ := json.Marshal(d) // strings, numbers and a boolean
+	return value
 }
 
 func parseDecision(value []byte, withPieces bool) (*inject.Decision, error) {
-	s, err := splitDecision(value)
-	if err != nil {
-		return nil, err
+	d := new(inject.Decision)
+	if json.Unmarshal(value, d) != nil {
+		return nil, errDecision
 	}
-	d := &inject.Decision{Ingest: s.numbers[0]&isIngested != 0, Facts: int(s.numbers[1]), Generation: int64(s.numbers[2]), Reason: string(s.reason), Block: string(s.block)}
-	if withPieces {
-		d.Pieces = inject.Pieces(s.pieces)
+	if !withPieces {
+		d.Pieces = ""
 	}
 	return d, nil
 }
@@ -244,11 +187,11 @@ func parseDecision(value []byte, withPieces bool) (*inject.Decision, error) {
 // emptied returns a stored decision without its block and pieces, and whether it had a
 // block.
 func emptied(value []byte) (rest []byte, block bool) {
-	s, err := splitDecision(value)
+	d, err := parseDecision(value, false)
 	if err != nil {
 		return nil, false
 	}
-	rest = bytes.Clone(value[:s.stays])
-	rest[0] &^= hasPieces // the number has one byte
-	return rest, len(s.block) > 0
+	block = d.Block != ""
+	d.Block = ""
+	return encodeDecision(d), block
 }

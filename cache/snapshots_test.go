@@ -1,11 +1,8 @@
 package cache
 
 import (
-	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 // TestSnapshotIsThereOnceSaved checks that Load returns a snapshot immediately after Save.
@@ -43,30 +40,6 @@ func TestTrial_Forgotten(t *testing.T) {
 				t.Errorf("left: %v, %v", left, err)
 			}
 		})
-	}
-}
-
-// TestAddedTable checks that a file of an earlier program, without a table that was added, can be used.
-func TestAddedTable(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state.db")
-	s := openState(t, path)
-	save(t, s, "session", "notes", 1, "g")
-	if err := s.tables.db.Write(t.Context(), func(tx *database.Tx) error {
-		_, err := tx.Exec("DROP TABLE trial")
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s = openState(t, path)
-	defer s.Close()
-	if _, err := s.Decisions.Forget(t.Context(), "g"); err != nil {
-		t.Errorf("forget: %v", err)
-	}
-	if got, err := s.Snapshots.Load(t.Context(), "session"); string(got) != "notes" || err != nil {
-		t.Errorf("Load = %q, %v", got, err)
 	}
 }
 

@@ -34,7 +34,7 @@ const (
 
 // table creates the table of a kind. In a table for all kinds, the records of a request
 // would be far apart, each on its own page.
-const table = `CREATE TABLE IF NOT EXISTS %s (
+const table = `CREATE TABLE %s (
 	list   TEXT NOT NULL,    -- for kinds that have several lists
 	key    BLOB NOT NULL,
 	born   INTEGER NOT NULL, -- Unix microseconds; before value, so that sweeps need not read it
@@ -73,7 +73,7 @@ func openFile(path string, ttl time.Duration) (*tables, error) {
 	// Requests do not wait for the disk. A commit survives the end of the process; a
 	// crash of the machine may lose the last commits, and with them the newest blocks of
 	// those conversations.
-	db, err := sqlite.Open(path, sqlite.Options{Schema: schema(), Version: 6, Grows: true, Sync: sqlite.SyncNormal,
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema(), Version: 7, Sync: sqlite.SyncNormal,
 		Holds: "the blocks and sessions of running conversations, unfinished deletions, and the memories of registered people's keys and identities"})
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)

@@ -3,7 +3,6 @@ package cache
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -123,24 +122,20 @@ func TestErrorOfAReaderIsNotTheStores(t *testing.T) {
 // block.
 func TestADamagedDecisionIsNoBlock(t *testing.T) {
 	made := inject.Decision{Ingest: true, Facts: 2, Generation: 3, Block: "<graphiti_memory>\n- My canoe is called Wanda, says Zoë.\n</graphiti_memory>\n\n"}
-	whole := appendDecision(nil, &made)
+	whole := encodeDecision(&made)
 	if d, err := parseDecision(whole, true); err != nil || *d != made {
 		t.Fatalf("a decision that is whole: %+v, %v", d, err)
 	}
 	made.Pieces = inject.Pieces(strings.Repeat("p", 300))
-	long := appendDecision(nil, &made)
+	long := encodeDecision(&made)
 	if d, err := parseDecision(long, true); err != nil || *d != made {
 		t.Fatalf("a decision with pieces: %+v, %v", d, err)
 	}
 	for name, value := range map[string][]byte{
-		"nothing":             nil,
-		"another format":      []byte(`{"Block":"` + strings.Repeat("a block of a proxy before this one ", 9) + `"}`),
-		"its beginning":       whole[:3],
-		"a reason too long":   binary.AppendUvarint([]byte{1, 2, 3}, 1<<40),
-		"pieces are missing":  long[:4],
-		"pieces too long":     binary.AppendUvarint([]byte{3, 2, 3, 0}, 1<<40),
-		"pieces are cut":      long[:100],
-		"pieces of no length": {3, 2, 3, 0, 0, 'x'},
+		"nothing":        nil,
+		"another format": {3, 2, 3, 0, 0, 'x'},
+		"its beginning":  whole[:3],
+		"pieces are cut": long[:100],
 	} {
 		if d, err := parseDecision(value, true); err == nil {
 			t.Errorf("%s: read as %+v, want an error", name, d)
@@ -155,7 +150,7 @@ func TestADamagedDecisionIsNoBlock(t *testing.T) {
 // nothing else, and that emptying it again changes nothing.
 func FuzzDecision(f *testing.F) {
 	for _, d := range []inject.Decision{{}, {Reason: "weak", Pieces: "pieces"}, {Ingest: true, Facts: 2, Generation: 300, Block: "block", Pieces: "pieces"}} {
-		f.Add(appendDecision(nil, &d))
+		f.Add(encodeDecision(&d))
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
 		d, err := parseDecision(value, true)

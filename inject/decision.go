@@ -8,12 +8,12 @@ import (
 // request, or none. The first decision of a turn is final. Only a forget or Drop removes
 // its block.
 type Decision struct {
-	Block      string // "" if none was inserted, or it was emptied
-	Facts      int    // number of facts in the block, unchanged when it is emptied
-	Reason     string // reason for a missing block
-	Ingest     bool   // whether to store the turn
-	Generation int64  // generation of the deciding request
-	Pieces     Pieces // search results and their verdicts, dropped with the block; Lookup omits them
+	Block      string `json:"block,omitempty"`      // "" if none was inserted, or it was emptied
+	Facts      int    `json:"facts,omitempty"`      // number of facts in the block, unchanged when it is emptied
+	Reason     string `json:"reason,omitempty"`     // reason for a missing block
+	Ingest     bool   `json:"ingest,omitempty"`     // whether to store the turn
+	Generation int64  `json:"generation,omitempty"` // generation of the deciding request
+	Pieces     Pieces `json:"pieces,omitempty"`     // search results and their verdicts, dropped with the block; Lookup omits them
 }
 
 // forgotten reports whether a forget emptied the block.

@@ -34,7 +34,6 @@ var ErrClosed = database.ErrClosed
 type Options struct {
 	Schema  string // statements that create a new file
 	Version int    // version of the schema, from 1; each change of the schema increments it
-	Grows   bool   // tables that the schema adds within a version are created in existing files
 	Sync    Sync
 	Holds   string // description of the content, for people who may lose it
 }
@@ -214,7 +213,7 @@ func create(db *sql.DB, path string, o Options) error {
 	if err := db.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
-	if version == o.Version && !o.Grows {
+	if version == o.Version {
 		return nil
 	}
 	tx, err := db.Begin()
