@@ -261,7 +261,7 @@ func TestWhatIsKnownIsNotReadAgain(t *testing.T) {
 	m.fail = down().fail
 	m.mu.Unlock()
 	add(t, p, spoken("waits", "g"))
-	got, err := p.record.Whole(t.Context(), []ledger.Turn{
+	got, err := p.Whole(t.Context(), []ledger.Turn{
 		spoken("delivered", "g"), spoken("waits", "g"), open, spoken("new", "g"), spoken("delivered", "g", "h"), spoken("nowhere"),
 	})
 	if diff := cmp.Diff([]bool{true, true, false, false, false, false}, got); diff != "" || err != nil {

@@ -14,5 +14,8 @@ func (p *Pipeline) Forget(ctx context.Context, part ledger.Part, generation int6
 	if err := p.forgetHeld(part, generation); err != nil {
 		return err
 	}
-	return p.record.Forget(ctx, part, generation)
+	if p.out != nil {
+		defer p.out.loop.Wake() // to delete Graphiti's part
+	}
+	return p.ownFile.Forget(part, generation)
 }

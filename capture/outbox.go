@@ -124,8 +124,8 @@ func (b *outbox) seen(group string, episodes []graphiti.Row) {
 	b.pulls.seen(list)
 }
 
-// Add stores turns and wakes delivery.
-func (b *outbox) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
+// mark notes the traces of new turns, and which of them add no fact.
+func (b *outbox) mark(ctx context.Context, turns []ledger.Turn) {
 	for i := range turns {
 		t := &turns[i]
 		if t.Trace != "" {
@@ -133,11 +133,6 @@ func (b *outbox) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, 
 		}
 		t.Known = t.Known || t.User != "" && !t.Asked && !b.states(ctx, t.User)
 	}
-	all, err := b.add(ctx, turns, b.Ledger.Add)
-	if err == nil {
-		b.loop.Wake()
-	}
-	return all, err
 }
 
 // mostSentences is the number of sentences of a message to look for a statement in. A longer message
@@ -148,12 +143,6 @@ const mostSentences = 8
 func (b *outbox) states(ctx context.Context, text string) bool {
 	parts := append(slices.Collect(words.Sentences(text)), text)
 	return b.says == nil || words.States(text) || len(parts) > mostSentences || slices.ContainsFunc(parts, func(s string) bool { return b.says(ctx, s) })
-}
-
-// Forget also has Graphiti's part deleted.
-func (b *outbox) Forget(ctx context.Context, part ledger.Part, generation int64) error {
-	defer b.loop.Wake()
-	return b.ownFile.Forget(ctx, part, generation)
 }
 
 // lookEvery is the interval at which a forget checks the deletion in Graphiti.
@@ -213,7 +202,7 @@ func (b *outbox) apply(paused bool) {
 }
 
 // close stops delivery. The channel that ends lead must be closed.
-func (b *outbox) close(ctx context.Context) error {
+func (b *outbox) close(ctx context.Context) {
 	defer context.AfterFunc(ctx, b.abort)()
 	b.worker.Wait()
 	b.abort()
@@ -221,5 +210,4 @@ func (b *outbox) close(ctx context.Context) error {
 	if n, err := b.Counts(context.Background()); err == nil && n.Pending > 0 {
 		b.log.Info("undelivered turns stay in the queue, and are delivered after the next start", "turns", n.Pending)
 	}
-	return b.ownFile.close(ctx)
 }

@@ -24,6 +24,7 @@ type ownFile struct {
 	disk     func(context.Context) (int64, error)
 	pruning  sync.WaitGroup
 	expired  time.Time // last deletion of old messages
+	out      *outbox   // copies turns to Graphiti; nil without Graphiti
 }
 
 // openOwnFile opens the memory's ledger and prunes it each minute until stop is closed.
@@ -36,7 +37,7 @@ func openOwnFile(set *settings, o *Options, stop chan struct{}) (*ownFile, error
 	if err != nil {
 		return nil, err
 	}
-	k.promoted.set(groups)
+	k.promoted.groups = groups
 	k.pruning.Go(func() {
 		k.measure(time.Now())
 		everyMinute(stop, func(now time.Time) {
@@ -48,11 +49,17 @@ func openOwnFile(set *settings, o *Options, stop chan struct{}) (*ownFile, error
 	return k, nil
 }
 
-func (k *ownFile) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
+// store stores each turn for those of its groups that lack it. The turns are on disk when it
+// returns.
+func (k *ownFile) store(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
 	began := time.Now()
+	if k.out != nil {
+		k.out.mark(ctx, turns)
+		defer k.out.loop.Wake()
+	}
 	all, err := k.add(ctx, turns, k.Ledger.Add)
-	if err != nil {
-		return nil, err
+	if err != nil || k.out != nil {
+		return all, err
 	}
 	for i := range turns {
 		for _, g := range all[i].Groups {
@@ -75,19 +82,14 @@ func (k *ownFile) add(ctx context.Context, turns []ledger.Turn, store func(conte
 	return all, nil
 }
 
-func (k *ownFile) CutOff(ctx context.Context, t *ledger.Turn) error {
-	return k.Ledger.CutOff(ctx, t, time.Now())
-}
-
-func (k *ownFile) Forget(_ context.Context, part ledger.Part, generation int64) error {
-	return k.Ledger.Forget(part, generation)
-}
-
+// Promoted reports whether a group has promoted texts.
 func (k *ownFile) Promoted(group string) bool { return k.promoted.Promoted(group) }
 
-func (k *ownFile) apply(bool) {}
-
 func (k *ownFile) status(s *QueueStatus) {
+	if k.out != nil {
+		k.out.status(s)
+		return
+	}
 	if t, err := k.Totals(); err == nil {
 		s.Delivered, s.Verified = t.Delivered, t.Verified
 	}
@@ -134,14 +136,17 @@ func (k *ownFile) expire(now time.Time) {
 
 // Expired counts the messages that a retention would delete now, and those on hold.
 func (p *Pipeline) Expired(ctx context.Context, r *ledger.Retention) ([]ledger.Expired, error) {
-	return p.file.Expire(ctx, r, time.Now(), true)
+	return p.Expire(ctx, r, time.Now(), true)
 }
 
 // Retention returns the current retention.
 func (p *Pipeline) Retention() ledger.Retention { return p.opts().Retain }
 
 // close leaves the file open for the memory.
-func (k *ownFile) close(context.Context) error {
+func (k *ownFile) close(ctx context.Context) error {
+	if k.out != nil {
+		k.out.close(ctx)
+	}
 	k.pruning.Wait()
 	k.prune(time.Now()) // adds the newest turns to the totals
 	return nil

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/redact"
@@ -82,24 +81,6 @@ type settings struct{ now atomic.Pointer[Bounds] }
 
 func (s *settings) opts() *Bounds { return s.now.Load() }
 
-// record is the durable store of turns: the ledger in the memory's file, alone or with copies for
-// Graphiti.
-type record interface {
-	// Add stores each turn for those of its groups that lack it. The turns are on disk when
-	// it returns.
-	Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error)
-
-	// Whole reports for each turn whether all of its groups have all of it.
-	Whole(ctx context.Context, turns []ledger.Turn) ([]bool, error)
-
-	CutOff(ctx context.Context, t *ledger.Turn) error
-	Forget(ctx context.Context, part ledger.Part, generation int64) error
-
-	apply(paused bool) // called after a change of the settings
-	status(s *QueueStatus)
-	close(ctx context.Context) error
-}
-
 // Queue holds the turns that wait to be copied to Graphiti. It is empty without Graphiti.
 type Queue interface {
 	// Turns returns waiting and dead turns, oldest first, and the number of all matching
@@ -128,45 +109,12 @@ type Queue interface {
 	Withdrawn(ctx context.Context, group string, patient bool) (left int, err error)
 }
 
-// Groups provides information about the groups that were written to.
-type Groups interface {
-	// New returns the number of turns that Add would store.
-	New(ctx context.Context, turns []ledger.Turn, now time.Time) (int, error)
-
-	// Owned returns all groups, or those of one owner.
-	Owned(ctx context.Context, owner string) ([]ledger.Owned, error)
-
-	// SessionGroups returns the groups with recent turns of a session.
-	SessionGroups(ctx context.Context, session string) ([]ledger.Owned, error)
-
-	// Extents measures the messages of each group.
-	Extents(ctx context.Context) (map[string]graphiti.Extent, error)
-
-	// Full returns the quota that an owner has reached: person, tenant, all or disk; "" means that
-	// there is room. It does not block.
-	Full(owner string) string
-	full() []string
-
-	// Promoted reports whether a group has promoted texts.
-	Promoted(group string) bool
-
-	// Raise stores the generations of forgotten scopes and returns the newest stored
-	// generation.
-	Raise(floors map[string]int64) (newest int64, err error)
-
-	// Fault returns the known problem of this process's file, or nil. Check tests the file.
-	Fault() *sqlite.Fault
-	Check() *sqlite.Fault
-}
-
 // Pipeline records turns for a memory. It is safe for concurrent use.
 type Pipeline struct {
 	fates
 	Queue
-	Groups
+	*ownFile
 	*settings
-	record    record
-	file      *ledger.Ledger
 	onKept    func(t *ledger.Turn, groups []string)
 	log       *slog.Logger
 	secrets   *redact.Redactor
@@ -214,13 +162,12 @@ func open(o Options, t deliver.Timing) (*Pipeline, error) {
 		p.journal.close()
 		return nil, err
 	}
-	p.record, p.Queue, p.Groups, p.file, p.doubts.disk = k, noQueue{}, k, k.Ledger, k.Ledger
+	p.ownFile, p.Queue, p.doubts.disk = k, noQueue{}, k.Ledger
 	if o.Graph != nil {
-		b, err := openOutbox(k, &o, p.stop, p.Redacted, t)
-		if err != nil {
+		if k.out, err = openOutbox(k, &o, p.stop, p.Redacted, t); err != nil {
 			return nil, err
 		}
-		p.record, p.Queue, p.Groups = b, b, b
+		p.Queue = k.out
 	}
 	p.base, p.abort = context.WithCancel(context.Background())
 	// Ends when Shutdown closes stop.
@@ -236,7 +183,9 @@ func open(o Options, t deliver.Timing) (*Pipeline, error) {
 // memory.
 func (p *Pipeline) Set(b Bounds, paused bool) {
 	p.now.Store(&b)
-	p.record.apply(paused)
+	if p.out != nil {
+		p.out.apply(paused)
+	}
 }
 
 // Shutdown rejects further turns, waits for running calls until ctx is done, and closes the
@@ -249,7 +198,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 		p.worker.Wait()
 		_ = p.flush() // final attempt; the rest is lost
 		lost := p.waiting.end(p.log)
-		err = errors.Join(lost, p.record.close(ctx))
+		err = errors.Join(lost, p.ownFile.close(ctx))
 		p.journal.close()
 		p.abort()
 	})
@@ -271,13 +220,7 @@ type promoted struct {
 	groups map[string]bool
 }
 
-func (p *promoted) set(groups map[string]bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.groups = groups
-}
-
-// add adds groups that other processes may have promoted to.
+// add adds groups that this or other processes have promoted to.
 func (p *promoted) add(groups map[string]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

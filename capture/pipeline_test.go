@@ -190,7 +190,7 @@ func openLedger(t testing.TB, path string) *ledger.Ledger {
 }
 
 // box returns the outbox of a pipeline with a remote memory.
-func box(p *Pipeline) *outbox { return p.record.(*outbox) }
+func box(p *Pipeline) *outbox { return p.out }
 
 // embeddedPipeline returns a pipeline that records turns in an embedded memory at path, and
 // that memory.

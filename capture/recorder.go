@@ -50,7 +50,7 @@ func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, e
 
 // New returns the number of turns that AddAll would store.
 func (p *Pipeline) New(ctx context.Context, turns []ledger.Turn) (int, error) {
-	return p.Groups.New(ctx, p.prepare(turns), time.Now())
+	return p.ownFile.New(ctx, p.prepare(turns), time.Now())
 }
 
 // AddAsync is Add in the background for short notes. It does not block, and reports whether
@@ -90,7 +90,7 @@ func (p *Pipeline) CutOff(ctx context.Context, t ledger.Turn) error {
 		return ErrStopped
 	}
 	t.User, t.Assistant = p.Redacted(t.User), p.Redacted(t.Assistant) // digests cover redacted texts
-	return p.record.CutOff(ctx, &t)
+	return p.ownFile.CutOff(ctx, &t, time.Now())
 }
 
 // prepare returns the turns that a group may lack, cleaned for recording.
@@ -110,7 +110,7 @@ func (p *Pipeline) write(ctx context.Context, turns []ledger.Turn) (kept int, er
 	if len(turns) == 0 {
 		return 0, nil
 	}
-	all, err := p.record.Add(ctx, turns)
+	all, err := p.store(ctx, turns)
 	if err != nil {
 		return 0, err
 	}
@@ -239,7 +239,7 @@ func (p *Pipeline) recordHistories() bool {
 			if h.Wanted == nil {
 				return nil
 			}
-			stored, err := p.record.Whole(p.base, h.Turns)
+			stored, err := p.Whole(p.base, h.Turns)
 			if err != nil { // a failed read does not mean that the write fails
 				stored = make([]bool, len(h.Turns))
 			}
@@ -275,7 +275,7 @@ func (p *Pipeline) addUnknown(ctx context.Context, turns []ledger.Turn) error {
 	if len(turns) == 0 {
 		return nil
 	}
-	whole, err := p.record.Whole(ctx, turns)
+	whole, err := p.Whole(ctx, turns)
 	list := make([]ledger.Turn, 0, len(turns))
 	for i := range turns {
 		if err != nil || !whole[i] { // a failed read does not mean that the write fails
