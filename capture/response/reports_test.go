@@ -95,8 +95,8 @@ func TestAConversationThatWaitsHoldsUpNoOther(t *testing.T) {
 	if want := []int{0, 1, 2}; !slices.Equal(first, want) {
 		t.Errorf("the answers of a conversation are reported in the order %v, want %v", first, want)
 	}
-	if len(w.reports.waiting) != 0 {
-		t.Errorf("%d conversations are still known", len(w.reports.waiting))
+	if len(w.reports.last) != 0 {
+		t.Errorf("%d conversations are still known", len(w.reports.last))
 	}
 }
 

@@ -71,7 +71,7 @@ func formOf(b []byte) (form, []byte) {
 func New(log *slog.Logger, b *budget.Budget) *Readers {
 	return &Readers{
 		log: log, budget: b, open: unreported{of: make(map[dialect.Fingerprint]*inFlight)},
-		reports: reports{log: log, slots: make(chan struct{}, maxReports), waiting: make(map[uint64][]func())},
+		reports: reports{log: log, slots: make(chan struct{}, maxReports), last: make(map[uint64]chan struct{})},
 	}
 }
 
@@ -82,9 +82,9 @@ type reports struct {
 	slots chan struct{} // one token per waiting answer
 	wg    sync.WaitGroup
 
-	mu      sync.Mutex          // protects the fields below
-	waiting map[uint64][]func() // by order, after the report in progress
-	closed  bool
+	mu     sync.Mutex               // protects the fields below
+	last   map[uint64]chan struct{} // closed after the last waiting report of a conversation, by its order
+	closed bool
 }
 
 // add queues the report of an answer. It returns false if maxReports are waiting, or after close.
@@ -99,14 +99,21 @@ func (r *reports) add(order uint64, done func()) bool {
 	default:
 		return false
 	}
-	list, busy := r.waiting[order]
-	if busy {
-		r.waiting[order] = append(list, done)
-		return true
-	}
-	r.waiting[order] = nil
-	// Ends when no answer of the conversation waits.
-	r.wg.Go(func() { r.run(order, done) })
+	before, ended := r.last[order], make(chan struct{})
+	r.last[order] = ended
+	// Ends after the earlier reports of the conversation.
+	r.wg.Go(func() {
+		if before != nil {
+			<-before
+		}
+		r.report(done)
+		<-r.slots
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if close(ended); r.last[order] == ended {
+			delete(r.last, order)
+		}
+	})
 	return true
 }
 
@@ -116,27 +123,6 @@ func (r *reports) close() {
 	r.closed = true
 	r.mu.Unlock()
 	r.wg.Wait()
-}
-
-func (r *reports) run(order uint64, done func()) {
-	for done != nil {
-		r.report(done)
-		<-r.slots
-		done = r.next(order)
-	}
-}
-
-// next returns the next report of a conversation, or nil.
-func (r *reports) next(order uint64) (done func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	list := r.waiting[order]
-	if len(list) == 0 {
-		delete(r.waiting, order)
-		return nil
-	}
-	done, r.waiting[order] = list[0], list[1:]
-	return done
 }
 
 // report calls done. A panic loses only this answer.
