@@ -207,7 +207,7 @@ func (e *Store) follow(name string, f *news, began time.Time) {
 			e.index.Committed(name, f.id, f.rows)
 		}
 		if e.mean != nil {
-			e.mean.outdated(f.id)
+			e.mean.groups.Remove(f.id) // there may be more of them
 		}
 	default:
 		e.recent.drop()

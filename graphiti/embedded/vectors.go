@@ -14,6 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 const (
@@ -50,10 +51,10 @@ type vectors struct {
 	behind  bool  // rows after checked may lack a vector; only run uses both
 	checked int64 // id
 
-	mu     sync.Mutex // guards the fields below
-	todo   []int64    // ids of messages without a vector, each added with or after its message
-	groups map[int64]*groupVectors
-	held   int
+	groups *memo.LRU[int64, *groupVectors]
+
+	mu   sync.Mutex // guards todo
+	todo []int64    // ids of messages without a vector, each added with or after its message
 
 	paused atomic.Bool // no text is encoded
 }
@@ -62,7 +63,6 @@ type vectors struct {
 type groupVectors struct {
 	places []int64
 	vecs   [][]int8
-	used   time.Time
 }
 
 // startVectors starts to embed messages and facts without a vector, in the background.
@@ -70,7 +70,7 @@ func startVectors(db database.DB, by encoder, log *slog.Logger) *vectors {
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &vectors{
 		encoder: by, db: db, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
-		asking: make(chan struct{}, 1), recent: newRecentVectors(), groups: make(map[int64]*groupVectors), behind: true,
+		asking: make(chan struct{}, 1), recent: newRecentVectors(), groups: memo.NewLRU[int64, *groupVectors](maxHeld), behind: true,
 	}
 	// Ends with close.
 	go v.run(ctx)
@@ -200,11 +200,11 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	if err := v.store(ctx, batch); err != nil {
 		return 0, fmt.Errorf("store embeddings: %w", err)
 	}
+	for _, m := range batch {
+		v.groups.Remove(m.id >> placeBits)
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, m := range batch {
-		v.dropLocked(m.id >> placeBits)
-	}
 	if v.todo = v.todo[len(ids):]; len(v.todo) == 0 {
 		v.todo = nil
 	}
@@ -261,75 +261,32 @@ func (v *vectors) store(ctx context.Context, batch []unreadMessage) error {
 	})
 }
 
-func (v *vectors) dropLocked(group int64) {
-	if g := v.groups[group]; g != nil {
-		v.held -= g.size()
-		delete(v.groups, group)
-	}
-}
-
-func (g *groupVectors) size() int {
-	n := 0
-	for _, vec := range g.vecs {
-		n += len(vec) + 48
-	}
-	return n
-}
-
 // of returns a group's vectors, from RAM if possible.
 func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
-	v.mu.Lock()
-	g := v.groups[group]
-	if g != nil {
-		g.used = time.Now()
-	}
-	v.mu.Unlock()
-	if g != nil {
+	if g, ok := v.groups.Get(group); ok {
 		return g, nil
 	}
-	first := group << placeBits
-	g = &groupVectors{used: time.Now()}
+	first, g, size := group<<placeBits, new(groupVectors), 1
 	const query = "SELECT id & 4294967295, vec FROM vectors WHERE id BETWEEN ? AND ? AND length(vec) > 0 AND model = ? ORDER BY id DESC LIMIT ?"
 	err := v.db.Each(ctx, query, []any{first, first | maxPlace, v.model, maxCompared}, func(scan func(...any) error) error {
 		var place int64
 		var b []byte
 		err := scan(&place, &b)
 		g.places, g.vecs = append(g.places, place), append(g.vecs, int8sOf(b))
+		size += len(b) + 48
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read embeddings: %w", err)
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.dropLocked(group)
-	v.groups[group] = g
-	v.held += g.size()
-	for v.held > maxHeld && len(v.groups) > 1 { // drop the one used longest ago
-		var oldest int64
-		for id, o := range v.groups {
-			if o != g && (oldest == 0 || o.used.Before(v.groups[oldest].used)) {
-				oldest = id
-			}
-		}
-		v.dropLocked(oldest)
-	}
+	v.groups.Add(group, g, min(size, maxHeld))
 	return g, nil
-}
-
-// outdated drops a group's vectors from RAM, because there may be more of them.
-func (v *vectors) outdated(group int64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.dropLocked(group)
 }
 
 // forget drops a group's vectors from RAM.
 func (v *vectors) forget(group int64) {
 	v.recent.Clear()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.dropLocked(group)
+	v.groups.Remove(group)
 }
 
 func bytesOf(v []int8) []byte {
