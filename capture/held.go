@@ -36,16 +36,14 @@ const (
 // if its session continues without it, and otherwise recorded at the end of its hold. Their
 // texts are on disk only.
 type doubts struct {
-	disk ledger.Holds
-	wake chan struct{} // the verdict on a turn is known
+	disk   ledger.Holds
+	wake   chan struct{}      // the verdict on a turn is known
+	passes chan chan struct{} // of settleDoubts, with the channel to close at the end
 
 	mu    sync.Mutex // protects the fields below
 	refs  []*heldRef
 	begun []begunTurn // the newest turns, for twins
 	went  []wentOn    // the newest requests of sessions: a history may be held after the next one
-
-	started, ended int           // numbers of the newest passes of settleDoubts
-	changed        chan struct{} // closed at the end of a pass
 }
 
 // heldRef refers to a held turn.
@@ -119,7 +117,7 @@ func (r *heldRef) yields(o *heldRef) bool {
 }
 
 func newDoubts() doubts {
-	return doubts{wake: make(chan struct{}, 1), changed: make(chan struct{})}
+	return doubts{wake: make(chan struct{}, 1), passes: make(chan chan struct{})}
 }
 
 // load reads the turns that the last process held.
@@ -324,23 +322,23 @@ func (p *Pipeline) Release(ctx context.Context, t *Twin) {
 			r.until, found = now, true
 		}
 	}
-	pass := d.started + 1
 	d.mu.Unlock()
-	for found {
-		d.mu.Lock()
-		ended, changed := d.ended >= pass, d.changed
-		d.mu.Unlock()
-		if ended {
-			return
-		}
+	if !found {
+		return
+	}
+	ended := make(chan struct{})
+	select {
+	case d.passes <- ended:
+	case <-p.stop:
+		return
+	case <-ctx.Done():
 		d.settle()
-		select {
-		case <-changed:
-		case <-p.stop:
-			return
-		case <-ctx.Done():
-			return
-		}
+		return
+	}
+	select {
+	case <-ended:
+	case <-p.stop:
+	case <-ctx.Done():
 	}
 }
 
@@ -382,7 +380,6 @@ func (d *doubts) judge(r *heldRef, now time.Time) {
 func (d *doubts) take(now time.Time) (keep, drop []*heldRef) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.started++
 	for _, r := range d.refs {
 		d.judge(r, now)
 	}
@@ -407,9 +404,13 @@ func (p *Pipeline) runDoubts() {
 		case <-p.stop:
 			return
 		case <-tick.C:
+			p.settleDoubts(time.Now())
 		case <-p.doubts.wake:
+			p.settleDoubts(time.Now())
+		case ended := <-p.doubts.passes:
+			p.settleDoubts(time.Now())
+			close(ended)
 		}
-		p.settleDoubts(time.Now())
 	}
 }
 
@@ -436,11 +437,6 @@ func (p *Pipeline) settleDoubts(now time.Time) {
 			p.log.Warn("delete held turn failed", "error", err)
 		}
 	}
-	d := &p.doubts
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	close(d.changed)
-	d.ended, d.changed = d.started, make(chan struct{})
 }
 
 // recordHeld records a held turn, and then deletes it from the held ones.

@@ -62,7 +62,7 @@ func (m *Client) DropFact(ctx context.Context, group, uuid string) error {
 // entities without other mentions, and have their model rewrite the summaries of the rest;
 // if the model fails, they keep a summary and report success.
 func (m *Client) KeepsNames(ctx context.Context, group string) bool {
-	if m.summaries.has(group) {
+	if len(m.summaries.of(group)) > 0 {
 		return true
 	}
 	set, err := m.session.tools(ctx)

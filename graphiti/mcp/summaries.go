@@ -18,10 +18,7 @@ const (
 
 // summaries holds, by group, the deleted episodes that a summary may still quote. They
 // end with the process; its caller keeps that a proof is missing.
-type summaries struct {
-	mu    sync.Mutex
-	mayBe map[string][]quoted
-}
+type summaries struct{ sync.Map }
 
 // quoted is a deleted episode.
 type quoted struct {
@@ -30,23 +27,18 @@ type quoted struct {
 	before map[string]bool // summaries with such words before the deletion; nil if unknown
 }
 
-func (s *summaries) has(group string) bool { return len(s.of(group)) > 0 }
-
 func (s *summaries) of(group string) []quoted {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mayBe[group]
+	list, _ := s.Load(group)
+	quotes, _ := list.([]quoted)
+	return quotes
 }
 
 func (s *summaries) set(group string, list []quoted) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mayBe == nil {
-		s.mayBe = make(map[string][]quoted)
+	if len(list) == 0 {
+		s.Delete(group)
+		return
 	}
-	if s.mayBe[group] = list; len(list) == 0 {
-		delete(s.mayBe, group)
-	}
+	s.Store(group, list)
 }
 
 // noteSummaries records, before episodes are deleted, which summaries hold words that only
