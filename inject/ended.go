@@ -7,7 +7,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // Ended is a finished turn of a session, or another finished request. Said is a person's words
@@ -98,9 +97,8 @@ func (s *snapshot) addSummary(text string) {
 	}
 	closed := func(point string) bool { return alike(statementWords(point), done) }
 	s.Listed.Open = slices.DeleteFunc(s.Listed.Open, closed)
-	for _, list := range [][]dialect.Task{s.Tasks, s.Work.Tasks} {
-		for i := range list {
-			list[i].Done = list[i].Done || closed(list[i].Text)
-		}
+	for i := range s.Work.Tasks {
+		t := &s.Work.Tasks[i]
+		t.Done = t.Done || closed(t.Text)
 	}
 }

@@ -239,7 +239,7 @@ func (s *snapshot) leftOff(at time.Time, about, open string) string {
 
 // open returns the tasks that are not done.
 func (s *snapshot) open() (tasks []string) {
-	for _, t := range s.Tasks {
+	for _, t := range s.Work.Tasks {
 		if !t.Done {
 			tasks = append(tasks, t.Text)
 		}

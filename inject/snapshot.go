@@ -27,12 +27,11 @@ type Snapshots interface {
 type snapshot struct {
 	Session string `json:"session,omitempty"` // hash of the session ID
 
-	Tells   bool           `json:"tells,omitempty"`   // some message had a subject
-	At      int64          `json:"at,omitempty"`      // Unix seconds of the last turn
-	Asked   string         `json:"asked,omitempty"`   // the last message
-	Decided []string       `json:"decided,omitempty"` // the last messages that state a change, the latest last
-	Tasks   []dialect.Task `json:"tasks,omitempty"`
-	Files   []string       `json:"files,omitempty"`
+	Tells   bool     `json:"tells,omitempty"`   // some message had a subject
+	At      int64    `json:"at,omitempty"`      // Unix seconds of the last turn
+	Asked   string   `json:"asked,omitempty"`   // the last message
+	Decided []string `json:"decided,omitempty"` // the last messages that state a change, the latest last
+	Files   []string `json:"files,omitempty"`
 
 	Listed struct { // by the client's summary of the session, the latest last
 		Decided []string `json:"decided,omitempty"`
@@ -67,9 +66,6 @@ func (s *snapshot) add(said string, decided bool) {
 
 // take adds the work of the newest turn.
 func (s *snapshot) take() {
-	if s.Work.Tasks != nil {
-		s.Tasks = s.Work.Tasks
-	}
 	if i := len(s.Work.Turns) - 1; i >= 0 {
 		for _, f := range s.Work.Turns[i].Changed {
 			s.Files = latestOf(s.Files, f, maxNoteFiles)
@@ -111,10 +107,8 @@ func (s *snapshot) each(add func(line string)) {
 			add(decisionMade + d)
 		}
 	}
-	for _, t := range s.Tasks {
-		if !t.Done {
-			add(openTask + t.Text)
-		}
+	for _, task := range s.open() {
+		add(openTask + task)
 	}
 	for _, o := range s.Listed.Open {
 		add(listedOpen + o)
@@ -163,7 +157,7 @@ func SnapshotOf(lines []string, session string) []byte {
 		} else if d, ok := strings.CutPrefix(line, decisionMade); ok {
 			s.Decided = append(s.Decided, d)
 		} else if task, ok := strings.CutPrefix(line, openTask); ok {
-			s.Tasks = append(s.Tasks, dialect.Task{Text: task})
+			s.Work.Tasks = append(s.Work.Tasks, dialect.Task{Text: task})
 		} else if files, ok := strings.CutPrefix(line, filesTouched); ok {
 			s.Files = strings.Split(files, ", ")
 		} else if o, ok := strings.CutPrefix(line, listedOpen); ok {

@@ -94,7 +94,7 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 // TestNotesAfterACompaction checks that the first turn after a compaction has the session's
 // notes that its request lacks, and that later turns have no more of them.
 func TestNotesAfterACompaction(t *testing.T) {
-	notes := snapshot{Asked: "Now the tests.", Decided: []string{"We moved the queue to Redis."}, Tasks: []dialect.Task{{Text: "write the docs"}}}
+	notes := snapshot{Asked: "Now the tests.", Decided: []string{"We moved the queue to Redis."}, Work: work.Session{Tasks: []dialect.Task{{Text: "write the docs"}}}}
 	const (
 		summary = `{"role":"user","content":"This session is being continued from a previous conversation. Done: the parser."}`
 		asked   = `,{"role":"user","content":"Which one is it?"}`

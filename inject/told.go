@@ -46,7 +46,7 @@ func told(c *dialect.Conversation) func(line string) bool {
 		}
 	}
 	return func(line string) bool {
-		of, longest := terms(statement(line), maxQuery), ""
+		of, longest := words.ContentOf(statement(line)), ""
 		for w := range of {
 			if len(w) > len(longest) {
 				longest = w
@@ -57,7 +57,7 @@ func told(c *dialect.Conversation) func(line string) bool {
 				continue
 			}
 			shared := 0
-			for w := range terms(l, toldLine) {
+			for w := range words.ContentOf(l) {
 				if of[w] {
 					shared++
 				}
@@ -68,16 +68,4 @@ func told(c *dialect.Conversation) func(line string) bool {
 		}
 		return false
 	}
-}
-
-// terms returns the first most content words of a text.
-func terms(text string, most int) map[string]bool {
-	out := make(map[string]bool)
-	words.Each(text, func(w []byte, k words.Significance) bool {
-		if k == words.Content {
-			out[string(w)] = true
-		}
-		return len(out) < most
-	})
-	return out
 }

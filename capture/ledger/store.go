@@ -2,8 +2,6 @@ package ledger
 
 import (
 	"context"
-
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
 // Copies is the part of a Ledger that copies turns to Graphiti. One process uses it at a time: a
@@ -51,9 +49,3 @@ var (
 	_ Copies = (*Ledger)(nil)
 	_ Holds  = (*Ledger)(nil)
 )
-
-// Repair configures the recovery of a damaged file into a new one. It restores the rows of
-// counts.
-var Repair = sqlite.Salvage{After: []string{
-	"INSERT OR IGNORE INTO totals VALUES ('delivered', 0), ('verified', 0), ('dropped', 0)",
-}}

@@ -106,8 +106,8 @@ const heldFrom = 0.8
 // a digit: another value is another statement. A text without content words neither holds a text
 // nor is held.
 func Holds(text, other string) bool {
-	in, held, all := contentOf(text), 0, 0
-	for w := range contentOf(other) {
+	in, held, all := ContentOf(text), 0, 0
+	for w := range ContentOf(other) {
 		all++
 		switch {
 		case in[w]:
@@ -135,7 +135,8 @@ func Key(text string) string {
 	return strings.Join(strings.Fields(strings.ToLower(text)), " ")
 }
 
-func contentOf(text string) map[string]bool {
+// ContentOf returns the content words of a text.
+func ContentOf(text string) map[string]bool {
 	out := make(map[string]bool)
 	Each(text, func(w []byte, k Significance) bool {
 		if k == Content {
