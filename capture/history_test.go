@@ -92,7 +92,7 @@ func TestCutOffOnceAndAnsweredThen(t *testing.T) {
 			t.Errorf("not kept: %+v", tn)
 		}
 	}
-	if err := box(p).Ledger.CutOff(context.Background(), &ledger.Turn{ID: "other"}, time.Now()); err != nil { // without groups
+	if err := box(p).CutOff(context.Background(), &ledger.Turn{ID: "other"}, time.Now()); err != nil { // without groups
 		t.Error(err)
 	}
 	if n := kept(t, p, shown("1", "the end", "h")); n != 0 {

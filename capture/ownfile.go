@@ -57,7 +57,7 @@ func (k *ownFile) store(ctx context.Context, turns []ledger.Turn) ([]ledger.Adde
 		k.out.mark(ctx, turns)
 		defer k.out.loop.Wake()
 	}
-	all, err := k.add(ctx, turns, k.Ledger.Add)
+	all, err := k.add(ctx, turns, k.Add)
 	if err != nil || k.out != nil {
 		return all, err
 	}

@@ -198,7 +198,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 		p.worker.Wait()
 		_ = p.flush() // final attempt; the rest is lost
 		lost := p.waiting.end(p.log)
-		err = errors.Join(lost, p.ownFile.close(ctx))
+		err = errors.Join(lost, p.close(ctx))
 		p.journal.close()
 		p.abort()
 	})

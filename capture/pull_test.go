@@ -126,7 +126,7 @@ func TestHistoryIsImported(t *testing.T) {
 			}
 			part := ledger.Part{Group: "g", Message: graphiti.MessageID("another program's")}
 			forgets.Add(1)
-			if err := box(p).Ledger.Forget(part, forgets.Load()); err != nil {
+			if err := box(p).Forget(part, forgets.Load()); err != nil {
 				t.Fatal(err)
 			}
 			owner := turn("", "g")

@@ -61,7 +61,7 @@ type QueueStatus struct {
 // Status returns the current state of the queue.
 func (p *Pipeline) Status() QueueStatus {
 	s := QueueStatus{Redacted: int(p.redacted.Load()), Shortened: int(p.shortened.Load()), Held: p.doubts.count()}
-	p.ownFile.status(&s)
+	p.status(&s)
 	s.Full = p.full()
 	p.waiting.status(&s, p.Fault())
 	if p.journal != nil {
