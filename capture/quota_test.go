@@ -36,7 +36,7 @@ func TestQuotas(t *testing.T) {
 				p, _ := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"), func(o *Options) {
 					o.Disk = func(context.Context) (int64, error) { return disk.Load(), nil }
 				})
-				k := p.record.(*ownFile) //nolint:forcetypeassert // the memory has no copies
+				k := p.ownFile
 				b := *p.opts()
 				b.Quotas = tc.q
 				p.Set(b, false)
