@@ -58,7 +58,7 @@ func TestQuotas(t *testing.T) {
 				if got := len(p.Status().Full); (got > 0) != (len(tc.want) > 0) {
 					t.Errorf("status: %q", p.Status().Full)
 				}
-				if err := p.Forget(t.Context(), ledger.Part{Group: "g"}, 1); err != nil {
+				if err := p.Forget(t.Context(), ledger.Part{Group: "g"}, forgets.Add(1)); err != nil {
 					t.Fatal(err)
 				}
 				disk.Store(0)
