@@ -46,7 +46,7 @@ func (r *remembering) holder(ctx context.Context, fingerprint string, head http.
 	case person.Doubted:
 		return c, errDoubted
 	default:
-		return service.Caller{Name: person.ID, Own: service.Selector{User: person.Memory()}}, nil
+		return service.Caller{Name: person.ID, Auditor: person.Auditor, Own: service.Selector{User: person.Memory()}}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, holderWaits)
 	defer cancel()

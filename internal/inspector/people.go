@@ -8,6 +8,7 @@ import (
 // peoplePage is the page of all people with a memory.
 type peoplePage struct {
 	Find        string
+	Acts        bool // the visitor may export and forget
 	People      []personRow
 	All         int
 	Unconfirmed []health.Unconfirmed
@@ -52,7 +53,7 @@ func (v *visit) people() error {
 		return err
 	}
 	c := v.crowd(&got, "/memory")
-	c.Unconfirmed, c.Find = st.Unconfirmed, v.r.FormValue("find")
+	c.Unconfirmed, c.Find, c.Acts = st.Unconfirmed, v.r.FormValue("find"), v.Caller.Operator
 	return v.show("People", c.main())
 }
 

@@ -142,7 +142,7 @@ func (c *peoplePage) main() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = c.table(true).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = c.table(c.Acts).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -89,9 +89,9 @@ func (v *visit) places() []navItem {
 		{Name: "Memory", Href: "/memory"}, {Name: "Search", Href: "/search"}, {Name: "Changes", Href: "/changes"}}
 	if v.Caller.Operator {
 		list = append(list, navItem{Name: "Delivery", Href: "/delivery"})
-		if v.multi() {
-			list = append(list, navItem{Name: "People", Href: "/people"})
-		}
+	}
+	if (v.Caller.Operator || v.Caller.Auditor) && v.multi() {
+		list = append(list, navItem{Name: "People", Href: "/people"})
 	}
 	for i := range list {
 		p := &list[i]

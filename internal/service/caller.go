@@ -15,6 +15,7 @@ import (
 // Caller is the caller of an operation.
 type Caller struct {
 	Operator bool   // may call everything
+	Auditor  bool   // may also call operations that show no text of others
 	Name     string // display name
 
 	// Own selects the caller's memory by User or Credential alone. Callers who are no operators
@@ -44,7 +45,7 @@ func (o *Operation[In, Out]) admits(ctx context.Context, h *Host, c Caller, in *
 		}
 	}
 	switch {
-	case c.Operator:
+	case c.Operator, c.Auditor && o.Metadata:
 		return ignored
 	case o.Own != nil && c.Own != (Selector{}):
 		return cmp.Or(o.Own(ctx, h, in, c.Own), ignored)

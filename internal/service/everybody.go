@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,9 +18,6 @@ type PeopleRequest struct {
 	Find  string `json:"find,omitempty" help:"only people with this text in their name or id"`
 	Limit int    `json:"limit,omitempty" help:"how many people"`
 }
-
-// Check returns an error for an invalid limit.
-func (r *PeopleRequest) Check() error { return CheckLimit(r.Limit) }
 
 // Crowd lists people with a memory, and registered people.
 type Crowd struct {
@@ -51,7 +49,7 @@ type Somebody struct {
 
 // Everybody lists people with a memory.
 var Everybody = Operation[PeopleRequest, Crowd]{
-	Spec:    Spec{Name: "memory/people", About: "All people with a memory, and the registered people"},
+	Spec:    Spec{Name: "memory/people", About: "All people with a memory, and the registered people", Metadata: true},
 	Default: PeopleRequest{Limit: 200},
 	Run:     withMemory((*Service).Everybody),
 	Audit: func(_ *PeopleRequest, out *Crowd) Entry {
@@ -62,7 +60,7 @@ var Everybody = Operation[PeopleRequest, Crowd]{
 // Everybody lists registered people and owners of groups: in single mode the owner first, then by
 // their latest message.
 func (sv *Service) Everybody(ctx context.Context, in *PeopleRequest) (c Crowd, err error) {
-	if err := in.Check(); err != nil {
+	if err := CheckLimit(in.Limit); err != nil {
 		return c, err
 	}
 	known, err := sv.o.Pipeline.Owned(ctx, "")
@@ -82,10 +80,8 @@ func (sv *Service) Everybody(ctx context.Context, in *PeopleRequest) (c Crowd, e
 	}
 	for i := range known {
 		k.add(&known[i])
-		if !slices.Contains(c.Groups, known[i].Group) {
-			c.Groups = append(c.Groups, known[i].Group)
-		}
 	}
+	c.Groups = slices.Sorted(maps.Keys(k.extents))
 	k.list = slices.DeleteFunc(k.list, func(s *Somebody) bool { return !s.named(in.Find) })
 	owner := func(s *Somebody) int {
 		if !sv.o.Multi && s.Means == (Selector{User: sv.o.Owner}) {
@@ -172,9 +168,7 @@ func (s *Somebody) count(o *ledger.Owned, of graphiti.Extent) {
 	if s.Means.Group == "" {
 		return
 	}
-	if !slices.Contains(s.Only, o.Group) {
-		s.Only = append(s.Only, o.Group)
-	}
+	s.Only = s.groups
 	if o.Scope == string(graphiti.ScopeUser) { // the best group for a single selector
 		s.Means.Group = o.Group
 	}

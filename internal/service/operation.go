@@ -70,6 +70,7 @@ type Spec struct {
 	About string // description for people
 
 	People        bool     // people may call it for their own memory; otherwise only operators may
+	Metadata      bool     // read-only, without texts; auditors may call it for all people
 	Reads         bool     // read-only, with a short input
 	WithoutMemory bool     // works while memory is off
 	AnyDir        bool     // works with a proxy of another data directory

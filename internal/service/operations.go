@@ -28,7 +28,7 @@ type StatusRequest struct {
 
 // Status returns the proxy's status.
 var Status = Operation[StatusRequest, health.Status]{
-	Spec: Spec{Name: "status", About: "The proxy's state; fresh=true asks the memory now instead of reporting its last answer", Reads: true, WithoutMemory: true, AnyDir: true},
+	Spec: Spec{Name: "status", About: "The proxy's state; fresh=true asks the memory now instead of reporting its last answer", Metadata: true, Reads: true, WithoutMemory: true, AnyDir: true},
 	Run: func(ctx context.Context, h *Host, in *StatusRequest) (health.Status, error) {
 		st := h.Status(ctx, in.Fresh)
 		if h.Memory != nil && !h.Memory.Multi() { // several people see their own lines only
@@ -49,7 +49,7 @@ var Health = Operation[struct{}, health.MemoryStatus]{
 
 // Counts counts the turns of the queue.
 var Counts = Operation[struct{}, capture.QueueStatus]{
-	Spec: Spec{Name: "queue", About: "Counts of the queue", Reads: true, WithoutMemory: true, Fails: OfFiles},
+	Spec: Spec{Name: "queue", About: "Counts of the queue", Metadata: true, Reads: true, WithoutMemory: true, Fails: OfFiles},
 	Run:  func(ctx context.Context, h *Host, _ *struct{}) (capture.QueueStatus, error) { return h.Counts(ctx) },
 }
 

@@ -20,7 +20,7 @@ type Expiring struct {
 
 // Retention counts the old messages that will be deleted. It deletes nothing.
 var Retention = Operation[RetentionRequest, Expiring]{
-	Spec: Spec{Name: "memory/retention", About: "The old messages that memory.retain and memory.retention delete within the hour, and those on hold, as counts; deletes nothing", Reads: true, Fails: OfFiles},
+	Spec: Spec{Name: "memory/retention", About: "The old messages that memory.retain and memory.retention delete within the hour, and those on hold, as counts; deletes nothing", Metadata: true, Reads: true, Fails: OfFiles},
 	Run: func(ctx context.Context, h *Host, in *RetentionRequest) (e Expiring, err error) {
 		if in.Days < 0 {
 			return e, invalid("days must not be negative")

@@ -117,6 +117,7 @@ func (p *peopleReader) user(n *yaml.Node) {
 		"id":            func(v *yaml.Node) { one.ID = p.id(v) },
 		"displayName":   func(v *yaml.Node) { one.Name = p.text(v, "displayName") },
 		"admin":         func(v *yaml.Node) { one.Admin = p.flag(v, "admin", false) },
+		"auditor":       func(v *yaml.Node) { one.Auditor = p.flag(v, "auditor", false) },
 		"memoryEnabled": func(v *yaml.Node) { one.Off = !p.flag(v, "memoryEnabled", true) },
 		"identities":    func(v *yaml.Node) { p.platforms(v, &one) },
 		"keys":          func(v *yaml.Node) { p.credentials(v, &one) },

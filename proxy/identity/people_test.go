@@ -65,9 +65,9 @@ func TestMistakesInTheRegistry(t *testing.T) {
 		{"flag", "users:\n- id: a\n  memoryEnabled: maybe\n", `users.yaml:3: memoryEnabled: "maybe" is not true or false`},
 		{"a credential as it is", "users:\n- id: a\n  keys: [sk-secret]\n", "users.yaml:3: keys: not the SHA-256 of a credential; write sha256: and the 64 hex digits that this prints: printf %s \"$KEY\" | sha256sum"},
 		{"given twice", "users:\n- id: a\n  admin: true\n  admin: false\n", "users.yaml:4: admin is given twice; keep one"},
-		{"a person who is no mapping", "users:\n- josh\n", "users.yaml:2: a person must contain admin, displayName, id, identities, key, keys, memoryEnabled"},
+		{"a person who is no mapping", "users:\n- josh\n", "users.yaml:2: a person must contain admin, auditor, displayName, id, identities, key, keys, memoryEnabled"},
 		{"not YAML", "users: [\n", "users.yaml: line 1: did not find expected node content"},
-		{"two mistakes", "users:\n- id: a\n  x: 1\n- admin: 2\n", "users.yaml:3: x is unknown; a person may contain admin, displayName, id, identities, key, keys, memoryEnabled\nusers.yaml:4: admin: \"2\" is not true or false\nusers.yaml:4: a person has no id; write e.g. id: josh"},
+		{"two mistakes", "users:\n- id: a\n  x: 1\n- admin: 2\n", "users.yaml:3: x is unknown; a person may contain admin, auditor, displayName, id, identities, key, keys, memoryEnabled\nusers.yaml:4: admin: \"2\" is not true or false\nusers.yaml:4: a person has no id; write e.g. id: josh"},
 	} {
 		_, err := readPeople(t, tc.text)
 		if err == nil {

@@ -10,6 +10,7 @@ type Person struct {
 	ID         string
 	Name       string            // display name; may be empty
 	Admin      bool              // operator: sees and changes everything on the admin side
+	Auditor    bool              // sees everything on the admin side except texts, besides their own memory
 	Off        bool              // memory is off: neither recall nor capture
 	Identities map[string]string // ids by platform
 	Keys       []string          // SHA-256 of credentials, as sha256: and hex digits
