@@ -104,6 +104,9 @@ type Filter struct {
 	Before  time.Time  // said earlier
 	Client  string     // a part of its client's name, in lower case
 
+	// Statements leaves out the questions and requests of an embedded memory.
+	Statements bool
+
 	// Words have the form of words.Of. Of a memory with an index of words, a row has one of
 	// them; those with the most of them come first, then the latest. With Newest, a row has all.
 	Words []string

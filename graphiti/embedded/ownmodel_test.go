@@ -272,3 +272,54 @@ func TestUnderstand_Corrected(t *testing.T) {
 		}
 	}
 }
+
+// TestRows_Statements checks that vectors tell statements from requests and questions in languages
+// that the list of words does not have, and that words decide before there are vectors.
+func TestRows_Statements(t *testing.T) {
+	e, err := openAny(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	said := []struct {
+		text   string
+		states bool
+	}{
+		{"The staging server is staging.shop.example, port 2222.", true},
+		{"Kunden mit Sitz in der Schweiz bekommen keine Umsatzsteuer.", true},
+		{"De kinderen gaan op woensdag zwemmen.", true},
+		{"Add a checkout endpoint that validates the cart.", false},
+		{"přejmenuj tu funkci", false},
+		{"maak de kop iets kleiner", false},
+		{"Which database does this project use?", false},
+	}
+	for i, m := range said {
+		tell(t, e, "g", string(rune('a'+i)), m.text, "Noted.")
+	}
+	statements := func() (list []string) {
+		for r, err := range e.Rows(t.Context(), "g", graphiti.Filter{Roles: []graphiti.RoleType{graphiti.RoleUser}, Statements: true, Text: true}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, r.Text)
+		}
+		return list
+	}
+	if got := statements(); slices.Contains(got, said[6].text) || !slices.Contains(got, said[0].text) {
+		t.Errorf("statements without vectors: %q", got)
+	}
+	m, err := sentence.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Understand(m, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, m := range said {
+		if m.states {
+			want = append(want, m.text)
+		}
+	}
+	polltest.Until(t, "statements by their vectors", func() bool { return slices.Equal(statements(), want) })
+}

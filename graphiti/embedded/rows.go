@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // pageRows is the number of entries per query. No query is open while the caller uses them.
@@ -169,7 +170,7 @@ func (e *Store) pages(ctx context.Context, group string, ids []int64, filter *gr
 	for len(ids) > 0 {
 		page := ids[:min(pageRows, len(ids))]
 		ids = ids[len(page):]
-		list, err := e.page(ctx, group, page)
+		list, err := e.page(ctx, group, page, filter.Statements)
 		if err != nil {
 			return err
 		}
@@ -189,16 +190,25 @@ func (e *Store) pages(ctx context.Context, group string, ids []int64, filter *gr
 	return nil
 }
 
-func (e *Store) page(ctx context.Context, group string, ids []int64) (list []graphiti.Row, err error) {
+// page reads messages in the order of ids, or those that the gate of their vectors takes for
+// statements. Without a vector, their words decide.
+func (e *Store) page(ctx context.Context, group string, ids []int64, statements bool) (list []graphiti.Row, err error) {
 	numbers, _ := json.Marshal(ids) // numbers only
 	list = make([]graphiti.Row, 0, len(ids))
-	err = e.db.Each(ctx, `SELECT m.id, m.name, m.speaker, m.role, m.content, m.source, m.said
-		FROM json_each(?) j CROSS JOIN messages m ON m.id = CAST(j.value AS BIGINT) ORDER BY j.key`, []any{string(numbers)}, func(scan func(...any) error) error {
+	model := ""
+	if statements && e.ownModel() {
+		model = e.mean.model
+	}
+	err = e.db.Each(ctx, `SELECT m.id, m.name, m.speaker, m.role, m.content, m.source, m.said, v.vec
+		FROM json_each(?) j CROSS JOIN messages m ON m.id = CAST(j.value AS BIGINT) LEFT JOIN vectors v ON v.id = m.id AND v.model = ? ORDER BY j.key`, []any{string(numbers), model}, func(scan func(...any) error) error {
 		var id, said int64
+		var vec []byte
 		r := graphiti.Row{Group: group}
-		err := scan(&id, &r.Name, &r.Speaker, &r.Role, &r.Text, &r.Source, &said)
+		err := scan(&id, &r.Name, &r.Speaker, &r.Role, &r.Text, &r.Source, &said, &vec)
 		r.Key, r.Said = strconv.FormatInt(id, 10), time.UnixMilli(said)
-		list = append(list, r)
+		if states := len(vec) > 0 && e.states.Of(int8sOf(vec)) >= 0 || len(vec) == 0 && words.States(r.Text); states || !statements {
+			list = append(list, r)
+		}
 		return err
 	})
 	return list, err

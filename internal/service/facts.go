@@ -176,7 +176,8 @@ func (sv *Service) said(ctx context.Context, t graphiti.Target, limit int) (list
 	for _, roles := range [][]graphiti.RoleType{{graphiti.RoleSystem}, {graphiti.RoleUser}} {
 		var page []Known
 		read := 0
-		for r, err := range sv.o.Memory.Rows(ctx, t.Group, graphiti.Filter{Roles: roles, Newest: true, Text: true}) {
+		filter := graphiti.Filter{Roles: roles, Newest: true, Text: true, Statements: roles[0] == graphiti.RoleUser}
+		for r, err := range sv.o.Memory.Rows(ctx, t.Group, filter) {
 			if err != nil {
 				return nil, 0, withRemedy(err)
 			}
@@ -207,7 +208,7 @@ func knownFrom(t graphiti.Target, r *graphiti.Row) (k Known, ok bool) {
 		k.Kind, k.Text = c.Kind, c.Text
 		return k, slices.Contains(graphiti.Kinds, c.Kind)
 	}
-	return k, r.Role == graphiti.RoleUser && words.States(k.Text)
+	return k, r.Role == graphiti.RoleUser
 }
 
 // factsOf returns the distilled facts of a group, and Graphiti's.
