@@ -23,8 +23,8 @@ const readAtOnce = 256
 // maxAbsent bounds indexes.absent, at some 100 bytes each.
 const maxAbsent = 8192
 
-// warmPart is the part of the limit that Warm fills.
-const warmPart = 0.25
+// warmPart is the part of the limit that Warm fills: some 100,000 messages by default.
+const warmPart = 0.5
 
 // indexes holds the indexes of the most recently searched groups. It is safe for concurrent
 // use.
