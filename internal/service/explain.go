@@ -42,9 +42,14 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 			_, x.Also, _ = sv.withCopies(ctx, found)
 		}
 	}
-	g := gathering{sv: sv, hash: x.Hash, message: id, seen: make(map[string]bool)}
 	for _, o := range groups {
 		x.Groups = append(x.Groups, o.Group)
+	}
+	g := gathering{sv: sv, hash: x.Hash, message: id, seen: make(map[string]bool)}
+	if g.ended, err = sv.o.State.Ended.In(ctx, x.Groups...); err != nil {
+		return x, err
+	}
+	for _, o := range groups {
 		k := Kept{Name: nameOf(o, s.Whose()), Scope: o.Scope, Key: o.Key, Group: o.Group, Shared: o.Shared}
 		if err := g.from(ctx, o, &k); err != nil {
 			g.failed = cmp.Or(g.failed, err)
@@ -60,6 +65,7 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	case len(g.messages) == 0:
 		return x, invalid(fmt.Sprintf("hash: the person has no messages in a conversation %.60q; graphiti-proxy memory list lists conversations", x.Hash))
 	}
+	g.replaceMoved()
 	g.describe(&x)
 	turns := g.turns()
 	x.AllTurns = len(turns)
@@ -68,11 +74,6 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 		end = min(end, at+in.Limit/2+1)
 	}
 	x.Turns = append(x.Turns, turns[max(0, end-in.Limit):end]...)
-	for i := range x.Turns {
-		if err := sv.markRecords(ctx, x.Groups, x.Turns[i].Messages); err != nil {
-			return x, err
-		}
-	}
 	if !in.own {
 		owner = ""
 	}
@@ -136,14 +137,16 @@ type gathering struct {
 	hash     string // "" for a single message
 	message  string // ID of the single message
 	messages []gathered
-	seen     map[string]bool // by name; a personal statement in a project is in both groups
-	failed   error           // the first error
+	seen     map[string]bool   // by name; a personal statement in a project is in both groups
+	ended    map[string]string // times of ends, by name
+	failed   error             // the first error
 }
 
 type gathered struct {
 	Record
 	at   time.Time
 	kept *Kept
+	turn string // its ID
 }
 
 // from collects the messages of a group.
@@ -179,13 +182,37 @@ func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) (failed e
 		}
 		g.seen[r.Name] = true
 		of := recordOf(&r)
-		of.Group, of.Scope, of.ID, of.Speaker, of.Time = o.Group, o.Scope, r.ID.String(), r.Speaker, dateOf(r.Said)
+		of.Group, of.Scope, of.ID, of.Speaker, of.Time, of.Ended = o.Group, o.Scope, r.ID.String(), r.Speaker, dateOf(r.Said), g.ended[r.Name]
 		if session, ok := strings.CutPrefix(o.Key, "session:"); ok && o.Scope == string(graphiti.ScopeSession) {
 			of.Session = session
 		}
-		g.messages = append(g.messages, gathered{of, r.Said, k})
+		turn, ours := graphiti.TurnOf(r.Name)
+		if !ours {
+			turn = of.ID
+		}
+		g.messages = append(g.messages, gathered{of, r.Said, k, turn})
 	}
 	return failed
+}
+
+// replaceMoved puts moved messages in the places of their ended originals.
+func (g *gathering) replaceMoved() {
+	is := func(m *gathered) string { return m.Role + m.at.String() + m.Text }
+	valid := make(map[string]int)
+	for i := range g.messages {
+		if m := &g.messages[i]; m.Ended == "" {
+			valid[is(m)] = i
+		}
+	}
+	for i := range g.messages {
+		m := &g.messages[i]
+		if at, ok := valid[is(m)]; ok && m.Ended != "" && m.Group != g.messages[at].Group {
+			delete(valid, is(m))
+			to := &g.messages[at]
+			m.Record, m.kept, to.kept = to.Record, to.kept, nil
+		}
+	}
+	g.messages = slices.DeleteFunc(g.messages, func(m gathered) bool { return m.kept == nil })
 }
 
 // describe sets the description of the conversation.
@@ -209,15 +236,11 @@ func (g *gathering) describe(x *Explained) {
 func (g *gathering) turns() (turns []Turn) {
 	at := make(map[string]int)
 	for _, m := range g.messages {
-		id, ours := graphiti.TurnOf(m.Name)
-		if !ours {
-			id = m.ID
-		}
-		i, known := at[id]
-		if !known || id == "" {
+		i, known := at[m.turn]
+		if !known || m.turn == "" {
 			i = len(turns)
-			at[id] = i
-			turns = append(turns, Turn{ID: id, Time: m.Time})
+			at[m.turn] = i
+			turns = append(turns, Turn{ID: m.turn, Time: m.Time})
 		}
 		turns[i].Messages = append(turns[i].Messages, m.Record)
 	}

@@ -173,3 +173,40 @@ func TestUndo_Forget(t *testing.T) {
 		t.Errorf("history after the memory was forgotten: %+v", list)
 	}
 }
+
+// TestMovedMessageIsShownOnce checks that a conversation shows a moved message in the place of its
+// original, from its new memory, and the original again after an undo.
+func TestMovedMessageIsShownOnce(t *testing.T) {
+	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
+		m.Say(t, "", "s", "", "Our database is MySQL.")
+		m.Say(t, "", "s", "", "The port is 5432.")
+		settle()
+		_, id := texts(t, m, "MySQL")
+		talk := func() (groups []string) {
+			x := run(t, m, service.TurnsOf, service.ConversationRequest{Hash: graphiti.SessionHash("session:s"), Limit: 10})
+			for _, turn := range x.Turns {
+				for _, r := range turn.Messages {
+					if strings.Contains(r.Text, "MySQL") {
+						groups = append(groups, r.Group+r.Ended)
+						if turn.Messages[0].Role != r.Role {
+							t.Errorf("the message is not the first of its turn: %+v", turn)
+						}
+					}
+				}
+			}
+			return groups
+		}
+		before := talk()
+		acted(t, m, service.ChangeMany, service.ManyRequest{Do: "move", Messages: []string{id}, To: "path:/w"})
+		settle()
+		if moved := talk(); len(before) != 1 || len(moved) != 1 || moved[0] == before[0] {
+			t.Errorf("in %q, and after the move in %q; want two memories, one each", before, moved)
+		}
+		c := run(t, m, service.History, service.HistoryRequest{Limit: 1}).Changes[0]
+		acted(t, m, service.Undo, service.UndoRequest{ID: c.ID})
+		settle()
+		if undone := talk(); !slices.Equal(undone, before) {
+			t.Errorf("after the undo in %q, want %q", undone, before)
+		}
+	})
+}
