@@ -170,7 +170,7 @@ func (e *Store) pages(ctx context.Context, group string, ids []int64, filter *gr
 	for len(ids) > 0 {
 		page := ids[:min(pageRows, len(ids))]
 		ids = ids[len(page):]
-		list, err := e.page(ctx, group, page, filter.Statements)
+		list, states, err := e.page(ctx, group, page, filter.Statements)
 		if err != nil {
 			return err
 		}
@@ -181,6 +181,9 @@ func (e *Store) pages(ctx context.Context, group string, ids []int64, filter *gr
 			}
 			for j := range sides {
 				sides[j].Rest = len(ids) + len(list) - i - 1
+				if does, known := states[list[i].Key]; filter.Statements && !does && (known || !words.States(sides[j].Text)) {
+					continue
+				}
 				if (exact && len(sides) == 1 || filter.Has(&sides[j])) && !f(&sides[j]) {
 					return nil
 				}
@@ -190,13 +193,13 @@ func (e *Store) pages(ctx context.Context, group string, ids []int64, filter *gr
 	return nil
 }
 
-// page reads messages in the order of ids, or those that the gate of their vectors takes for
-// statements. Without a vector, their words decide.
-func (e *Store) page(ctx context.Context, group string, ids []int64, statements bool) (list []graphiti.Row, err error) {
+// page reads messages in the order of ids. With judge, states reports whether the gate takes those
+// with a vector for statements, by their keys.
+func (e *Store) page(ctx context.Context, group string, ids []int64, judge bool) (list []graphiti.Row, states map[string]bool, err error) {
 	numbers, _ := json.Marshal(ids) // numbers only
-	list = make([]graphiti.Row, 0, len(ids))
+	list, states = make([]graphiti.Row, 0, len(ids)), make(map[string]bool)
 	model := ""
-	if statements && e.ownModel() {
+	if judge && e.ownModel() {
 		model = e.mean.model
 	}
 	err = e.db.Each(ctx, `SELECT m.id, m.name, m.speaker, m.role, m.content, m.source, m.said, v.vec
@@ -206,10 +209,10 @@ func (e *Store) page(ctx context.Context, group string, ids []int64, statements 
 		r := graphiti.Row{Group: group}
 		err := scan(&id, &r.Name, &r.Speaker, &r.Role, &r.Text, &r.Source, &said, &vec)
 		r.Key, r.Said = strconv.FormatInt(id, 10), time.UnixMilli(said)
-		if states := len(vec) > 0 && e.states.Of(int8sOf(vec)) >= 0 || len(vec) == 0 && words.States(r.Text); states || !statements {
-			list = append(list, r)
+		if list = append(list, r); len(vec) > 0 {
+			states[r.Key] = e.states.Of(int8sOf(vec)) >= 0
 		}
 		return err
 	})
-	return list, err
+	return list, states, err
 }
