@@ -229,9 +229,7 @@ func newMemoryExportCommand() *cobra.Command {
 		n := 0
 		out := json.NewEncoder(c.OutOrStdout())
 		for _, g := range groups {
-			one := s.In(g.Group)
-			in := service.ExportRequest{Group: one.Group, Session: one.Session, User: one.User, Credential: one.Credential}
-			err := cli.Each(c.Context(), at, service.Export, in, func(r service.Record) error {
+			err := cli.Each(c.Context(), at, service.Export, s.In(g.Group), func(r service.Record) error {
 				n++
 				return out.Encode(r)
 			})

@@ -51,7 +51,6 @@ func printApart(c *cobra.Command) {
 }
 
 func printCatalog(w, errOut io.Writer, s *service.Selector, all *service.Catalog) {
-	printNote(errOut, all.Note)
 	if len(all.Memories)+len(all.Conversations) == 0 {
 		fmt.Fprintf(errOut, "no memory yet for %s\n", s.Whose())
 		return
@@ -95,7 +94,6 @@ func newMemoryFactsCommand() *cobra.Command {
 	c, in := described("memory-facts"), service.Facts.Default
 	cli.InputFlags(c, &in)
 	return operation(c, service.Facts, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Valids) {
-		printNote(errOut, answer.Note)
 		hintAt(errOut, &in.Selector, answer.Others)
 		if len(answer.Facts) > 0 {
 			printValid(w, answer, in.All)
@@ -116,13 +114,6 @@ func printValid(w io.Writer, answer *service.Valids, all bool) {
 		fmt.Fprintf(w, "… and at most %d more; show them with --limit\n", more)
 	} else {
 		printMore(w, more)
-	}
-}
-
-// printNote prints the limits of a listing, if it has any.
-func printNote(errOut io.Writer, note string) {
-	if note != "" {
-		fmt.Fprintln(errOut, note)
 	}
 }
 

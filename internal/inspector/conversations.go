@@ -12,7 +12,6 @@ type conversations struct {
 	List  []conversationRow
 	All   int
 	Pager pager
-	Note  string
 	Until string // the day to jump to
 	whose
 }
@@ -78,7 +77,7 @@ func (v *visit) conversations() error {
 	if err != nil {
 		return err
 	}
-	c := conversations{All: got.AllConversations, Note: got.Note, Until: until, whose: v.whose()}
+	c := conversations{All: got.AllConversations, Until: until, whose: v.whose()}
 	var rows []service.Conversation
 	rows, c.Pager = onPage(v, got.Conversations, got.AllConversations, "/conversations", "until", until)
 	for _, one := range rows {

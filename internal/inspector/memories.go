@@ -14,7 +14,6 @@ type memories struct {
 	List  []memoryRow
 	All   int
 	Pager pager
-	Note  string
 	Talks int
 	Hrefs struct{ Talks, Import, Forget string }
 }
@@ -34,7 +33,7 @@ func (v *visit) memories() error {
 	if err != nil {
 		return err
 	}
-	m := memories{whose: w, All: got.AllMemories, Note: got.Note, Talks: got.AllConversations}
+	m := memories{whose: w, All: got.AllMemories, Talks: got.AllConversations}
 	if w != (whose{}) {
 		m.Name = w.selector().Whose()
 	}

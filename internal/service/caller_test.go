@@ -48,7 +48,7 @@ func everybody(t *testing.T, m *servicetest.Fixture) (josh, ann, credential *som
 		m.Settle(t)
 		found := run(t, m, service.Groups, who.caller.Own)
 		for _, o := range found.Groups {
-			list := export(t, m, service.ExportRequest{Group: o.Group})
+			list := export(t, m, service.Selector{Group: o.Group})
 			if len(list) != 2 || o.Shared {
 				t.Fatalf("%s of %s holds %+v", o.Group, who.caller.Name, list)
 			}
@@ -197,7 +197,7 @@ func holds(t *testing.T, m *servicetest.Fixture, who *somebody) {
 	t.Helper()
 	var now []service.Record
 	for _, o := range run(t, m, service.Groups, who.caller.Own).Groups {
-		now = append(now, export(t, m, service.ExportRequest{Group: o.Group})...)
+		now = append(now, export(t, m, service.Selector{Group: o.Group})...)
 	}
 	names := func(list []service.Record) (all []string) {
 		for i := range list {

@@ -367,8 +367,8 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) er
 	if text == "" {
 		text = l.Text
 	}
-	if sv.o.Pipeline.HoldsSecret(text) {
-		return invalid("text: appears to contain a credential, so it was not stored")
+	if err := sv.checkText(text); err != nil {
+		return err
 	}
 	kind := l.Kind
 	switch {

@@ -22,8 +22,7 @@ type Catalog struct {
 	AllMemories      int            `json:"all_memories"` // including unlisted ones
 	AllConversations int            `json:"all_conversations"`
 
-	Note   string   `json:"note,omitempty"` // limits of the listing
-	Groups []string `json:"-"`              // groups that were read
+	Groups []string `json:"-"` // groups that were read
 }
 
 // Span is the number of messages and the times of the first and the last one.

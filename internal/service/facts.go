@@ -59,7 +59,6 @@ type Valids struct {
 	Facts    []Known        `json:"facts"`
 	AllFacts int            `json:"all_facts"`         // including unlisted ones
 	AtMost   bool           `json:"at_most,omitempty"` // older messages were counted unread, and some may contain no statement
-	Note     string         `json:"note,omitempty"`    // limits of the listing
 	Others   []ledger.Owned `json:"others,omitempty"`  // the owner's other groups
 	Groups   []string       `json:"-"`
 }

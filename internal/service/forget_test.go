@@ -27,7 +27,7 @@ func records(t *testing.T, m *servicetest.Fixture, s service.Selector) (list []s
 	t.Helper()
 	found := run(t, m, service.Groups, s)
 	for _, part := range slices.Concat(found.Groups, found.Parts) {
-		list = append(list, export(t, m, service.ExportRequest{Group: part.Group, Session: s.Session})...)
+		list = append(list, export(t, m, service.Selector{Group: part.Group, Session: s.Session})...)
 	}
 	return list
 }

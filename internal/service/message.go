@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -304,15 +303,11 @@ var Correct = Operation[CorrectRequest, Corrected]{
 // can be repeated after a failure.
 func (sv *Service) Correct(ctx context.Context, in *CorrectRequest) (c Corrected, err error) {
 	s, id, text := in.Selector, in.Message, in.Text
-	switch n, most := utf8.RuneCountInString(strings.TrimSpace(text)), sv.settings().MaxChars; {
-	case id == "":
+	if id == "" {
 		return c, invalid("message: name the message to correct by its id; graphiti-proxy memory show prints the ids")
-	case n == 0:
-		return c, invalid("text: is empty; write the corrected text, or forget the message")
-	case n > most:
-		return c, invalid(fmt.Sprintf("text: has %d characters, at most %d are allowed; shorten it, or raise ingest.max_message_chars", n, most))
-	case sv.o.Pipeline.HoldsSecret(text):
-		return c, invalid("the text appears to contain a credential; the message is unchanged")
+	}
+	if err := sv.checkText(text); err != nil {
+		return c, err
 	}
 	s.Message = ""
 	found, err := sv.message(ctx, s, id)

@@ -291,29 +291,14 @@ var Accept = Operation[Acceptance, Accepted]{
 	},
 }
 
-// ExportRequest names a group, or a session of a person in it.
-type ExportRequest struct {
-	Group      string `json:"group"`
-	Session    string `json:"session"`
-	User       string `json:"user"`
-	Credential string `json:"credential"`
-}
-
-func (r *ExportRequest) selector() Selector {
-	return Selector{Group: r.Group, Session: r.Session, User: r.User, Credential: r.Credential}
-}
-
-// Export returns all records of a group, or of a session in it.
-var Export = Operation[ExportRequest, Record]{
-	Spec: Spec{Name: "memory/export", About: "All stored data of a group, or of a session in it, as JSON Lines of Record", Reads: true},
-	Each: func(ctx context.Context, h *Host, in *ExportRequest, f func(Record) error) error {
-		return h.Memory.Export(ctx, in.selector(), f)
+// Export returns all records of a group, or of a session of a person in it.
+var Export = Operation[Selector, Record]{
+	Spec: Spec{Name: "memory/export", About: "All stored data of a group, or of a session in it, as JSON Lines of Record", Reads: true, Without: []string{"agent", "workspace", "own", "card", "message"}},
+	Each: func(ctx context.Context, h *Host, in *Selector, f func(Record) error) error {
+		return h.Memory.Export(ctx, *in, f)
 	},
-	Audit: func(in *ExportRequest, _ *Record) Entry { return in.selector().audit("export", []string{in.Group}) },
-	Own: func(ctx context.Context, h *Host, in *ExportRequest, own Selector) error {
-		s := in.selector()
-		err := h.Memory.narrowPart(ctx, &s, own)
-		in.User, in.Credential = s.User, s.Credential
-		return err
+	Audit: func(in *Selector, _ *Record) Entry { return in.audit("export", []string{in.Group}) },
+	Own: func(ctx context.Context, h *Host, in *Selector, own Selector) error {
+		return h.Memory.narrowPart(ctx, in, own)
 	},
 }

@@ -52,7 +52,7 @@ func run[In, Out any](t *testing.T, m *servicetest.Fixture, op service.Operation
 }
 
 // export returns everything stored in a group, or in a session of it, but for the lines of its card.
-func export(t *testing.T, m *servicetest.Fixture, in service.ExportRequest) (list []service.Record) {
+func export(t *testing.T, m *servicetest.Fixture, in service.Selector) (list []service.Record) {
 	t.Helper()
 	err := service.Export.Each(t.Context(), m.Host, &in, func(r service.Record) error {
 		if r.Where != "rule" {
@@ -90,8 +90,8 @@ func TestRefused(t *testing.T) {
 		{"memory/promote", `{"kind":"decision","scope":"galaxy","text":"x"}`, "write user, workspace", true},
 		{"memory/promote", `{"kind":"decision","scope":"workspace","text":"x"}`, "needs a workspace", true},
 		{"memory/promote", `{"kind":"decision","group":"team-notes","text":"x"}`, "next to the group", true},
-		{"memory/promote", `{"kind":"procedure","text":"` + strings.Repeat("é", 8001) + `"}`, "8000", true},
-		{"memory/promote", `{"kind":"preference","text":"the token is ` + token + `"}`, "credential", true},
+		{"memory/promote", `{"kind":"procedure","text":"` + strings.Repeat("é", 8001) + `"}`, "8000", false},
+		{"memory/promote", `{"kind":"preference","text":"the token is ` + token + `"}`, "credential", false},
 
 		{"memory/show", `{"last":0}`, "last must be 1 to 10000", false},
 		{"memory/show", `{"last":10001}`, "last must be 1 to 10000", false},
@@ -172,7 +172,7 @@ func TestPromoted(t *testing.T) {
 		t.Errorf("%+v", shown)
 	}
 	for group, scope := range map[string]string{"team-notes": "workspace", "graphiti_session_00": "session"} {
-		if all := export(t, m, service.ExportRequest{Group: group}); len(all) != 1 || !strings.Contains(all[0].Text, "\nscope: "+scope+"\n") {
+		if all := export(t, m, service.Selector{Group: group}); len(all) != 1 || !strings.Contains(all[0].Text, "\nscope: "+scope+"\n") {
 			t.Errorf("%s: %+v", group, all)
 		}
 	}
@@ -233,7 +233,7 @@ func TestGroupsOfSeveralPeople(t *testing.T) {
 	}
 	var texts []string
 	for _, group := range []string{"user_josh", "workspace_both"} {
-		for _, r := range export(t, m, service.ExportRequest{Group: group}) {
+		for _, r := range export(t, m, service.Selector{Group: group}) {
 			texts = append(texts, fmt.Sprintf("%s(%s) %s %s: %s", r.Scope, r.Workspace, r.User, r.Role, r.Text))
 		}
 	}
@@ -268,7 +268,7 @@ func TestForgotten(t *testing.T) {
 	}
 	of := func(group, session string) string {
 		var texts []string
-		for _, r := range export(t, m, service.ExportRequest{Group: group, Session: session}) {
+		for _, r := range export(t, m, service.Selector{Group: group, Session: session}) {
 			texts = append(texts, r.Text)
 		}
 		return strings.Join(texts, " ")
@@ -367,7 +367,7 @@ func TestKeptAgainAfterForgetting(t *testing.T) {
 			run(t, m, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "Postgres, not MySQL"}})
 		}
 		m.Settle(t)
-		all := fmt.Sprint(export(t, m, service.ExportRequest{Group: servicetest.OwnersGroup}))
+		all := fmt.Sprint(export(t, m, service.Selector{Group: servicetest.OwnersGroup}))
 		for _, want := range []string{"alpacas", "Postgres"} {
 			if n := strings.Count(all, want); n != 1 {
 				t.Errorf("round %d: %q is there %d times in %s", round, want, n, all)
@@ -408,7 +408,7 @@ func TestCredentialsAreTenants(t *testing.T) {
 	}{"forgotten": {one, 0}, "another's": {other, 1}} {
 		n := 0
 		for _, p := range in(tc.s) {
-			n += len(export(t, m, service.ExportRequest{Group: p.Group, Session: "s1", Credential: tc.s.Credential}))
+			n += len(export(t, m, service.Selector{Group: p.Group, Session: "s1", Credential: tc.s.Credential}))
 		}
 		if n != tc.want {
 			t.Errorf("%s: %d messages of the session, want %d", text, n, tc.want)
@@ -449,7 +449,7 @@ func TestGroupsOfCredentials(t *testing.T) {
 			groups := run(t, m, service.Groups, by.selector).Groups
 			theirs := ""
 			for _, g := range groups {
-				held := export(t, m, service.ExportRequest{Group: g.Group})
+				held := export(t, m, service.Selector{Group: g.Group})
 				if len(held) == 3 && held[2].Where == "session" && strings.Contains(held[0].Text, by.word) && !g.Shared {
 					theirs = g.Group
 				}
@@ -469,7 +469,7 @@ func TestGroupsOfCredentials(t *testing.T) {
 			}
 			s.Group = theirs
 			run(t, m, service.Forget, service.ForgetRequest{Selector: s})
-			if held := export(t, m, service.ExportRequest{Group: theirs}); len(held) > 0 {
+			if held := export(t, m, service.Selector{Group: theirs}); len(held) > 0 {
 				t.Errorf("hashed %v: %+v after its session was forgotten = %v, want nothing", hashed, s, held)
 			}
 		}

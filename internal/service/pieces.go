@@ -27,7 +27,6 @@ const maxPieces = 20_000
 const (
 	noteEmptied = "Some blocks were emptied, because their memory or conversation was forgotten. They are not sent again. The model's answers to them stay in the client's conversation."
 	noteGone    = "A piece without a text has been forgotten or corrected. Its blocks stay unchanged in this conversation."
-	noteNoFacts = "This memory cannot read single facts. The blocks show them as sent."
 	noteMany    = "There are too many pieces to read at once: request fewer turns."
 	noteOthers  = "Results from memories that you share with others are not shown."
 	noteDamaged = "The search results of some turns are no longer readable."
@@ -184,7 +183,7 @@ func (l *lookup) find(ctx context.Context, w *wanted) error {
 	if l.sv.o.State.Generations.Blocks(w.in.Group) {
 		return errForgetting
 	}
-	known, err := l.findFacts(ctx, w)
+	all, err := l.findFacts(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -198,7 +197,7 @@ func (l *lookup) find(ctx context.Context, w *wanted) error {
 		}
 	}
 	l.sayGone(w.messages)
-	if known {
+	if all {
 		l.sayGone(w.facts)
 	}
 	return nil
@@ -225,20 +224,14 @@ func (w *wanted) found(r *graphiti.Row) {
 	}
 }
 
-// findFacts looks up facts. known reports whether the memory supports this.
-func (l *lookup) findFacts(ctx context.Context, w *wanted) (known bool, err error) {
-	if len(w.facts) == 0 {
-		return true, nil
-	}
+// findFacts looks up facts. all reports whether it looked up each.
+func (l *lookup) findFacts(ctx context.Context, w *wanted) (all bool, err error) {
 	if len(w.facts) > graphiti.MaxFacts {
 		l.say(noteMany)
 	}
-	facts, known, err := l.sv.o.Memory.Facts(ctx, w.in.Group, slices.Sorted(maps.Keys(w.facts)))
+	facts, _, err := l.sv.o.Memory.Facts(ctx, w.in.Group, slices.Sorted(maps.Keys(w.facts)))
 	if err != nil {
-		return known, withRemedy(err)
-	}
-	if !known {
-		l.say(noteNoFacts)
+		return false, withRemedy(err)
 	}
 	for i := range facts {
 		f := &facts[i]
@@ -253,7 +246,7 @@ func (l *lookup) findFacts(ctx context.Context, w *wanted) (known bool, err erro
 			}
 		}
 	}
-	return known && len(w.facts) <= graphiti.MaxFacts, nil
+	return len(w.facts) <= graphiti.MaxFacts, nil
 }
 
 // findCards looks up card entries.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,24 +32,15 @@ type Promoted struct {
 // Promote stores a text of a kind in a scope. A repetition has no effect.
 func (sv *Service) Promote(ctx context.Context, in *PromoteRequest) (kept Promoted, err error) {
 	s, p := in.Selector, in.Promotion
-	if strings.TrimSpace(p.Text) == "" {
-		return kept, invalid("write the text to store, and its kind, one of " + strings.Join(graphiti.Kinds, ", "))
-	}
-	if err := s.check(); err != nil {
+	if err := cmp.Or(s.check(), sv.checkText(p.Text)); err != nil {
 		return kept, err
 	}
 	if !slices.Contains(graphiti.Kinds, p.Kind) {
 		return kept, fmt.Errorf("kind: unknown kind %q; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", "))
 	}
-	if n, most := utf8.RuneCountInString(strings.TrimSpace(p.Text)), sv.settings().MaxChars; n > most {
-		return kept, fmt.Errorf("text: has %d characters, at most %d are allowed; shorten it, or raise ingest.max_message_chars", n, most)
-	}
 	target, who, err := sv.target(s, p.Scope)
 	if err != nil {
 		return kept, err
-	}
-	if sv.o.Pipeline.HoldsSecret(p.Text) {
-		return kept, errors.New("the text appears to contain a credential, so it was not stored")
 	}
 	kept.Groups, kept.For = []string{target.Group}, sv.keptFor(target.Scope, who, target.Group)
 	t := promoted(who, target, sv.o.State.Generations.Now(), p.Kind, p.Text)
@@ -62,6 +52,19 @@ func (sv *Service) Promote(ctx context.Context, in *PromoteRequest) (kept Promot
 func (sv *Service) full(owner string) error {
 	if which := sv.o.Pipeline.Full(owner); which != "" {
 		return invalid("the quota is reached (" + which + "), so no new message is stored; an operator can raise it, or forget something")
+	}
+	return nil
+}
+
+// checkText returns an error for a text that cannot be stored.
+func (sv *Service) checkText(text string) error {
+	switch n, most := utf8.RuneCountInString(strings.TrimSpace(text)), sv.settings().MaxChars; {
+	case n == 0:
+		return invalid("text: is empty; write the text to store")
+	case n > most:
+		return invalid(fmt.Sprintf("text: has %d characters, at most %d are allowed; shorten it, or raise ingest.max_message_chars", n, most))
+	case sv.o.Pipeline.HoldsSecret(text):
+		return invalid("text: appears to contain a credential, so it was not stored")
 	}
 	return nil
 }

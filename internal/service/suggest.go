@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -41,14 +40,10 @@ var Suggest = Operation[SuggestRequest, Suggested]{
 // Suggest carries out the operation.
 func (sv *Service) Suggest(ctx context.Context, in *SuggestRequest) (done Suggested, err error) {
 	text := strings.TrimSpace(in.Text)
-	switch most := sv.settings().MaxChars; {
-	case text == "":
-		return done, invalid("text: is empty")
-	case utf8.RuneCountInString(text) > most:
-		return done, invalid(fmt.Sprintf("text: has more than %d characters; shorten it, or raise ingest.max_message_chars", most))
-	case sv.o.Pipeline.HoldsSecret(text):
-		return done, invalid("text: appears to contain a credential, so it was not stored")
-	case in.Session+in.Group+in.Agent != "":
+	if err := sv.checkText(text); err != nil {
+		return done, err
+	}
+	if in.Session+in.Group+in.Agent != "" {
 		return done, invalid("a suggestion is for a project or a person: remove session, group and agent")
 	}
 	scope := graphiti.ScopeUser

@@ -133,7 +133,7 @@ func TestAnOperationIsTheSameEverywhere(t *testing.T) {
 	memory.Settle(t)
 	var exports [2][]service.Record
 	for i, p := range at {
-		err := Each(t.Context(), p, service.Export, service.ExportRequest{Group: "user_josh", Session: "s", User: "josh"}, func(r service.Record) error {
+		err := Each(t.Context(), p, service.Export, service.Selector{Group: "user_josh", Session: "s", User: "josh"}, func(r service.Record) error {
 			exports[i] = append(exports[i], r)
 			return nil
 		})
@@ -175,7 +175,7 @@ func TestEachEndsEarly(t *testing.T) {
 		{"no JSON", "is not graphiti-proxy, or runs another version", 9, 1},
 	} {
 		n := 0
-		err := Each(t.Context(), at, service.Export, service.ExportRequest{Group: tc.group}, func(service.Record) error {
+		err := Each(t.Context(), at, service.Export, service.Selector{Group: tc.group}, func(service.Record) error {
 			if n++; n == tc.most {
 				return enough
 			}
