@@ -192,6 +192,12 @@ func (s *Server) Passed(after, limit int, owner string) []graphiti.LoggedRequest
 	return s.observer.Passed(after, limit, owner)
 }
 
+// Saved returns the recorded requests, for Restore in a later process.
+func (s *Server) Saved() []byte { return s.observer.Saved() }
+
+// Restore records the requests of an earlier process. It is called before Serve.
+func (s *Server) Restore(saved []byte) { s.observer.Restore(saved) }
+
 // Addr returns the address for clients.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
