@@ -60,7 +60,7 @@ type Options struct {
 	// size. If it is nil, there is no limit.
 	Budget *budget.Budget
 
-	Passed bool // record the newest requests, for Server.Passed
+	Passed bool // record the newest requests
 
 	Meter  metric.Meter
 	Tracer trace.Tracer // nil for no spans
@@ -172,31 +172,13 @@ func (s *Server) currentMemory() *Memory { return s.memory.Load() }
 // Set changes the memory's settings for later requests. The services must stay the same.
 func (s *Server) Set(m Memory) { s.memory.Store(m.orNothing()) }
 
-// Clients returns the clients that the observer has seen.
-func (s *Server) Clients() []observe.ClientSigns { return s.observer.Clients() }
-
 // Fate counts a message of a client that has got another fate after its answer.
 func (s *Server) Fate(client string, was graphiti.FateName, f graphiti.Fate) {
 	s.observer.Message(client, was, f)
 }
 
-// Messages returns the number of messages with each fate since the start.
-func (s *Server) Messages() map[graphiti.FateName]int64 { return s.observer.Messages() }
-
-// Outcomes returns the number of requests since the start for each outcome.
-func (s *Server) Outcomes() map[string]int64 { return s.observer.Outcomes() }
-
-// Passed returns up to limit of the newest requests after the one with number after,
-// oldest first. If owner is not empty, it returns only the owner's requests.
-func (s *Server) Passed(after, limit int, owner string) []graphiti.LoggedRequest {
-	return s.observer.Passed(after, limit, owner)
-}
-
-// Saved returns the recorded requests, for Restore in a later process.
-func (s *Server) Saved() []byte { return s.observer.Saved() }
-
-// Restore records the requests of an earlier process. It is called before Serve.
-func (s *Server) Restore(saved []byte) { s.observer.Restore(saved) }
+// Observer returns the observer of the requests.
+func (s *Server) Observer() *observe.Observer { return s.observer }
 
 // Addr returns the address for clients.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }

@@ -167,10 +167,10 @@ const maxRequests = 2 << 20
 // keepRequests restores the request log of the last process, and stores it at the end.
 func (a *app) keepRequests(path string) {
 	if b, err := datadir.ReadFile(path, maxRequests); err == nil {
-		a.proxy.Restore(b)
+		a.proxy.Observer().Restore(b)
 	}
 	a.OnClose("request log", func(context.Context) error {
-		if err := datadir.WriteFile(path, a.proxy.Saved()); err != nil {
+		if err := datadir.WriteFile(path, a.proxy.Observer().Saved()); err != nil {
 			a.log.Warn("store the request log failed", "error", err)
 		}
 		return nil
@@ -298,7 +298,7 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 // host returns the host of the operations.
 func (a *app) host() *service.Host {
 	h := a.memory.host()
-	h.Status, h.Passed = a.status, a.proxy.Passed
+	h.Status, h.Passed = a.status, a.proxy.Observer().Passed
 	return h
 }
 
@@ -313,15 +313,15 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 		Identity: a.cfg.Identity.Mode, DataDir: a.cfg.DataDir,
 		Memory: health.MemoryStatus{
 			Backend: a.cfg.Memory.Backend, Where: a.cfg.Memory.Endpoint, State: health.StateWorking,
-			Recall: read.Recall.Enabled, Ingest: read.Ingest.Enabled, Outcomes: a.proxy.Outcomes(),
+			Recall: read.Recall.Enabled, Ingest: read.Ingest.Enabled, Outcomes: a.proxy.Observer().Outcomes(),
 		},
-		Messages: a.proxy.Messages(),
+		Messages: a.proxy.Observer().Messages(),
 		Waiting:  config.NeedRestart(a.cfg, read),
 	}
 	if s.Memory.Backend == "embedded" {
 		s.Memory.Where = cli.StorePlace(a.cfg)
 	}
-	for _, c := range a.proxy.Clients() {
+	for _, c := range a.proxy.Observer().Clients() {
 		s.Clients = append(s.Clients, health.ClientCounts(c))
 	}
 	a.memory.describe(ctx, &s, fresh)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"os"
 	"strings"
@@ -165,27 +166,15 @@ func (v *visit) received() (name string, err error) {
 	return f.Name(), nil
 }
 
-// sentFile returns the file in the form, whether or not the form is parsed already.
+// sentFile returns the file in the form.
 func (v *visit) sentFile() (io.ReadCloser, error) {
-	if v.r.MultipartForm != nil {
-		f, _, err := v.r.FormFile("file")
-		if err != nil {
-			return nil, errors.New("no file was sent; to do: choose one and try again")
-		}
-		return f, nil
-	}
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, importMost<<20+1<<20)
 	parts, err := v.r.MultipartReader()
-	if err != nil {
-		return nil, errors.New("no file was sent; to do: choose one and try again")
-	}
-	for {
-		part, err := parts.NextPart()
-		if err != nil {
-			return nil, errors.New("no file was sent; to do: choose one and try again")
-		}
-		if part.FormName() == "file" {
+	for err == nil {
+		var part *multipart.Part
+		if part, err = parts.NextPart(); err == nil && part.FormName() == "file" {
 			return part, nil
 		}
 	}
+	return nil, errors.New("no file was sent; to do: choose one and try again")
 }

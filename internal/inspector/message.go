@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"strings"
@@ -56,7 +57,7 @@ func (v *visit) inConversation(m *messagePage, got *service.Explained) error {
 			if r.ID != m.ID {
 				continue
 			}
-			m.is(&r)
+			m.Text, m.Role, m.Time, m.Scope, m.Ended, m.Group = editable(r.Text), r.Role, r.Time, r.Scope, r.Ended, cmp.Or(m.Group, r.Group)
 			got.Turns = got.Turns[max(0, i-turnsAround):min(len(got.Turns), i+turnsAround+1)]
 			m.Talk = v.shownConversation(got, "/message/"+url.PathEscape(m.ID), m.ID)
 			if got.Hash != "" { // promoted texts have no conversation
@@ -66,14 +67,6 @@ func (v *visit) inConversation(m *messagePage, got *service.Explained) error {
 		}
 	}
 	return failed{service.OfInput, errors.New("the message is not among the newest of its conversation; to do: open the conversation")}
-}
-
-// is fills in the fields of a message.
-func (m *messagePage) is(r *service.Record) {
-	m.Text, m.Role, m.Time, m.Scope, m.Ended = editable(r.Text), r.Role, r.Time, r.Scope, r.Ended
-	if m.Group == "" {
-		m.Group = r.Group
-	}
 }
 
 // pinTo returns the targets for a pin of a message from scope.
@@ -102,15 +95,14 @@ func onMessage[In, Out any](v *visit, op service.Operation[In, Out], notice stri
 	return err
 }
 
-func (v *visit) endMessage() error { return v.changeMessage("end", "ended") }
-
-func (v *visit) restoreMessage() error { return v.changeMessage("restore", "restored") }
-
-func (v *visit) changeMessage(do, notice string) error {
-	return onMessage(v, service.ChangeMany, notice, func(in *service.ManyRequest, s service.Selector) {
-		in.Do, in.Messages, s.Message = do, []string{s.Message}, ""
-		in.Selector = s
-	})
+// changing returns an action that changes the message of a form.
+func changing(do, notice string) func(*visit) error {
+	return func(v *visit) error {
+		return onMessage(v, service.ChangeMany, notice, func(in *service.ManyRequest, s service.Selector) {
+			in.Do, in.Messages, s.Message = do, []string{s.Message}, ""
+			in.Selector = s
+		})
+	}
 }
 
 func (v *visit) forgetMessage() error {

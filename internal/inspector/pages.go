@@ -63,11 +63,11 @@ var routes = map[string]func(*visit) error{
 	"GET /conversation/{hash}": (*visit).conversation,
 
 	"GET /message/{id}":          (*visit).message,
-	"POST /message/{id}/end":     (*visit).endMessage,
+	"POST /message/{id}/end":     changing("end", "ended"),
 	"POST /message/{id}/forget":  (*visit).forgetMessage,
 	"POST /message/{id}/correct": (*visit).correctMessage,
 	"POST /message/{id}/pin":     (*visit).pinMessage,
-	"POST /message/{id}/restore": (*visit).restoreMessage,
+	"POST /message/{id}/restore": changing("restore", "restored"),
 
 	"GET /memory":         (*visit).memories,
 	"GET /memory/show":    (*visit).timeline,

@@ -288,7 +288,13 @@ const maxEnded = 9000
 // ChangeMany ends, forgets, moves or restores messages.
 var ChangeMany = Operation[ManyRequest, Many]{
 	Spec: Spec{Name: "memory/change", About: "End, forget, move or restore messages by their ids, with their copies", People: true, Without: []string{"session", "own", "card", "message"}, Fails: OfMemory, Takes: ForgetTimeout},
-	Run:  withMemory((*Service).Change),
+	Run: func(ctx context.Context, h *Host, in *ManyRequest) (Many, error) {
+		out, err := h.Memory.Change(ctx, in)
+		if err == nil && in.Do == whatForget {
+			err = h.Memory.lookAt(ctx, &out.Forgotten, false)
+		}
+		return out, err
+	},
 	Own: func(ctx context.Context, h *Host, in *ManyRequest, own Selector) error {
 		one := in.Selector
 		one.Message = strings.Join(in.Messages, " ") // narrowed like one message
@@ -320,9 +326,7 @@ func (sv *Service) Change(ctx context.Context, in *ManyRequest) (out Many, err e
 		return out, err
 	}
 	if out.Messages = len(found); in.Do == whatForget {
-		if out.Forgotten, err = sv.forgetHeld(ctx, in.Messages[0], found, also); err == nil {
-			err = sv.lookAt(ctx, &out.Forgotten, false)
-		}
+		out.Forgotten, err = sv.forgetHeld(ctx, in.Messages[0], found, also)
 		return out, err
 	}
 	c := Change{What: in.Do}

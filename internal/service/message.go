@@ -107,15 +107,8 @@ func (sv *Service) forgetMessage(ctx context.Context, s Selector) (f Forgotten, 
 	if f, ok, err := sv.forgetFact(ctx, s, id); ok || err != nil {
 		return f, err
 	}
-	found, err := sv.message(ctx, s, id)
-	if err != nil {
-		return f, err
-	}
-	all, also, err := sv.withCopies(ctx, found)
-	if err != nil {
-		return f, err
-	}
-	return sv.forgetHeld(ctx, id, all, also)
+	many, err := sv.Change(ctx, &ManyRequest{Selector: s, Do: whatForget, Messages: []string{id}})
+	return many.Forgotten, err
 }
 
 // withCopies returns messages, found in their groups, and then their copies there, and the number of
