@@ -92,7 +92,7 @@ func (v *visit) chosen() (s service.Selection, err error) {
 		s.Numbers = append(s.Numbers, n)
 	}
 	if len(s.Numbers) == 0 {
-		return s, failed{service.OfInput, errors.New("no turn was chosen; to do: tick some, or use the button for all")}
+		return s, errNothing
 	}
 	return s, nil
 }

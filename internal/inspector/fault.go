@@ -40,28 +40,26 @@ func (v *visit) judge(err error) (int, errorPage) {
 		m := v.p.o.Host.Status(v.r.Context(), false).Memory
 		return http.StatusOK, errorPage{Title: "The memory is off", Says: sentence(m.Why), Remedy: sentence(m.Remedy), Off: true}
 	case errors.As(err, &forbidden):
-		f.Title = "Access denied"
-		return http.StatusForbidden, f
+		return f.titled(http.StatusForbidden, "Access denied")
 	case errors.As(err, &invalid):
-		f.Title = "Invalid request"
-		return http.StatusBadRequest, f
+		return f.titled(http.StatusBadRequest, "Invalid request")
 	case errors.Is(err, errNowhere):
-		f.Title = "Page not found"
-		return http.StatusNotFound, f
+		return f.titled(http.StatusNotFound, "Page not found")
 	case errors.Is(err, context.Canceled):
-		f.Title = "Interrupted"
-		return http.StatusServiceUnavailable, f
+		return f.titled(http.StatusServiceUnavailable, "Interrupted")
 	case errors.As(err, &of) && of.kind == service.OfMemory:
-		f.Title = "The memory failed"
-		return http.StatusBadGateway, f
+		return f.titled(http.StatusBadGateway, "The memory failed")
 	case errors.As(err, &of) && of.kind == service.OfInput:
-		f.Title = "The input is unusable"
-		return http.StatusBadRequest, f
+		return f.titled(http.StatusBadRequest, "The input is unusable")
 	case errors.As(err, &of):
-		f.Title = "A file of the proxy is unusable"
-		return http.StatusInternalServerError, f
+		return f.titled(http.StatusInternalServerError, "A file of the proxy is unusable")
 	}
 	return http.StatusInternalServerError, errorPage{Title: "The page cannot be shown", Says: "The proxy's log shows the cause."}
+}
+
+func (f errorPage) titled(status int, title string) (int, errorPage) {
+	f.Title = title
+	return status, f
 }
 
 // errNowhere is the error of an unknown address.

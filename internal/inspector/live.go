@@ -57,7 +57,7 @@ func (v *visit) liveRows() error {
 		return err
 	}
 	v.w.Header().Set("X-Last", strconv.Itoa(l.Last))
-	v.write(http.StatusOK, rows)
+	send(v.w, http.StatusOK, rows)
 	return nil
 }
 

@@ -21,7 +21,5 @@ func (p *Pages) ServeLogin(w http.ResponseWriter, status int, problem string, mu
 		http.Error(w, "the page cannot be shown", http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(page) // fails only after the browser has left
+	send(w, status, page)
 }

@@ -30,9 +30,6 @@ type choice struct{ Value, Says string }
 // changeAt returns the address of a form that changes a message.
 func changeAt(id, act string) string { return "/message/" + url.PathEscape(id) + "/" + act }
 
-// turnsAround is the number of turns before and after the turn of a message.
-const turnsAround = 1
-
 func (v *visit) message() error {
 	m := &messagePage{whose: v.whose(), ID: v.r.PathValue("id"), Group: v.r.FormValue("group"), Back: v.back("")}
 	got, err := look(v, service.TurnsOf, func(in *service.ConversationRequest) {
@@ -58,7 +55,7 @@ func (v *visit) inConversation(m *messagePage, got *service.Explained) error {
 				continue
 			}
 			m.Text, m.Role, m.Time, m.Scope, m.Ended, m.Group = editable(r.Text), r.Role, r.Time, r.Scope, r.Ended, cmp.Or(m.Group, r.Group)
-			got.Turns = got.Turns[max(0, i-turnsAround):min(len(got.Turns), i+turnsAround+1)]
+			got.Turns = got.Turns[max(0, i-1):min(len(got.Turns), i+2)] // its own, and one before and after
 			m.Talk = v.shownConversation(got, "/message/"+url.PathEscape(m.ID), m.ID)
 			if got.Hash != "" { // promoted texts have no conversation
 				m.Talk.Whole = v.conversationAt(got.Hash, "")

@@ -115,17 +115,9 @@ func (v *visit) settle() error {
 	}
 	return act(v, service.Settle, v.back(v.whose().at("/")), notice, func(in *service.SettleRequest) {
 		in.Selector = v.ofWhom(v.r.FormValue("group"))
-		switch what {
-		case "accept":
-			in.Accept = ids
-		case "edit":
-			in.Accept, in.Text = ids, v.r.FormValue("text")
-		case "reject":
-			in.Reject = ids
-		case "end":
-			in.End = ids
-		case "undo":
-			in.Undo = ids
+		*map[string]*[]string{"accept": &in.Accept, "edit": &in.Accept, "reject": &in.Reject, "end": &in.End, "undo": &in.Undo}[what] = ids
+		if what == "edit" {
+			in.Text = v.r.FormValue("text")
 		}
 	})
 }

@@ -61,15 +61,15 @@ func (v *visit) render(status int, title string, main templ.Component, scripts .
 	if err != nil {
 		return err
 	}
-	v.write(status, page)
+	send(v.w, status, page)
 	return nil
 }
 
-// write sends a page.
-func (v *visit) write(status int, page []byte) {
-	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	v.w.WriteHeader(status)
-	_, _ = v.w.Write(page) // fails only after the browser has left
+// send sends a page.
+func send(w http.ResponseWriter, status int, page []byte) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(page) // fails only after the browser has left
 }
 
 // fill renders a component. It makes unprintable characters visible in the whole page: no

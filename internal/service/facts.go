@@ -44,8 +44,15 @@ type Known struct {
 	Until string `json:"until,omitempty"`
 	State State  `json:"state"`
 
-	Said   int      `json:"said,omitempty"`   // other messages with these words, which have no row
-	Before []string `json:"before,omitempty"` // texts that a correction of the last thirty days replaced
+	Said   int       `json:"said,omitempty"`   // other messages with these words, which have no row
+	Before []Version `json:"before,omitempty"` // oldest first
+}
+
+// Version is a former text of a fact: corrected in the last thirty days, or replaced by a model.
+type Version struct {
+	Text  string `json:"text"`
+	Until string `json:"until"`
+	By    string `json:"by,omitempty"` // of the correction
 }
 
 // The kinds besides those of promoted texts.
@@ -217,16 +224,19 @@ func (sv *Service) factsOf(ctx context.Context, t graphiti.Target) (list []Known
 	if err != nil {
 		return nil, err
 	}
-	err = sv.eachDistilled(ctx, t.Group, func(d *graphiti.Distilled) error {
+	before := make(map[string][]Version)                                     // by the name of the newer fact
+	err = sv.eachDistilled(ctx, t.Group, func(d *graphiti.Distilled) error { // the oldest first
 		f := graphiti.Fact{ValidAt: d.Since, InvalidAt: d.Until}
-		k := Known{ID: graphiti.MessageID(d.Name), Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: d.Text, Since: dateOf(d.Since)}
+		k := Known{ID: graphiti.MessageID(d.Name), Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: d.Text, Since: dateOf(d.Since), Before: before[d.Name]}
 		k.State, k.Until = stateOf(&f, now)
 		for _, m := range d.Sources { // "forget that …" ended the message
 			if at, ok := ended[m]; ok {
 				k.State, k.Until = Ended, at
 			}
 		}
-		list = append(list, k)
+		if list = append(list, k); d.EndedBy != "" {
+			before[d.EndedBy] = append(append(before[d.EndedBy], k.Before...), Version{Text: k.Text, Until: k.Until})
+		}
 		return nil
 	})
 	return list, err

@@ -80,7 +80,7 @@ type Hit struct {
 	ByMeaning    bool      `json:"by_meaning,omitempty"` // it has no word of the query
 	Message      bool      `json:"message,omitempty"`    // its ID is that of a message
 	Said         int       `json:"said,omitempty"`       // other messages with these words
-	Before       []string  `json:"before,omitempty"`     // texts that a correction replaced
+	Before       []Version `json:"before,omitempty"`     // oldest first
 	Line         *Standing `json:"line,omitempty"`       // of a rule
 	Marks        [][2]int  `json:"marks,omitempty"`      // places of the query's words in the text, in bytes
 
@@ -303,7 +303,7 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 }
 
 // facts returns the facts of a group, and if the search is for facts alone, statements and promoted
-// texts, with the texts that they replaced.
+// texts, with the texts that they replaced directly or not. The changes are the newest first.
 func (f *finding) facts(ctx context.Context, t graphiti.Target, changes []Change) (list []Known, err error) {
 	if f.in.Kind == KindFact {
 		limit, unread := MaxListed, 0
@@ -313,15 +313,23 @@ func (f *finding) facts(ctx context.Context, t graphiti.Target, changes []Change
 		list, unread, err = f.sv.said(ctx, t, limit)
 		f.rest += unread
 	}
+	of := make(map[string]*Known) // by the ID of a fact, or of a former version
+	for i := range list {
+		of[list[i].ID] = &list[i]
+	}
 	for i := range changes {
-		for _, p := range changes[i].Parts {
-			at := slices.IndexFunc(list, func(k Known) bool {
-				return slices.ContainsFunc(p.Added, func(name string) bool { return IDOf(name) == k.ID })
-			})
-			if err == nil && at >= 0 && p.Group == t.Group && changes[i].What == "correct" {
-				err = f.sv.withTexts(ctx, &p)
-				list[at].Before = append(list[at].Before, p.Old...)
-			}
+		c := &changes[i]
+		at := slices.IndexFunc(c.Parts, func(p ChangedPart) bool { return p.Group == t.Group && len(p.Added) > 0 && of[IDOf(p.Added[0])] != nil })
+		if at < 0 || c.What != "correct" || c.Undone != "" {
+			continue
+		}
+		p, k := c.Parts[at], of[IDOf(c.Parts[at].Added[0])]
+		err = cmp.Or(err, f.sv.withTexts(ctx, &p))
+		for _, old := range p.Old {
+			k.Before = slices.Insert(k.Before, 0, Version{old, c.Time, c.By})
+		}
+		for _, name := range p.Ended {
+			of[IDOf(name)] = k
 		}
 	}
 	if err != nil {

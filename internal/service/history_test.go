@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -209,4 +210,61 @@ func TestMovedMessageIsShownOnce(t *testing.T) {
 			t.Errorf("after the undo in %q, want %q", undone, before)
 		}
 	})
+}
+
+// TestVersionsOfAFact checks that a fact has its former texts, the oldest first, with the end of
+// each: those that corrections replaced, and those that a model replaced.
+func TestVersionsOfAFact(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	versions := func(kind, text string) string {
+		list := ""
+		for _, h := range run(t, m, service.Search, service.SearchRequest{Query: text, SearchFilter: service.SearchFilter{Kind: service.KindFact, State: "valid"}, Limit: 9}).Facts {
+			if !strings.Contains(h.Text, text) {
+				continue
+			}
+			for _, v := range h.Before {
+				list += v.Text + " "
+				if v.Until == "" || (kind == "corrected") != (v.By != "") {
+					t.Errorf("version: %+v", v)
+				}
+			}
+		}
+		return strings.TrimSpace(list)
+	}
+	m.Say(t, "", "s", "", "Our database is MySQL.")
+	for _, one := range []struct{ from, to string }{{"MySQL", "Our database is Postgres."}, {"Postgres", "Our database is SQLite."}} {
+		_, id := texts(t, m, one.from)
+		acted(t, m, service.Correct, service.CorrectRequest{Selector: service.Selector{Message: id}, Text: one.to})
+	}
+	if got, want := versions("corrected", "SQLite"), "Our database is MySQL. Our database is Postgres."; got != want {
+		t.Errorf("corrected from %q, want %q", got, want)
+	}
+	c := run(t, m, service.History, service.HistoryRequest{Limit: 1}).Changes[0]
+	acted(t, m, service.Undo, service.UndoRequest{ID: c.ID})
+	if got, want := versions("corrected", "Postgres"), "Our database is MySQL."; got != want {
+		t.Errorf("after the undo corrected from %q, want %q", got, want)
+	}
+	m.Say(t, "", "s", "", "About our ports.")
+	d, _ := m.Backend.Distiller()
+	var source string
+	for r, err := range m.Backend.Rows(t.Context(), servicetest.OwnersGroup, graphiti.Filter{Last: 1, Text: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		source = r.Name
+	}
+	var facts []graphiti.Distilled
+	for i, port := range []string{"5001", "5002", "5003"} {
+		f := graphiti.Distilled{Name: "fact." + port, Text: "The port is " + port + ".", Role: graphiti.RoleUser, Sources: []string{source}, Since: time.Now().Add(time.Duration(i-9) * time.Hour)}
+		if i < 2 {
+			f.EndedBy, f.Until = fmt.Sprint("fact.500", i+2), f.Since.Add(time.Hour)
+		}
+		facts = append(facts, f)
+	}
+	if _, err := d.RestoreDistilled(t.Context(), servicetest.OwnersGroup, facts); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := versions("replaced", "5003"), "The port is 5001. The port is 5002."; got != want {
+		t.Errorf("replaced %q, want %q", got, want)
+	}
 }

@@ -96,10 +96,10 @@ var Drop = change(Spec{Name: "queue/drop", About: "Delete dead letters permanent
 var Send = Operation[SendRequest, Affected]{
 	Spec: Spec{Name: "memory/send", About: "Copy earlier turns to Graphiti", Fails: OfFiles},
 	Run: func(_ context.Context, h *Host, in *SendRequest) (Affected, error) {
-		if err := in.Check(); err != nil {
+		since, err := in.at()
+		if err != nil {
 			return Affected{}, err
 		}
-		since, _ := in.at()
 		n, err := h.Queue.Send(since)
 		return Affected{n}, err
 	},
@@ -139,7 +139,12 @@ type ShowRequest struct {
 }
 
 // Check returns an error for an invalid number of messages.
-func (r *ShowRequest) Check() error { return CheckLast(r.Last) }
+func (r *ShowRequest) Check() error {
+	if r.Last < 1 || r.Last > maxShown {
+		return invalid(fmt.Sprintf("last must be 1 to %d", maxShown))
+	}
+	return nil
+}
 
 // Show returns the last messages.
 var Show = Operation[ShowRequest, Shown]{

@@ -50,14 +50,15 @@ type SendRequest struct {
 
 // Check returns an error without a valid date.
 func (r *SendRequest) Check() error {
-	if _, err := r.at(); err != nil {
-		return invalid("since: write the date of the first turn to send, such as 2026-01-31")
-	}
-	return nil
+	_, err := r.at()
+	return err
 }
 
-func (r *SendRequest) at() (time.Time, error) {
-	return time.ParseInLocation(time.DateOnly, r.Since, time.Local)
+func (r *SendRequest) at() (at time.Time, err error) {
+	if at, err = time.ParseInLocation(time.DateOnly, r.Since, time.Local); err != nil {
+		err = invalid("since: write the date of the first turn to send, such as 2026-01-31")
+	}
+	return at, err
 }
 
 // Affected counts the turns that an operation changed.

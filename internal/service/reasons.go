@@ -20,10 +20,7 @@ func why(d *inject.Decision, c *inject.Considered) string {
 			return fmt.Sprintf("the best match was too weak to show: its strength is %.2f, the threshold %.2f", math.Floor(100*best)/100, c.MinScore) // 0.149 is less than 0.15
 		}
 	}
-	if e, ok := inject.Reason(d.Reason).Explain(); ok {
-		return e.Says
-	}
-	return d.Reason // of another version
+	return InWords(d.Reason)
 }
 
 // strongest returns the strength of the best rejected piece; ok is false if none was weighed.
@@ -41,5 +38,5 @@ func InWords(reason string) string {
 	if e, ok := inject.Reason(reason).Explain(); ok {
 		return e.Says
 	}
-	return reason
+	return reason // of another version
 }

@@ -98,14 +98,6 @@ func (s *Searched) Threshold() string {
 // maxShown bounds the messages of one listing.
 const maxShown = 10_000
 
-// CheckLast returns an error unless n is between 1 and maxShown.
-func CheckLast(n int) error {
-	if n < 1 || n > maxShown {
-		return invalid(fmt.Sprintf("last must be 1 to %d", maxShown))
-	}
-	return nil
-}
-
 // Show returns the last messages of a selector, oldest first.
 func (sv *Service) Show(ctx context.Context, in *ShowRequest) (Shown, error) {
 	s, shown := in.Selector, Shown{Messages: []Record{}}
