@@ -110,7 +110,7 @@ func TestWhatCannotBeDone(t *testing.T) {
 		"an empty correction":   {"/message/" + id + "/correct", []string{"text", "  "}, 400, "empty"},
 		"a credential":          {"/message/" + id + "/correct", []string{"text", "the key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"}, 400, "credential"},
 		"another kind":          {"/message/" + id + "/pin", []string{"text", "x", "kind", "nonsense"}, 400, "unknown kind"},
-		"no dead letter":        {"/delivery/retry", nil, 400, "No turn was chosen."},
+		"no dead letter":        {"/delivery/retry", nil, 400, "No row is selected."},
 		"a number that is none": {"/delivery/drop", []string{"number", "x"}, 400, "cannot be read"},
 		"another group":         {"/memory/export", []string{"group", "a b"}, 400, ""},
 		"another method":        {"/conversations", nil, 404, "No page has this address"},

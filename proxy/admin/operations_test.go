@@ -309,7 +309,7 @@ func TestFailures(t *testing.T) {
 	failing := func(s service.Spec, err error) service.Mountable {
 		return service.Operation[in, in]{Spec: s, Default: in{N: 4}, Run: func(_ context.Context, _ *service.Host, got *in) (in, error) { return *got, err }}
 	}
-	wrong, invalid := errors.New("it is wrong"), service.CheckLast(0)
+	wrong, invalid := errors.New("it is wrong"), service.CheckLimit(0)
 	reads := service.Spec{Reads: true, WithoutMemory: true}
 	many := service.Operation[in, in]{Spec: reads, Each: func(_ context.Context, _ *service.Host, got *in, f func(in) error) error {
 		if got.B {
