@@ -25,7 +25,7 @@ func TestReachedQuota(t *testing.T) {
 			if !strings.HasPrefix(header, "recalled; ") || !strings.Contains(saw, "Miso") || !strings.HasSuffix(header, quota) {
 				t.Errorf("got %q, saw %s", header, saw)
 			}
-			if got := w.app.proxy.Messages()[graphiti.FateOff]; got != 2 {
+			if got := w.app.proxy.Observer().Messages()[graphiti.FateOff]; got != 2 {
 				t.Errorf("got %d messages without storage, want 2", got)
 			}
 			if page := w.get("/"); !strings.Contains(page, "is reached") {
