@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
@@ -138,9 +137,6 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Admin.Listen != "off" && lock != nil {
-		a.keepRequests(filepath.Join(cfg.DataDir, "requests.json"))
-	}
 	a.OnClose("listeners", a.closeSides)
 	a.hosted = a.host()
 	a.memory.start(a.proxy, a.memoryOpened)
@@ -159,22 +155,6 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		a.admin = side
 	}
 	return a, errors.Join(t.ObserveQueue(a.memory.queue), t.ObserveMemory(a.gauges), t.ObserveStored(a.stored))
-}
-
-// maxRequests bounds the file of the request log, in bytes.
-const maxRequests = 2 << 20
-
-// keepRequests restores the request log of the last process, and stores it at the end.
-func (a *app) keepRequests(path string) {
-	if b, err := datadir.ReadFile(path, maxRequests); err == nil {
-		a.proxy.Observer().Restore(b)
-	}
-	a.OnClose("request log", func(context.Context) error {
-		if err := datadir.WriteFile(path, a.proxy.Observer().Saved()); err != nil {
-			a.log.Warn("store the request log failed", "error", err)
-		}
-		return nil
-	})
 }
 
 // certified returns the TLS configuration of each listener, nil for one without TLS.

@@ -34,18 +34,15 @@ func notRegular(path string) error {
 }
 
 // readOwn returns the content of a small file of the directory.
-func readOwn(path string) ([]byte, error) { return ReadFile(path, maxOwn) }
-
-// ReadFile returns the content of a file that WriteFile has written, of at most so many bytes.
-func ReadFile(path string, most int) ([]byte, error) {
+func readOwn(path string) ([]byte, error) {
 	f, err := openOwn(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
-	if len(b) > most {
-		return nil, fmt.Errorf("%s has more than %d bytes", filepath.Base(path), most)
+	b, err := io.ReadAll(io.LimitReader(f, maxOwn+1))
+	if len(b) > maxOwn {
+		return nil, fmt.Errorf("%s has more than %d bytes", filepath.Base(path), maxOwn)
 	}
 	return b, err
 }

@@ -53,7 +53,7 @@ func (l *live) main() templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"lead\">Current requests, newest first, without conversation text. The last 512 survive a restart. <span class=\"scripted\" hidden><button id=\"pause\" type=\"button\" aria-pressed=\"false\">Pause</button></span></p><p id=\"news\" class=\"quiet\" role=\"status\" aria-live=\"polite\"></p><noscript><p class=\"note\">Without JavaScript, reload the page to see new requests.</p></noscript><div id=\"rows\" class=\"passing\" data-last=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"lead\">Current requests, newest first, without conversation text. <span class=\"scripted\" hidden><button id=\"pause\" type=\"button\" aria-pressed=\"false\">Pause</button></span></p><p id=\"news\" class=\"quiet\" role=\"status\" aria-live=\"polite\"></p><noscript><p class=\"note\">Without JavaScript, reload the page to see new requests.</p></noscript><div id=\"rows\" class=\"passing\" data-last=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -79,7 +79,7 @@ func (l *live) main() templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(l.Requests) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"empty\" id=\"none\">No request yet. Use a connected client; <a href=\"/\">Today</a> shows how to connect one.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"empty\" id=\"none\">No request since the proxy started. Use a connected client; <a href=\"/\">Today</a> shows how to connect one.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

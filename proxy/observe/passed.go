@@ -2,10 +2,7 @@ package observe
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/json"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -43,7 +40,6 @@ type passing struct {
 	method, outcome       string
 	began, arrived, ready time.Time // arrived is the end of the body, and ready the time of the plan
 	who                   graphiti.Who
-	owner                 string // of a request of an earlier process, which has no times and no caller
 }
 
 // NotePassed turns on the record of the newest requests, for Passed. It must be called
@@ -249,7 +245,7 @@ func (o *Observer) Passed(after, limit int, owner string) (list []graphiti.Logge
 		after = 0
 	}
 	for n := l.last; n > max(after, l.last-maxPassed) && len(list) < limit; n-- {
-		if p := l.ring[n%maxPassed]; p != nil && (owner == "" || cmp.Or(p.owner, p.who.Owner()) == owner) {
+		if p := l.ring[n%maxPassed]; owner == "" || p.who.Owner() == owner {
 			list = append(list, p.shown(o, n))
 		}
 	}
@@ -259,50 +255,10 @@ func (o *Observer) Passed(after, limit int, owner string) (list []graphiti.Logge
 
 func (p *passing) shown(o *Observer, number int) graphiti.LoggedRequest {
 	r := p.LoggedRequest
-	if p.owner != "" {
-		if o.hashes.Load() && r.Person != "" && !strings.HasPrefix(r.Person, graphiti.HashedPerson) {
-			r.Person = graphiti.PersonHash(r.Person)
-		}
-		return r
-	}
 	r.Number, r.ID, r.Time = number, string((&Request{o: o, id: p.id}).AppendID(nil)), p.began.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 	r.Fate, r.Cause, r.Earlier = string(p.fate.Name), p.fate.Reason, p.fate.Earlier
 	r.Conversation, r.Person, r.Tenant = graphiti.SessionHash(p.who.Session), o.personOf(&p.who), tenantOf(&p.who)
 	return r
-}
-
-// saved is a recorded request in a file.
-type saved struct {
-	graphiti.LoggedRequest
-	Owner string `json:"owner"` // or "nobody"
-}
-
-// Saved returns the recorded requests, for Restore in a later process.
-func (o *Observer) Saved() []byte {
-	l, list := &o.passed, []saved{}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for n := max(0, l.last-maxPassed) + 1; n <= l.last; n++ {
-		if p := l.ring[n%maxPassed]; p != nil {
-			list = append(list, saved{p.shown(o, n), cmp.Or(p.owner, p.who.Owner(), "nobody")})
-		}
-	}
-	b, _ := json.Marshal(list) // strings and numbers only
-	return b
-}
-
-// Restore records the requests of an earlier process. It is called before the first request.
-func (o *Observer) Restore(b []byte) {
-	var list []saved
-	if json.Unmarshal(b, &list) != nil {
-		return
-	}
-	for _, s := range list {
-		if s.Number > o.passed.last && s.Owner != "" {
-			o.passed.last = s.Number
-			o.passed.ring[s.Number%maxPassed] = &passing{LoggedRequest: s.LoggedRequest, owner: s.Owner}
-		}
-	}
 }
 
 // milliseconds returns a time in milliseconds, to the microsecond.

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/metric/noop"
 
@@ -227,44 +226,5 @@ func BenchmarkPassed(b *testing.B) {
 		r.Did(h, d, &plan)
 		r.Headed()
 		r.End(h, 200, &plan.Outcome)
-	}
-}
-
-// TestRestore checks that the record of a process, also of an earlier one, passes to the next one
-// with its owners and numbers, and that a damaged file changes nothing.
-func TestRestore(t *testing.T) {
-	bob := graphiti.Who{User: "user:bob", Tenant: "0123456789abcdef", Proven: true}
-	o := noting(t)
-	for range maxPassed + 9 {
-		pass(o, ann)
-	}
-	pass(o, bob)
-	want := o.Passed(0, 2*maxPassed, "")
-	for range 2 {
-		saved := o.Saved()
-		o = noting(t)
-		for _, damaged := range []string{"", "{", "null", `[{"number":-3}]`, `[{"number":7}]`} {
-			o.Restore([]byte(damaged))
-		}
-		o.Restore(saved)
-		if got := o.Passed(0, 2*maxPassed, ""); len(got) != maxPassed || !cmp.Equal(got, want) {
-			t.Fatalf("%d requests after a restart, want the same %d", len(got), len(want))
-		}
-	}
-	if got := o.Passed(0, 9, bob.Owner()); len(got) != 1 || got[0].Person != "user:bob" {
-		t.Errorf("requests of one owner: %+v", got)
-	}
-	o.hashes.Store(true)
-	if got := o.Passed(0, 9, bob.Owner()); len(got) != 1 || got[0].Person != graphiti.PersonHash("user:bob") {
-		t.Errorf("requests with hashed names: %+v", got)
-	}
-	pass(o, ann)
-	if got := o.Passed(want[maxPassed-1].Number, 9, ""); len(got) != 1 || got[0].Number != want[maxPassed-1].Number+1 {
-		t.Errorf("the next request: %+v", got)
-	}
-	sparse := noting(t)
-	sparse.Restore([]byte(`[{"number":9000,"owner":"user:ann"}]`))
-	if got := sparse.Passed(0, maxPassed, ""); len(got) != 1 {
-		t.Errorf("a single request of a file: %+v", got)
 	}
 }
