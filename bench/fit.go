@@ -23,19 +23,24 @@ import (
 
 // cached is an encoder that keeps vectors in a file.
 type cached struct {
-	model *sentence.Model
-	path  string
+	embedded.Encoder
+	path string
 
 	mu sync.Mutex
 	of map[string][]float32
 }
 
-func newCached(path string) (*cached, error) {
+// newCached returns an encoder with the model in a file; "" means the one in the program.
+func newCached(path, file string) (*cached, error) {
+	var m embedded.Encoder
 	m, err := sentence.Load()
+	if file != "" {
+		m, err = sentence.OpenE5(file)
+	}
 	if err != nil {
 		return nil, err
 	}
-	c := &cached{model: m, path: path, of: make(map[string][]float32)}
+	c := &cached{Encoder: m, path: path, of: make(map[string][]float32)}
 	if b, err := os.ReadFile(path); path != "" && err == nil {
 		err = gob.NewDecoder(bytes.NewReader(b)).Decode(&c.of)
 		return c, err
@@ -50,7 +55,7 @@ func (c *cached) Encode(ctx context.Context, text string) ([]float32, error) {
 	if v != nil {
 		return v, nil
 	}
-	v, err := c.model.Encode(ctx, text)
+	v, err := c.Encoder.Encode(ctx, text)
 	if err == nil {
 		c.mu.Lock()
 		c.of[text] = v
@@ -70,6 +75,9 @@ func (c *cached) save() error {
 	return os.WriteFile(c.path, b.Bytes(), 0o600)
 }
 
+// Close does nothing: the memory of each week closes its encoder.
+func (c *cached) Close() error { return nil }
+
 // example is a vector with its class.
 type example struct {
 	vec []float32
@@ -80,7 +88,7 @@ type example struct {
 // weights small.
 func newGate(all []example, decay float64) (g embedded.Gate) {
 	var n [2]float64
-	mean := make([]float64, sentence.Dimensions)
+	mean := make([]float64, len(all[0].vec))
 	for _, e := range all {
 		n[bitOf(e.is)]++
 		for i, x := range e.vec {
@@ -141,11 +149,11 @@ func bitOf(is bool) int {
 	return 0
 }
 
-// gates are both gates, fitted to some weeks.
-type gates struct{ asks, states embedded.Gate }
-
 // corpus has the examples of each gate, by week; the other lists are week 0.
-type corpus struct{ asks, states [weekCount + 1][]example }
+type corpus struct {
+	asks, states [weekCount + 1][]example
+	mean         [sentence.Dimensions]float32
+}
 
 func newCorpus(by *cached) (c *corpus, err error) {
 	c = &corpus{}
@@ -209,18 +217,62 @@ func newCorpus(by *cached) (c *corpus, err error) {
 			}
 		}
 	}
+	c.center()
 	return c, nil
 }
 
+// center subtracts the mean of all vectors from them if they are all near it: otherwise every two
+// texts are alike.
+func (c *corpus) center() {
+	n := 0.0
+	var sum [sentence.Dimensions]float64
+	for _, list := range slices.Concat(c.asks[:], c.states[:]) {
+		for _, e := range list {
+			n++
+			for i, v := range e.vec {
+				sum[i] += float64(v)
+			}
+		}
+	}
+	length := 0.0
+	for i, v := range sum {
+		c.mean[i] = float32(v / n)
+		length += v / n * v / n
+	}
+	if length < 0.25 {
+		clear(c.mean[:])
+		return
+	}
+	for _, list := range slices.Concat(c.asks[:], c.states[:]) {
+		for k := range list {
+			list[k].vec = c.centered(list[k].vec)
+		}
+	}
+}
+
+// centered returns a vector less the mean, of length 1.
+func (c *corpus) centered(vec []float32) []float32 {
+	out, length := make([]float32, len(vec)), 0.0
+	for i, v := range vec {
+		out[i] = v - c.mean[i]
+		length += float64(out[i]) * float64(out[i])
+	}
+	for i := range out {
+		out[i] /= float32(math.Sqrt(length) + 1e-9)
+	}
+	return out
+}
+
 // fit fits the gates to all weeks but some.
-func (c *corpus) fit(without ...int) gates {
+func (c *corpus) fit(without ...int) (g embedded.Gates) {
 	var asks, states []example
 	for n := range c.asks {
 		if !slices.Contains(without, n) {
 			asks, states = append(asks, c.asks[n]...), append(states, c.states[n]...)
 		}
 	}
-	return gates{newGate(asks, 0.1), newGate(states, 0.1)}
+	g.Center, g.Asks, g.States = c.mean, newGate(asks, 0.1), newGate(states, 0.1)
+	return g
 }
 
 // row is one possible answer.
@@ -370,18 +422,18 @@ var indexOf = func() map[string]int {
 }()
 
 // turnOf returns a turn for fitting: its rows with the gates.
-func (a *weekAsk) turnOf(g *gates) fitTurn {
+func (a *weekAsk) turnOf(g *embedded.Gates) fitTurn {
 	t := fitTurn{kind: a.Kind}
 	if a.Person {
 		t.kind = ""
 	}
-	asks := g.asks.Of(a.vec)
+	asks := g.Asks.Of(a.vec)
 	for k := range a.found {
 		c := &a.found[k]
 		f := c.Features
 		f[indexOf["asks"]] = asks
 		if c.Statement {
-			f[indexOf["states"]] = g.states.Of(c.Vec)
+			f[indexOf["states"]] = g.States.Of(c.Vec)
 			f[indexOf["sure"]] = 1 / (1 + math.Exp(-4*f[indexOf["states"]]))
 		}
 		t.rows = append(t.rows, row{f, a.Kind == "ask" && holds(c.Text, a.Expect)})
@@ -397,7 +449,7 @@ func (f *figures) String() string {
 }
 
 // strengths returns the strengths of the answers, and the numbers of the answers by them.
-func (a *weekAsk) strengths(w *embedded.Weights, g *gates) (of []float64, order []int) {
+func (a *weekAsk) strengths(w *embedded.Weights, g *embedded.Gates) (of []float64, order []int) {
 	for i, r := range a.turnOf(g).rows {
 		of, order = append(of, w.Strength(&r.Features)), append(order, i)
 	}
@@ -406,7 +458,7 @@ func (a *weekAsk) strengths(w *embedded.Weights, g *gates) (of []float64, order 
 }
 
 // shown returns the lines of a block.
-func (a *weekAsk) shown(w *embedded.Weights, g *gates) []embedded.Candidate {
+func (a *weekAsk) shown(w *embedded.Weights, g *embedded.Gates) []embedded.Candidate {
 	const mostLines, furtherShare = 3, 0.25
 	of, order := a.strengths(w, g)
 	var out []embedded.Candidate
@@ -420,7 +472,7 @@ func (a *weekAsk) shown(w *embedded.Weights, g *gates) []embedded.Candidate {
 }
 
 // strongest returns the strength of the best answer to a turn.
-func (a *weekAsk) strongest(w *embedded.Weights, g *gates) float64 {
+func (a *weekAsk) strongest(w *embedded.Weights, g *embedded.Gates) float64 {
 	of, order := a.strengths(w, g)
 	if len(of) == 0 {
 		return 0
@@ -460,7 +512,7 @@ func (f *figures) add(a *weekAsk, lines []embedded.Candidate) {
 // A fitter has the turns of all weeks, without and with facts.
 type fitter struct {
 	corpus *corpus
-	fitted map[string]*gates // by the weeks left out
+	fitted map[string]*embedded.Gates // by the weeks left out
 	turns  [len(fitModes)][weekCount + 1][]weekAsk
 	aim    float64 // share of routine requests with a block
 }
@@ -472,7 +524,7 @@ var fitModes = [...]struct {
 }{{"no model", -1}, {"half of the keys", 0.5}}
 
 // without returns the gates fitted to all weeks but some.
-func (f *fitter) without(weeks ...int) *gates {
+func (f *fitter) without(weeks ...int) *embedded.Gates {
 	slices.Sort(weeks)
 	key := fmt.Sprint(slices.Compact(weeks))
 	if f.fitted[key] == nil {
@@ -483,7 +535,7 @@ func (f *fitter) without(weeks ...int) *gates {
 }
 
 // each calls do for the turns of all weeks but one, with gates fitted without either week.
-func (f *fitter) each(left int, do func(a *weekAsk, g *gates)) {
+func (f *fitter) each(left int, do func(a *weekAsk, g *embedded.Gates)) {
 	for m := range f.turns {
 		for n := 1; n <= weekCount; n++ {
 			for i := range f.turns[m][n] {
@@ -499,10 +551,10 @@ func (f *fitter) each(left int, do func(a *weekAsk, g *gates)) {
 // candidate of the strength of recall.min_score.
 func (f *fitter) train(left int) embedded.Weights {
 	var all []fitTurn
-	f.each(left, func(a *weekAsk, g *gates) { all = append(all, a.turnOf(g)) })
+	f.each(left, func(a *weekAsk, g *embedded.Gates) { all = append(all, a.turnOf(g)) })
 	w := fitScore(all)
 	var strengths []float64
-	f.each(left, func(a *weekAsk, g *gates) {
+	f.each(left, func(a *weekAsk, g *embedded.Gates) {
 		if a.Kind == "plain" {
 			strengths = append(strengths, a.strongest(&w, g))
 		}
@@ -514,42 +566,31 @@ func (f *fitter) train(left int) embedded.Weights {
 }
 
 // shipped is the folder of the numbers in the program.
-var shipped = filepath.Join("graphiti", "embedded")
+var shipped = filepath.Join("graphiti", "embedded", "fitted")
 
-// write writes weights and gates into a folder.
-func (f *fitter) write(folder string, left int) error {
-	w, g := f.train(left), f.without(left)
+// write writes the numbers into a folder.
+func (f *fitter) write(folder string, by *cached, left int) error {
+	w, g := f.train(left), *f.without(left)
 	w.Origin = "go run ./bench fit -write, fitted to bench/testdata/weeks"
+	var err error
+	if g.Self, err = f.corpus.fitSelf(by, left); err != nil {
+		return err
+	}
 	b, err := json.MarshalIndent(w, "", "\t")
 	if err != nil {
 		return err
 	}
-	if err := writeGates(folder, "gates.bin", []embedded.Gate{g.asks, g.states}); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, "weights.json"), append(b, '\n'), 0o644) //nolint:gosec // a source file
-}
-
-// writeSelf writes the gates of subjects into a folder.
-func writeSelf(folder string, by *cached, left int) error {
-	g, err := fitSelf(by, left)
-	if err != nil {
-		return err
-	}
-	return writeGates(folder, "self.bin", g)
-}
-
-func writeGates(folder, name string, gates any) error {
 	var file bytes.Buffer
-	if err := binary.Write(&file, binary.LittleEndian, gates); err != nil {
+	if err := binary.Write(&file, binary.LittleEndian, &g); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, name), file.Bytes(), 0o644) //nolint:gosec // a source file
+	path := filepath.Join(folder, by.Name())
+	return errors.Join(os.WriteFile(path+".bin", file.Bytes(), 0o644), os.WriteFile(path+".json", append(b, '\n'), 0o644)) //nolint:gosec // source files
 }
 
 // newFitter plays all weeks.
 func newFitter(by *cached, aim float64) (f *fitter, err error) {
-	f = &fitter{fitted: make(map[string]*gates), aim: aim}
+	f = &fitter{fitted: make(map[string]*embedded.Gates), aim: aim}
 	if f.corpus, err = newCorpus(by); err != nil {
 		return nil, err
 	}
@@ -573,17 +614,14 @@ func fitCommand(args []string) error {
 	cache := fs.String("cache", "", "file for the vectors of the next run")
 	write := fs.Bool("write", false, "write the numbers fitted to all weeks into the program")
 	aim := fs.Float64("routine", 0.03, "share of routine requests with a block at which the figures are compared")
-	self := fs.Bool("self", false, "write only the gates of statements about the person into the program")
-	leave := fs.Int("without", 0, "with -write or -self: the week to leave out, to measure the program with it; 0 leaves out no week")
+	model := fs.String("model", "", "file of multilingual-e5-small, to fit the numbers to it; without it they are fitted to the model in the program")
+	leave := fs.Int("without", 0, "with -write: the week to leave out, to measure the program with it; 0 leaves out no week")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	by, err := newCached(*cache)
+	by, err := newCached(*cache, *model)
 	if err != nil {
 		return err
-	}
-	if *self {
-		return errors.Join(writeSelf(shipped, by, *leave), by.save())
 	}
 	f, err := newFitter(by, *aim)
 	if err := errors.Join(err, by.save()); err != nil {
@@ -600,7 +638,7 @@ func fitCommand(args []string) error {
 		}
 	}
 	if *write {
-		return f.write(shipped, *leave)
+		return f.write(shipped, by, *leave)
 	}
 	return nil
 }

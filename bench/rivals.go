@@ -84,7 +84,7 @@ func rivals(args []string) error {
 		}
 		numbers = append(numbers, n)
 	}
-	by, err := newCached(filepath.Join(dir, "vectors"))
+	by, err := newCached(filepath.Join(dir, "vectors"), "")
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func productsWithout(dir string, by *cached, weeks []int) (map[int]string, error
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return nil, err
 		}
-		if err := errors.Join(f.write(folder, n), writeSelf(folder, by, n), by.save()); err != nil {
+		if err := errors.Join(f.write(folder, by, n), by.save()); err != nil {
 			return nil, err
 		}
 		here, err := os.Getwd()
@@ -158,8 +158,8 @@ func productsWithout(dir string, by *cached, weeks []int) (map[int]string, error
 			return nil, err
 		}
 		replace := make(map[string]string)
-		for _, name := range []string{"gates.bin", "self.bin", "weights.json"} {
-			replace[filepath.Join(here, "graphiti", "embedded", name)] = filepath.Join(folder, name)
+		for _, name := range []string{by.Name() + ".bin", by.Name() + ".json"} {
+			replace[filepath.Join(here, shipped, name)] = filepath.Join(folder, name)
 		}
 		overlay := filepath.Join(folder, "overlay.json")
 		if err := os.WriteFile(overlay, mustJSON(object{"Replace": replace}), 0o600); err != nil {

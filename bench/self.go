@@ -73,7 +73,7 @@ func ordinary(by *cached, left int) (rows []selfRow, err error) {
 }
 
 // fitSelf fits the gates of subjects.
-func fitSelf(by *cached, left int) (g embedded.SelfGates, err error) {
+func (c *corpus) fitSelf(by *cached, left int) (g embedded.SelfGates, err error) {
 	rows, err := readSelf(by)
 	if err != nil {
 		return g, err
@@ -86,7 +86,7 @@ func fitSelf(by *cached, left int) (g embedded.SelfGates, err error) {
 	fit := func(subject, kind string) embedded.Gate {
 		var all []example
 		for _, r := range rows {
-			all = append(all, example{r.vec, r.subject == subject && r.kind == kind})
+			all = append(all, example{c.centered(r.vec), r.subject == subject && r.kind == kind})
 		}
 		return newGate(all, 0.03)
 	}

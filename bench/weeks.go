@@ -19,6 +19,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
 
 // weekTalk is a conversation of testdata/weeks, which has weeks of ordinary work.
@@ -120,7 +121,7 @@ func (told *toldFacts) distil(store *embedded.Store, talk *weekTalk, t int, sess
 
 // replay plays a week through an embedded memory in this process, and returns its turns. keys is
 // the share of the facts' keys that the memory gets; -1: it gets no facts.
-func replay(n int, dir string, by embedded.Encoder, g *gates, keys float64) ([]weekAsk, error) {
+func replay(n int, dir string, by embedded.Encoder, g *embedded.Gates, keys float64) ([]weekAsk, error) {
 	talks, err := readWeek(n)
 	if err != nil {
 		return nil, err
@@ -130,8 +131,7 @@ func replay(n int, dir string, by embedded.Encoder, g *gates, keys float64) ([]w
 		return nil, err
 	}
 	defer func() { _ = store.Close() }()
-	store.Understand(by, slog.New(slog.DiscardHandler))
-	store.Tune(embedded.Shipped(), g.asks, g.states)
+	store.Understand(by, &embedded.Fit{Gates: *g, Score: embedded.FitOf(sentence.Name).Score}, slog.New(slog.DiscardHandler))
 	store.Distil(func() {})
 	ctx, said := context.Background(), time.Now().Add(-time.Hour)
 	const own = "person"

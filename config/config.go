@@ -95,6 +95,9 @@ type Config struct {
 		Work            bool          `key:"ingest.work" reload:"yes" default:"true" doc:"keep short records of the work of agents, from their tool calls: commands and their outcomes, changed files, open tasks"`
 		ToolSummaries   bool          `key:"ingest.tool_summaries" reload:"yes" default:"false" doc:"store one line with the names of a turn's tools, never their input or output"`
 	}
+	Meaning struct {
+		Model string `key:"meaning.model" doc:"file of multilingual-e5-small, to use it for the search by meaning in a hundred languages, in place of the model in the program; see docs/recall.md"`
+	}
 	Embedding struct {
 		URL    string `key:"embedding.url" kind:"url" doc:"an endpoint with OpenAI's embeddings API, such as http://127.0.0.1:11434/v1, to use its model for the search by meaning, in place of the one in the program; needs memory.consent"`
 		Model  string `key:"embedding.model" default:"text-embedding-3-small" doc:"name of the embedding model"`

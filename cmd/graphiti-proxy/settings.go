@@ -144,7 +144,7 @@ func rules(cfg *config.Config) proxy.Rules {
 // memoryOptions returns the options of the memory; now returns the latest configuration. Without consent, they contain no
 // endpoint of an embedding model.
 func memoryOptions(cfg *config.Config, now func() *config.Config, log *slog.Logger) cli.MemoryOptions {
-	o := cli.MemoryOptions{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: func() string { return now().Memory.APIKey }, Headers: cfg.Memory.Headers, Certificate: cfg.Memory.ClientCertificate, GetMemory: cfg.Recall.Query == "get-memory"}, Dir: cfg.DataDir, Indexes: cfg.Memory.IndexBytes, Meaning: cfg.Recall.Meaning, Log: log}
+	o := cli.MemoryOptions{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: func() string { return now().Memory.APIKey }, Headers: cfg.Memory.Headers, Certificate: cfg.Memory.ClientCertificate, GetMemory: cfg.Recall.Query == "get-memory"}, Dir: cfg.DataDir, Indexes: cfg.Memory.IndexBytes, Meaning: cfg.Recall.Meaning, Model: cfg.Meaning.Model, Log: log}
 	switch e := cfg.Embedding; {
 	case e.URL == "" || cfg.RemoteMemory():
 	case !cfg.Consented():

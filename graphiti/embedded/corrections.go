@@ -93,7 +93,7 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit, q *aske
 // rare word with the question.
 func (e *Store) replies(g *groupIndex, l, question *hit, q *asked) bool {
 	if v := q.vectors.at(l.place); v != nil {
-		return e.states.Of(v) >= maybeStates
+		return e.fit.States.Of(v) >= maybeStates
 	}
 	about := words.Of(question.content, wordsOfOld)
 	return words.Changes(l.content) || slices.ContainsFunc(words.Of(l.content, wordsOfOld), func(w string) bool {

@@ -1,19 +1,17 @@
 package embedded
 
-import (
-	"context"
+import "context"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
-)
-
-// Encoder computes the vectors of sentence.Model.
+// Encoder is a model of package sentence. It is safe for concurrent use.
 type Encoder interface {
+	Name() string // of the model and its form
 	Encode(ctx context.Context, text string) ([]float32, error)
+	Close() error
 }
 
-// encoderOf returns an encoder that runs in this process.
-func encoderOf(m Encoder) encoder {
-	e := encoder{model: sentence.Name, own: true, close: func() {}}
+// encoderOf returns an encoder that runs in this process, with the numbers fitted to it.
+func encoderOf(m Encoder, f *Fit) encoder {
+	e := encoder{model: m.Name(), own: true, close: func() { _ = m.Close() }} // its file is read only
 	e.embed = func(ctx context.Context, texts []string) ([][]int8, error) {
 		out := make([][]int8, len(texts))
 		for i, text := range texts {
@@ -21,7 +19,7 @@ func encoderOf(m Encoder) encoder {
 			if err != nil {
 				return nil, err
 			}
-			out[i] = scaled(vec)
+			out[i] = scaled(f.centered(vec))
 		}
 		return out, nil
 	}
@@ -34,7 +32,7 @@ func (e *Store) mayState(ctx context.Context, text string) bool {
 		return true
 	}
 	vec, err := e.mean.question(ctx, text)
-	return err != nil || e.states.Of(vec) >= 0
+	return err != nil || e.fit.States.Of(vec) >= 0
 }
 
 // ownModel reports whether the model of this program measures meaning.

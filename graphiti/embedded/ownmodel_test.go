@@ -21,7 +21,7 @@ func ownEncoder(t *testing.T) encoder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return encoderOf(m)
+	return encoderOf(m, FitOf(m.Name()))
 }
 
 // TestMayState checks that the gate tells decisions from requests and questions that have a word of
@@ -32,7 +32,7 @@ func TestMayState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Understand(m, slog.New(slog.DiscardHandler))
+	e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
 	for text, want := range map[string]bool{
 		"No, we moved to Postgres 16 yesterday.":      true,
 		"Der ist umgezogen, jetzt 192.168.178.55.":    true,
@@ -65,7 +65,7 @@ func TestUnderstand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Understand(m, slog.New(slog.DiscardHandler))
+	e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
 	for i, said := range []string{
 		"My cat Pixel just jumped on the table.", "The exam is on the 8th of February.", "We deploy on Fridays at noon.",
 		"Kunden mit Sitz in der Schweiz bekommen keine Umsatzsteuer.", "The server in the cellar has 64 GB.", "Anna leads the design team.",
@@ -118,7 +118,7 @@ func TestUnderstand_Facts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Understand(m, slog.New(slog.DiscardHandler))
+	e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
 	say(t, e, "g", "1", "Moved in last week, boxes and all; on the keyboard I use dvorak.", "Welcome home.")
 	distil(t, e,
 		graphiti.Distilled{Text: "The user lives in Tampere", Kind: "place", About: graphiti.AboutUser, Keys: []string{"ciudad", "home town"}},
@@ -170,7 +170,7 @@ func TestUnderstand_Routine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Understand(m, slog.New(slog.DiscardHandler))
+	e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
 	for i, said := range []string{"We write tests as tables, one line for a case.", "commit the parser and push it", "The parser reads at most 4 MB."} {
 		tell(t, e, "g", string(rune('a'+i)), said, "Done.")
 	}
@@ -236,8 +236,8 @@ func TestUnderstand_Repeated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.Understand(m, slog.New(slog.DiscardHandler))
-		e.asks.Bias += 8 // every message asks
+		e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
+		e.fit.Asks.Bias += 8 // every message asks
 		chats(t, e, []string{"The office is in Graz.", "Noted."}, []string{request, "Done.", "thanks", "Sure."})
 		polltest.Until(t, "vectors", e.Compares)
 		if got := strong(t, e, request); len(got) > 0 {
@@ -263,7 +263,7 @@ func TestUnderstand_Corrected(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.Understand(m, slog.New(slog.DiscardHandler))
+		e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
 		chats(t, e, []string{tc.old, "Noted."}, []string{tc.newer, "Noted."})
 		polltest.Until(t, "vectors", e.Compares)
 		got := strong(t, e, tc.question)

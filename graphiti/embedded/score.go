@@ -1,10 +1,6 @@
 package embedded
 
-import (
-	_ "embed"
-	"encoding/json"
-	"math"
-)
+import "math"
 
 // Features describe a message or a fact as an answer to a question. Their order is that of
 // FeatureNames.
@@ -51,20 +47,6 @@ func (f *Feature) Of(x float64) float64 {
 	}
 	return f.Weight * max(-4, min(4, (x-f.Mean)/f.Deviation))
 }
-
-//go:embed weights.json
-var fitted []byte
-
-// shipped are the weights in the program.
-var shipped = func() (w Weights) {
-	if err := json.Unmarshal(fitted, &w); err != nil {
-		panic(err)
-	}
-	return w
-}()
-
-// Shipped returns the weights in the program.
-func Shipped() Weights { return shipped }
 
 const (
 	enough  = 0.18 // strength by words that suffices for a message that asks

@@ -1,12 +1,18 @@
 package embedded
 
-import "testing"
+import (
+	"testing"
 
-// TestShipped checks that weights.json has a weight for each feature, in their order.
-func TestShipped(t *testing.T) {
-	for k, name := range FeatureNames {
-		if got := Shipped().Features[k]; got.Name != name || got.Deviation == 0 {
-			t.Errorf("feature %d of weights.json is %+v, want %s with a deviation", k, got, name)
+	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
+)
+
+// TestFitOf checks that the numbers for each model have a weight for each feature, in their order.
+func TestFitOf(t *testing.T) {
+	for _, model := range []string{sentence.Name, sentence.E5Name} {
+		for k, name := range FeatureNames {
+			if got := FitOf(model).Score.Features[k]; got.Name != name || got.Deviation == 0 {
+				t.Errorf("feature %d of %s is %+v, want %s with a deviation", k, model, got, name)
+			}
 		}
 	}
 }
@@ -25,7 +31,7 @@ func TestStrength(t *testing.T) {
 		{"a request with all words of a statement", asksNothing - 0.1, certain, 0, 0.5, true},
 	} {
 		f := Features{fAsks: tc.asks, fBefore: tc.words, fLike: tc.like, fSure: tc.sure}
-		if got := shipped.Strength(&f); got >= enough != tc.want {
+		if got := FitOf(sentence.Name).Score.Strength(&f); got >= enough != tc.want {
 			t.Errorf("%s: strength %.2f, want at least %.2f: %v", tc.name, got, enough, tc.want)
 		}
 	}

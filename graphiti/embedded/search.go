@@ -99,7 +99,7 @@ func (e *Store) answers(ctx context.Context, g *groupIndex, q *asked, max int) (
 // askedOf describes a query.
 func (e *Store) askedOf(query string) *asked {
 	question := firstOf(query)
-	q := &asked{text: question, words: words.Of(query, maxAsked), dates: datesIn(query, time.Now()), score: &e.score, numbers: &e.numbers}
+	q := &asked{text: question, words: words.Of(query, maxAsked), dates: datesIn(query, time.Now()), score: &e.fit.Score, numbers: &e.numbers}
 	q.marked = words.Asks(question)
 	q.asks = q.marked
 	q.personal = words.Personal(question)

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	_ "embed"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,14 +16,6 @@ type SelfGates struct {
 	Says  [len(Subjects) + 1]Gate // statements about the person; the last gate is for private ones
 	Needs [len(Subjects)]Gate     // requests for such a statement
 }
-
-// selfFile has the numbers of SelfGates, which bench fit makes.
-//
-//go:embed self.bin
-var selfFile []byte
-
-// selfGates are the gates in the program.
-var selfGates = decoded[SelfGates](selfFile)
 
 // The results of gates that suffice. A wrong line would show something private.
 const (
@@ -41,10 +32,10 @@ const (
 // ofSelf returns the statements about the person that answer a question or request.
 func (e *Store) ofSelf(ctx context.Context, g *groupIndex, v *groupVectors, q *asked) (all []*hit, err error) {
 	for k := range Subjects {
-		if selfGates.Needs[k].Of(q.vec) < surelyNeeds {
+		if e.fit.Self.Needs[k].Of(q.vec) < surelyNeeds {
 			continue
 		}
-		hits := saying(v, g, k)
+		hits := saying(v, g, &e.fit.Self.Says[k])
 		if err := e.load(ctx, g.groupNumber(), hits); err != nil {
 			return nil, err
 		}
@@ -64,14 +55,14 @@ func hasPlace(all []*hit, place int64) bool {
 
 // saying returns the most likely statements about a subject, the newest first. It skips messages
 // with distilled facts.
-func saying(v *groupVectors, g *groupIndex, subject int) (hits []*hit) {
+func saying(v *groupVectors, g *groupIndex, subject *Gate) (hits []*hit) {
 	var all []scored
 	for i, vec := range v.vecs {
 		note, ok := g.note(v.places[i])
 		if !ok || note.isNamed() || note.Length > selfLength || note.Flags&(isNoStatement|isCurated|isFact|isDistilled) != 0 {
 			continue
 		}
-		if says := selfGates.Says[subject].Of(vec); says >= maybeSays {
+		if says := subject.Of(vec); says >= maybeSays {
 			all = append(all, scored{v.places[i], says})
 		}
 	}
@@ -90,8 +81,8 @@ func (e *Store) saysOfSelf(ctx context.Context, text string, subject int) bool {
 	vecs, err := e.mean.recent.embed(ctx, append(partsToRead(text), text), &e.mean.encoder)
 	says, private := -2.0, 0.0
 	for _, vec := range vecs {
-		says = max(says, selfGates.Says[subject].Of(vec))
-		private = max(private, selfGates.Says[len(Subjects)].Of(vec))
+		says = max(says, e.fit.Self.Says[subject].Of(vec))
+		private = max(private, e.fit.Self.Says[len(Subjects)].Of(vec))
 	}
 	return err == nil && says-private >= surelySays && !strings.ContainsAny(text, "\n\"“”«»`")
 }

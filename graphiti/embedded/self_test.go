@@ -19,7 +19,7 @@ func TestOfSelf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Understand(m, slog.New(slog.DiscardHandler))
+	e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
 	const name, old, home, food = "Hello, my name is Greta Solheim and I live in Bergen.", "I live in Bergen.", "we moved to Aarhus last week", "I'm vegetarian, no fish either"
 	for i, text := range []string{
 		name, old, "my doctor put me on warfarin", "my sister owes me 800 euros", food, home, "my wife has her operation on Friday", "the trip to Rome costs 300",

@@ -18,6 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
 
 //go:embed schema.sql
@@ -32,9 +33,7 @@ type Store struct {
 	recent   *recentRows
 	outlines outlines
 	numbers  Numbers
-	score    Weights
-	asks     Gate     // of messages that ask for something
-	states   Gate     // of statements
+	fit      *Fit
 	mean     *vectors // nil: messages are found by their words alone
 	distils  func()   // called after new messages; nil if no model distils facts
 	copied   bool     // Graphiti gets copies of turns
@@ -80,7 +79,7 @@ func open(path string, s sqlite.Sync) (*Store, error) {
 }
 
 func newStore(db database.DB) *Store {
-	e := &Store{db: db, recent: newRecentRows(), outlines: outlines{memo.NewLRU[string, *outline](maxOutlined)}, numbers: Fitted, score: shipped, asks: asksGate, states: statesGate}
+	e := &Store{db: db, recent: newRecentRows(), outlines: outlines{memo.NewLRU[string, *outline](maxOutlined)}, numbers: Fitted, fit: FitOf(sentence.Name)}
 	e.index = newIndexes(e.indexed, indexBytes)
 	return e
 }
@@ -94,19 +93,16 @@ func (e *Store) Memory() *graphiti.Memory {
 // background, at an endpoint. It is called once, before all other methods.
 func (e *Store) Embed(o Embedding, log *slog.Logger) { e.mean = startVectors(e.db, o.encoder(), log) }
 
-// Understand is Embed with a model in this process.
-func (e *Store) Understand(m Encoder, log *slog.Logger) {
-	e.mean = startVectors(e.db, encoderOf(m), log)
+// Understand is Embed with a model in this process, and the numbers fitted to it. Close closes the
+// model.
+func (e *Store) Understand(m Encoder, f *Fit, log *slog.Logger) {
+	e.fit = f
+	e.mean = startVectors(e.db, encoderOf(m, f), log)
 }
 
 // Limit sets the most bytes of the indexes of all groups in RAM. It is called once, before all
 // other methods.
 func (e *Store) Limit(indexBytes int) { e.index.limit = indexBytes }
-
-// Tune replaces the fitted numbers. It is called once, before all other methods.
-func (e *Store) Tune(w Weights, asks, states Gate) {
-	e.score, e.asks, e.states = w, asks, states
-}
 
 // Pause stops or resumes sending texts to the endpoint of Embed. During the pause messages
 // are found by their words alone.

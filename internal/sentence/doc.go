@@ -1,5 +1,6 @@
 // Package sentence computes vectors of sentences that are near each other if the sentences
-// mean the same, in 16 languages. It runs the Universal Sentence Encoder, multilingual,
-// version 3, on one core, in a few milliseconds and without other software. It owns the
-// model's file, which convert.py makes.
+// mean the same. It runs the Universal Sentence Encoder, multilingual, version 3, for 16
+// languages, whose file convert.py makes, or multilingual-e5-small, for a hundred, from a file
+// that is not in the program. Either runs on one core, in milliseconds and without other
+// software.
 package sentence

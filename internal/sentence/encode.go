@@ -110,16 +110,10 @@ func (m *Model) dense(s *scratch, sum []float32, n int) []float32 {
 	rectify(y2)
 	product(&m.p3, z, y1)
 	product(&m.d3, z, y2)
-	length := 0.0
 	for d, v := range z {
-		t := math.Tanh(float64(v))
-		z[d] = float32(t)
-		length += t * t
+		z[d] = float32(math.Tanh(float64(v)))
 	}
-	by := float32(1 / math.Sqrt(max(length, epsilon)))
-	for d := range z {
-		z[d] *= by
-	}
+	unit(z)
 	return z
 }
 

@@ -20,8 +20,8 @@ const (
 	// Dimensions is the length of a vector.
 	Dimensions = 512
 
-	// Name identifies the model: vectors of another one cannot be compared.
-	Name = "universal-sentence-encoder-multilingual-3/1"
+	// Name identifies the model in the program: vectors of another one cannot be compared.
+	Name = "universal-sentence-encoder-multilingual-3"
 )
 
 // Notice attributes the model.
@@ -108,6 +108,12 @@ func (r *reader) vector(n int) []float32 {
 func (r *reader) matrix(in, out int) matrix {
 	return matrix{in: in, out: out, step: in, scale: r.vector(out)}
 }
+
+// Name returns Name.
+func (m *Model) Name() string { return Name }
+
+// Close does nothing.
+func (m *Model) Close() error { return nil }
 
 // Load returns the model.
 func Load() (*Model, error) { return load(file) }

@@ -1,6 +1,10 @@
 package sentence
 
-import "golang.org/x/sys/cpu"
+import (
+	"slices"
+
+	"golang.org/x/sys/cpu"
+)
 
 // kernel multiplies with instructions for many values at once.
 type kernel struct {
@@ -10,12 +14,19 @@ type kernel struct {
 	one  func(p *product)
 }
 
-var kernels = []struct {
+type usableKernel struct {
 	kernel
 	usable bool
-}{
+}
+
+var kernels = []usableKernel{
 	{kernel{32, 4, rows4VNNI, row1VNNI}, cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VNNI},
 	{kernel{16, 2, rows2AVX2, row1AVX2}, cpu.X86.HasAVX2},
+}
+
+// hasKernel reports whether this processor multiplies many values at once.
+func hasKernel() bool {
+	return slices.ContainsFunc(kernels, func(k usableKernel) bool { return k.usable })
 }
 
 // product is the input of a kernel, which adds the products of outputs rows of weights with

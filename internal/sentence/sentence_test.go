@@ -36,8 +36,8 @@ func likeness(t *testing.T, m *Model, a, b string) (sum float64) {
 	return sum
 }
 
-// TestEncode_Reference compares likenesses with those of the source in Python, whose weights
-// have more bits.
+// TestEncode_Reference compares likenesses with the source in Python, whose weights have more
+// bits.
 func TestEncode_Reference(t *testing.T) {
 	m := model(t)
 	for _, c := range []struct {
@@ -59,7 +59,7 @@ func TestEncode_Reference(t *testing.T) {
 	}
 }
 
-// TestSplit_Reference compares pieces with those of the source in Python.
+// TestSplit_Reference compares pieces with the source in Python.
 func TestSplit_Reference(t *testing.T) {
 	m := model(t)
 	for text, want := range map[string]string{
@@ -86,7 +86,7 @@ func TestSplit_Reference(t *testing.T) {
 	}
 }
 
-// TestEncode_AnyText covers texts that are no sentences.
+// TestEncode_AnyText covers empty texts, invalid bytes and long texts.
 func TestEncode_AnyText(t *testing.T) {
 	m := model(t)
 	for _, text := range []string{"", " ", "\xff\xfe", "a\xf0\x9f", "\x00", "🫠🫠", "▁", strings.Repeat("x", 100_000), strings.Repeat("word ", 10_000)} {

@@ -27,6 +27,7 @@ type MemoryOptions struct {
 	Indexes   int                // most bytes of the search indexes, or 0 for the default
 	Embedding embedded.Embedding // unused without a URL
 	Meaning   bool               // search by meaning, without Embedding by the model in the program
+	Model     string             // file of multilingual-e5-small, in place of the model in the program; or ""
 	Log       *slog.Logger
 }
 
@@ -81,11 +82,15 @@ func understand(store *embedded.Store, o *MemoryOptions) error {
 		store.Embed(o.Embedding, o.Log)
 		return nil
 	}
+	var m embedded.Encoder
 	m, err := sentence.Load()
+	if o.Model != "" {
+		m, err = sentence.OpenE5(o.Model)
+	}
 	if err != nil {
 		return fmt.Errorf("load the model of sentences: %w", err)
 	}
-	store.Understand(m, o.Log)
+	store.Understand(m, embedded.FitOf(m.Name()), o.Log)
 	return nil
 }
 

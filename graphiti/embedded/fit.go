@@ -1,0 +1,59 @@
+package embedded
+
+import (
+	"embed"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
+)
+
+// Fit has the numbers that bench fit has fitted to the vectors of a model.
+type Fit struct {
+	Gates
+	Score Weights
+}
+
+// Gates are the gates of messages.
+type Gates struct {
+	Center [sentence.Dimensions]float32 // mean of the vectors of many texts, if they are all near it
+	Asks   Gate                         // of messages that ask for something that may be remembered
+	States Gate                         // of statements, not questions and requests
+	Self   SelfGates
+}
+
+//go:embed fitted
+var fitted embed.FS
+
+// FitOf returns the numbers in the program for a model of package sentence.
+func FitOf(model string) *Fit {
+	f := &Fit{}
+	if err := f.read(model); err != nil {
+		panic(fmt.Errorf("read the numbers fitted to %s: %w", model, err)) // a fault of the build
+	}
+	return f
+}
+
+func (f *Fit) read(model string) error {
+	b, err := fitted.ReadFile("fitted/" + model + ".bin")
+	if err != nil {
+		return err
+	}
+	if _, err := binary.Decode(b, binary.LittleEndian, &f.Gates); err != nil {
+		return err
+	}
+	if b, err = fitted.ReadFile("fitted/" + model + ".json"); err != nil {
+		return err
+	}
+	return json.Unmarshal(b, &f.Score)
+}
+
+// centered returns a vector less the center.
+func (g *Gates) centered(vec []float32) []float32 {
+	out := make([]float32, len(vec))
+	for i, v := range vec {
+		out[i] = v - g.Center[i]
+	}
+	return out
+}
