@@ -210,7 +210,7 @@ func (e *Store) page(ctx context.Context, group string, ids []int64, judge bool)
 		err := scan(&id, &r.Name, &r.Speaker, &r.Role, &r.Text, &r.Source, &said, &vec)
 		r.Key, r.Said = strconv.FormatInt(id, 10), time.UnixMilli(said)
 		if list = append(list, r); len(vec) > 0 {
-			states[r.Key] = e.states.Of(int8sOf(vec)) >= 0
+			states[r.Key] = e.fit.States.Of(int8sOf(vec)) >= 0
 		}
 		return err
 	})
