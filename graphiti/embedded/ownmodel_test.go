@@ -312,7 +312,7 @@ func TestRows_Statements(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Understand(m, slog.New(slog.DiscardHandler))
+	e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
 	var want []string
 	for _, m := range said {
 		if m.states {
