@@ -278,7 +278,10 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 // host returns the host of the operations.
 func (a *app) host() *service.Host {
 	h := a.memory.host()
-	h.Status, h.Passed = a.status, a.proxy.Observer().Passed
+	h.Status = a.status
+	h.Passed = func(after, limit int, owner string) []graphiti.LoggedRequest { // a.proxy is not set yet
+		return a.proxy.Observer().Passed(after, limit, owner)
+	}
 	return h
 }
 
