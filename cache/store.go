@@ -19,8 +19,8 @@ type kind struct {
 	rest func(value []byte) (rest []byte, counted bool)
 }
 
-// forGood is the lifetime of records that never expire.
-const forGood = math.MaxInt64
+// neverExpires is the lifetime of records that never expire.
+const neverExpires = math.MaxInt64
 
 // floorsFor is the minimum retention of a scope's generation: no pending write is older.
 const floorsFor = 90 * 24 * time.Hour
@@ -28,19 +28,19 @@ const floorsFor = 90 * 24 * time.Hour
 // The kinds of records.
 var (
 	decisionKind   = &kind{name: "block", long: true, rest: emptied}
-	linkKind       = &kind{name: "link"}                                   // session by fingerprint of a conversation's beginning
-	pendingKind    = &kind{name: "pending", life: pendingFor}              // session of a conversation without an answer
-	snapshotKind   = &kind{name: "snapshot", long: true}                   // a session's short-term memory
-	standingKind   = &kind{name: "standing", life: standingFor, most: 400} // card entry
-	endedKind      = &kind{name: "ended", life: forGood, most: 10_000}     // message ended by its person; one list per group
-	keptKind       = &kind{name: "kept", life: forGood, most: 10_000}      // forget whose words summaries may hold; one list per group
-	tenantKind     = &kind{name: "accepted", life: forGood, most: 100_000} // tenant with accepted credentials
-	proofKind      = &kind{name: "proof", life: forGood}                   // memory that a key or identity belongs to
-	generationKind = &kind{name: "generation", life: forGood}              // number of forgets, in one record
-	floorKind      = &kind{name: "floor"}                                  // generation of a forgotten scope
-	figuresKind    = &kind{name: "figures", life: figuresFor}              // one process's statistics of an owner and day; one list per day
-	forgetKind     = &kind{name: "forget", life: forGood}                  // forget in progress
-	trialKind      = &kind{name: "trial", life: trialsFor}                 // conversation in proof mode
+	linkKind       = &kind{name: "link"}                                        // session by fingerprint of a conversation's beginning
+	pendingKind    = &kind{name: "pending", life: pendingFor}                   // session of a conversation without an answer
+	snapshotKind   = &kind{name: "snapshot", long: true}                        // a session's short-term memory
+	standingKind   = &kind{name: "standing", life: standingFor, most: 400}      // card entry
+	endedKind      = &kind{name: "ended", life: neverExpires, most: 10_000}     // message ended by its person; one list per group
+	keptKind       = &kind{name: "kept", life: neverExpires, most: 10_000}      // forget whose words summaries may hold; one list per group
+	tenantKind     = &kind{name: "accepted", life: neverExpires, most: 100_000} // tenant with accepted credentials
+	proofKind      = &kind{name: "proof", life: neverExpires}                   // memory that a key or identity belongs to
+	generationKind = &kind{name: "generation", life: neverExpires}              // number of forgets, in one record
+	floorKind      = &kind{name: "floor"}                                       // generation of a forgotten scope
+	figuresKind    = &kind{name: "figures", life: figuresFor}                   // one process's statistics of an owner and day; one list per day
+	forgetKind     = &kind{name: "forget", life: neverExpires}                  // forget in progress
+	trialKind      = &kind{name: "trial", life: trialsFor}                      // conversation in proof mode
 )
 
 var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, endedKind, keptKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind, trialKind}

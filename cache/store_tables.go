@@ -220,7 +220,7 @@ func (f *tables) keep(ctx context.Context, r *record) ([]byte, error) {
 func (f *tables) write(ctx context.Context, records ...*record) error {
 	err := f.db.Write(ctx, func(tx *database.Tx) error { return f.putAll(tx, records) })
 	if err == nil && f.shared != nil && slices.ContainsFunc(records, func(r *record) bool { return r.kind == forgetKind }) {
-		err = f.shared.Tell(ctx)
+		err = f.shared.Notify(ctx)
 	}
 	return err
 }
@@ -351,7 +351,7 @@ func (f *tables) older(tx *database.Tx, r *record) (found bool, err error) {
 func (f *tables) forget(ctx context.Context, k *kind, scope string) (int, error) {
 	n := 0
 	err := f.db.Write(ctx, func(tx *database.Tx) (err error) {
-		tx.Fold()
+		tx.Checkpoint()
 		if k.rest != nil {
 			n, err = leaveRest(tx, k, scope)
 			return err

@@ -89,7 +89,7 @@ func (j *journal) first() (turns []ledger.Turn, last int64, err error) {
 // done removes the turns up to a number.
 func (j *journal) done(last int64) error {
 	err := j.db.Write(context.Background(), func(tx *sqlite.Tx) error {
-		tx.Fold()
+		tx.Checkpoint()
 		r, err := tx.Exec("DELETE FROM turns WHERE seq <= ?", last)
 		if err != nil {
 			return err

@@ -324,7 +324,7 @@ func TestPrintCanBeReadAgain(t *testing.T) {
 // ./config rewrites it.
 func TestReferenceIsCurrent(t *testing.T) {
 	var want bytes.Buffer
-	want.WriteString("# Settings\n\nMade from the code; see settings.md for where settings come from. Durations as `400ms` or `30d`, sizes as `8MiB`, lists in the environment with commas.\n\n")
+	want.WriteString("# Settings\n\nMade from the code. The variable of a key has its capitals, with `_` for dots: `recall.timeout` is `GRAPHITI_PROXY_RECALL_TIMEOUT` ([settings.md](settings.md)). Durations as `400ms` or `30d`, sizes as `8MiB`, lists in the environment with commas.\n\n")
 	reference(&want)
 	const path = "../docs/configuration.md"
 	if os.Getenv("UPDATE") != "" {
@@ -486,12 +486,12 @@ func TestConsentForFacts(t *testing.T) {
 
 // reference writes the table of all settings for the documentation.
 func reference(w io.Writer) {
-	fmt.Fprint(w, "| key | environment | default | meaning |\n| --- | --- | --- | --- |\n")
+	fmt.Fprint(w, "| key | default | meaning |\n| --- | --- | --- |\n")
 	for _, f := range new(Config).fields() {
 		doc, def := f.about(), "empty"
 		if f.def != "" {
 			def = "`" + f.def + "`"
 		}
-		fmt.Fprintf(w, "| `%s` | `%s` | %s | %s |\n", f.key, f.env(), def, doc)
+		fmt.Fprintf(w, "| `%s` | %s | %s |\n", f.key, def, doc)
 	}
 }

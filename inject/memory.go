@@ -82,7 +82,7 @@ type Planner struct {
 // New returns a Memory that is ready for use.
 func New(s Services, g Groups, set RecallSettings) *Planner {
 	m := new(Planner)
-	m.o.Store(&options{s.orNothing(), g, set})
+	m.o.Store(&options{s.withDefaults(), g, set})
 	m.base, m.cancel = context.WithCancel(context.Background())
 	return m
 }

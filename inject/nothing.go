@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-// orNothing replaces nil services by ones without effect.
-func (s Services) orNothing() *Services {
+// withDefaults replaces nil services by ones without effect.
+func (s Services) withDefaults() *Services {
 	if s.Search == nil {
 		s.Search = noSearch{}
 	}

@@ -146,7 +146,7 @@ func TestMessagesAtOnce(t *testing.T) {
 				note := s.sessionNote(of)
 				at.session.doubts(&note, &c, false)
 				if n == len(tc.pauses) {
-					r := &request{memory: Memory{MemorySettings: MemorySettings{Ingest: true}}.orNothing()}
+					r := &request{memory: Memory{MemorySettings: MemorySettings{Ingest: true}}.withDefaults()}
 					r.route.match.Use = dialect.UseTurn
 					got := s.fate(r, &parsed{conv: &c, ingest: true}, &caller{}, &at)
 					if doubt := at.session.why.Reason == graphiti.HeldDoubt; got != tc.want || doubt != tc.doubt {

@@ -67,7 +67,7 @@ func (p *turning) Plan(context.Context, *dialect.Conversation, []dialect.Fingerp
 }
 
 // buggyTurns panics in Kept.
-type buggyTurns struct{ nothing }
+type buggyTurns struct{ noService }
 
 func (buggyTurns) Kept(string, []graphiti.Target) bool { bug(); return false }
 

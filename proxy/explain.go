@@ -45,7 +45,7 @@ func (m Memory) Explain(planner Planner, limits Limits, path string, header map[
 }
 
 func (s *decider) explain(m Memory, planner Planner, limits Limits, path string, header map[string][]string, body []byte) (e Explanation) {
-	m = *m.orNothing()
+	m = *m.withDefaults()
 	m.Planner, m.Sessions, m.Off.Missed, m.Timeout = planner, readSessions{m.Sessions}, nil, explainFor
 	if body == nil {
 		body = []byte(greeting)

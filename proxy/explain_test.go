@@ -159,7 +159,7 @@ func (s stateSessions) PutAsync(fingerprint [16]byte, session string) {
 }
 
 // keptTurns reports every turn as recorded.
-type keptTurns struct{ nothing }
+type keptTurns struct{ noService }
 
 func (keptTurns) Kept(string, []graphiti.Target) bool { return true }
 

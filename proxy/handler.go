@@ -139,16 +139,16 @@ func (s *Server) decided(c *call, d *decision) {
 			}
 		})
 	}
-	c.seen.Did(c.head, d.deed(&c.request), &d.plan)
+	c.seen.Did(c.head, d.logEntry(&c.request), &d.plan)
 	c.seen.Send(c.head, c.route.upstream.Host, c.route.provider, c.buffers.conv.Model)
 }
 
-// deed returns the entry of a request for the observer.
-func (d *decision) deed(r *request) observe.Deed {
+// logEntry returns the entry of a request for the observer.
+func (d *decision) logEntry(r *request) observe.LogEntry {
 	if !d.understood {
-		return observe.Deed{To: r.route.upstream.Name}
+		return observe.LogEntry{To: r.route.upstream.Name}
 	}
-	of := observe.Deed{API: r.route.api, To: r.route.upstream.Name, Model: r.buffers.conv.Model, Serves: r.route.provider, Who: d.who, Blocks: len(d.plan.Inserts), Fate: d.fate}
+	of := observe.LogEntry{API: r.route.api, To: r.route.upstream.Name, Model: r.buffers.conv.Model, Serves: r.route.provider, Who: d.who, Blocks: len(d.plan.Inserts), Fate: d.fate}
 	if d.who == (graphiti.Who{}) && d.caller.Known { // refused, but not because of its caller
 		of.Who = d.caller.Who
 	}

@@ -163,68 +163,68 @@ type Services struct {
 	Pending     *PendingTurns // the turns that have not ended
 }
 
-// orNothing returns the memory with its nil services replaced by services that do nothing.
-func (m Memory) orNothing() *Memory {
+// withDefaults returns the memory with its nil services replaced by services that do nothing.
+func (m Memory) withDefaults() *Memory {
 	if m.Sessions == nil {
-		m.Sessions = nothing{}
+		m.Sessions = noService{}
 	}
 	if m.Turns == nil {
-		m.Turns = nothing{}
+		m.Turns = noService{}
 	}
 	if m.Doubts == nil {
-		m.Doubts = nothing{}
+		m.Doubts = noService{}
 	}
 	if m.Edits == nil {
-		m.Edits = nothing{}
+		m.Edits = noService{}
 	}
 	if m.Hearer == nil {
-		m.Hearer = nothing{}
+		m.Hearer = noService{}
 	}
 	if m.Tenants == nil {
-		m.Tenants = nothing{}
+		m.Tenants = noService{}
 	}
 	if m.Generations == nil {
-		m.Generations = nothing{}
+		m.Generations = noService{}
 	}
 	if m.Figures == nil {
-		m.Figures = nothing{}
+		m.Figures = noService{}
 	}
 	return &m
 }
 
-// nothing implements services that do nothing.
-type nothing struct{}
+// noService implements services that do nothing.
+type noService struct{}
 
-func (nothing) Pending(context.Context, ...[16]byte) (string, bool)    { return "", false }
-func (nothing) SetPending(context.Context, [16]byte, string)           {}
-func (nothing) EndPending([16]byte)                                    {}
-func (nothing) Find(context.Context, [][16]byte) (string, bool, error) { return "", false, nil }
-func (nothing) Put(context.Context, string, ...[16]byte) error         { return nil }
-func (nothing) PutAsync([16]byte, string)                              {}
-func (nothing) Add(context.Context, ledger.Turn) error                 { return nil }
-func (nothing) AddAsync([]ledger.Turn) bool                            { return false }
-func (nothing) Holds(string) int                                       { return 0 }
+func (noService) Pending(context.Context, ...[16]byte) (string, bool)    { return "", false }
+func (noService) SetPending(context.Context, [16]byte, string)           {}
+func (noService) EndPending([16]byte)                                    {}
+func (noService) Find(context.Context, [][16]byte) (string, bool, error) { return "", false, nil }
+func (noService) Put(context.Context, string, ...[16]byte) error         { return nil }
+func (noService) PutAsync([16]byte, string)                              {}
+func (noService) Add(context.Context, ledger.Turn) error                 { return nil }
+func (noService) AddAsync([]ledger.Turn) bool                            { return false }
+func (noService) Holds(string) int                                       { return 0 }
 
-func (nothing) Release(context.Context, *capture.Twin)     {}
-func (nothing) GoesOn(string, []dialect.Fingerprint, bool) {}
-func (nothing) Twin(*capture.Twin, bool)                   {}
-func (nothing) Hold(context.Context, ledger.Turn, *capture.Doubt) (graphiti.Fate, error) {
+func (noService) Release(context.Context, *capture.Twin)     {}
+func (noService) GoesOn(string, []dialect.Fingerprint, bool) {}
+func (noService) Twin(*capture.Twin, bool)                   {}
+func (noService) Hold(context.Context, ledger.Turn, *capture.Doubt) (graphiti.Fate, error) {
 	return graphiti.Fate{}, nil
 }
-func (nothing) EndTurn(context.Context, graphiti.Who, string, []graphiti.Target, int64) error {
+func (noService) EndTurn(context.Context, graphiti.Who, string, []graphiti.Target, int64) error {
 	return nil
 }
-func (nothing) Begin(string)                                      {}
-func (nothing) CutOff(context.Context, ledger.Turn) error         { return nil }
-func (nothing) Kept(string, []graphiti.Target) bool               { return false }
-func (nothing) Known([16]byte) bool                               { return false }
-func (nothing) Backfill(capture.History)                          {}
-func (nothing) Full(string) string                                { return "" }
-func (nothing) Hear(context.Context, capture.Saying) inject.Heard { return inject.Heard{} }
-func (nothing) Forgets(string) bool                               { return false }
-func (nothing) Accepted(context.Context, string) bool             { return true }
-func (nothing) Accept(string)                                     {}
-func (nothing) Now() int64                                        { return 0 }
-func (nothing) Asked(graphiti.Who, inject.Plan)                   {}
-func (nothing) Used(graphiti.Who, string, *graphiti.Usage)        {}
-func (nothing) Lost(graphiti.Who, string)                         {}
+func (noService) Begin(string)                                      {}
+func (noService) CutOff(context.Context, ledger.Turn) error         { return nil }
+func (noService) Kept(string, []graphiti.Target) bool               { return false }
+func (noService) Known([16]byte) bool                               { return false }
+func (noService) Backfill(capture.History)                          {}
+func (noService) Full(string) string                                { return "" }
+func (noService) Hear(context.Context, capture.Saying) inject.Heard { return inject.Heard{} }
+func (noService) Forgets(string) bool                               { return false }
+func (noService) Accepted(context.Context, string) bool             { return true }
+func (noService) Accept(string)                                     {}
+func (noService) Now() int64                                        { return 0 }
+func (noService) Asked(graphiti.Who, inject.Plan)                   {}
+func (noService) Used(graphiti.Who, string, *graphiti.Usage)        {}
+func (noService) Lost(graphiti.Who, string)                         {}

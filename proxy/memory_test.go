@@ -67,7 +67,7 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 		s.routes.Store(&routes{})
 		var until time.Time
 		c := posted(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"a long answer that could tell a conversation"},{"role":"user","content":"two"}]}`)
-		c.memory = Memory{MemorySettings: MemorySettings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Timeout: 400 * time.Millisecond}, Services: Services{Planner: planner{func(ctx context.Context) inject.Plan { until, _ = ctx.Deadline(); return inject.Plan{} }}, Sessions: hanging{}}}.orNothing()
+		c.memory = Memory{MemorySettings: MemorySettings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Timeout: 400 * time.Millisecond}, Services: Services{Planner: planner{func(ctx context.Context) inject.Plan { until, _ = ctx.Deadline(); return inject.Plan{} }}, Sessions: hanging{}}}.withDefaults()
 		start := time.Now()
 		d := s.decide(c)
 		if took := time.Since(start); took != 400*time.Millisecond {
@@ -84,7 +84,7 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 
 // brokenTurns is a Turns that panics.
 type brokenTurns struct {
-	nothing
+	noService
 	about string
 }
 

@@ -56,7 +56,7 @@ func (s *decider) owner(ctx context.Context, r *request, p *parsed, at *placed) 
 		f.why.Before = f.chain[c.Last-1]
 	}
 	note := s.sessionNote(sessionOf{at.base, f.id})
-	if f.unseen = f.kind == dialect.KindMachine && c.Last >= 0 && note == (sessionNote{}) && (f.first || f.anywhere); f.unseen {
+	if f.unseen = f.kind == dialect.KindMachine && c.Last >= 0 && note == (sessionNote{}) && (f.first || f.withoutPlace); f.unseen {
 		f.kind, asked = dialect.KindTurn, dialect.KindTurn
 	}
 	doubt := false

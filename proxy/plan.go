@@ -26,8 +26,8 @@ type planned struct {
 	promises promises       // actions that wait until the upstream accepts the request
 }
 
-// ofTheSearch are the reasons that result from a search.
-var ofTheSearch = []inject.Reason{inject.ReasonNone, inject.ReasonNothing, inject.ReasonWeak, inject.ReasonOutdated, inject.ReasonVisible, inject.ReasonTold, inject.ReasonRoutine}
+// searchReasons are the reasons that result from a search.
+var searchReasons = []inject.Reason{inject.ReasonNone, inject.ReasonNothing, inject.ReasonWeak, inject.ReasonOutdated, inject.ReasonVisible, inject.ReasonTold, inject.ReasonRoutine}
 
 // plan plans the memory of a request, within the mode that is allowed.
 func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c *caller, at *placed) (d planned) {
@@ -63,7 +63,7 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 		d.plan.Write, d.plan.Unseen = nil, nil
 	}
 	d.fate = d.fateAfter(r.memory, f.kind == dialect.KindTurn && at.pending == nil)
-	if o := &d.plan.Outcome; (f.agent || w.alone && f.kind == dialect.KindTurn) && slices.Contains(ofTheSearch, o.Reason) {
+	if o := &d.plan.Outcome; (f.agent || w.alone && f.kind == dialect.KindTurn) && slices.Contains(searchReasons, o.Reason) {
 		if o.Reason = inject.ReasonPlace; f.agent {
 			o.Reason = inject.ReasonSubagent // subagents' turns are not stored
 		}

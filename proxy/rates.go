@@ -85,7 +85,7 @@ func (s *Server) pay(c *call) ([]payer, error) {
 	all, limit, err := s.rates.Admit(c.head, c.memory.Identity.Payers, time.Now())
 	if err != nil {
 		s.observer.Limited(limit)
-		c.seen.Did(c.head, observe.Deed{To: c.route.upstream.Name, Who: c.identify().Who}, new(inject.Plan)) // the log names the caller
+		c.seen.Did(c.head, observe.LogEntry{To: c.route.upstream.Name, Who: c.identify().Who}, new(inject.Plan)) // the log names the caller
 	}
 	return all, err
 }

@@ -10,7 +10,7 @@ import (
 
 // mapSessions stores sessions in maps.
 type mapSessions struct {
-	nothing
+	noService
 	pending, known map[[16]byte]string
 }
 

@@ -41,7 +41,7 @@ func (s *steps) step(name string) {
 
 // stepTurns is a Turns whose methods are steps.
 type stepTurns struct {
-	nothing
+	noService
 	steps *steps
 }
 
@@ -87,7 +87,7 @@ func (s *steps) Put(context.Context, string, ...[16]byte) error {
 
 // stepFigures records lost answers.
 type stepFigures struct {
-	nothing
+	noService
 	*steps
 }
 
@@ -103,7 +103,7 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 		s.kept = append(s.kept, tn)
 		return nil
 	}, slog.New(slog.DiscardHandler))
-	m := &Memory{Services: Services{Planner: s, Sessions: s, Turns: stepTurns{steps: s}, Figures: stepFigures{steps: s}, Doubts: nothing{}, Pending: s.pending}}
+	m := &Memory{Services: Services{Planner: s, Sessions: s, Turns: stepTurns{steps: s}, Figures: stepFigures{steps: s}, Doubts: noService{}, Pending: s.pending}}
 	observer, err := observe.New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -51,13 +51,13 @@ type placed struct {
 
 // foundSession is the session of a request.
 type foundSession struct {
-	id       string // of the parent, for a subagent's
-	own      string // of the conversation itself
-	byID     bool   // named by the client's id or the connection, not by an answer
-	anywhere bool   // found without its place: not by its messages, whose fingerprints include it
-	first    bool   // no earlier request of the conversation was found
-	held     *heldEnd
-	chain    []dialect.Fingerprint
+	id           string // of the parent, for a subagent's
+	own          string // of the conversation itself
+	byID         bool   // named by the client's id or the connection, not by an answer
+	withoutPlace bool   // found without its place: not by its messages, whose fingerprints include it
+	first        bool   // no earlier request of the conversation was found
+	held         *heldEnd
+	chain        []dialect.Fingerprint
 	turnOwner
 }
 
@@ -84,7 +84,7 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 	if f.chain = b.chain; !p.conv.InTime() { // or the steps above took too long
 		return at, stopped(p.conv)
 	}
-	if f.anywhere = f.id != ""; !f.anywhere {
+	if f.withoutPlace = f.id != ""; !f.withoutPlace {
 		f.own, f.first = s.spoken(ctx, known, p.conv, f.chain, &at.where)
 		f.id = f.own
 		f.inherit(&at.where, s.parentOf(ctx, known, childKey(&at.where, f.own), f.first))
@@ -395,7 +395,7 @@ func (w *project) unplaced(m *Memory, p *parsed, at *placed, kind dialect.Kind) 
 	case at.place != (dialect.Place{}) || w.named:
 	case kind == dialect.KindTurn:
 		return works
-	case kind == dialect.KindSummary && (at.session.first || at.session.anywhere):
+	case kind == dialect.KindSummary && (at.session.first || at.session.withoutPlace):
 		return works || local && !at.seen
 	}
 	return false

@@ -273,7 +273,7 @@ func idle() *decider {
 
 // located returns the project of a request of a session.
 func (s *decider) located(r *request, who graphiti.Who, chained, subagent bool) project {
-	r.memory = r.memory.orNothing()
+	r.memory = r.memory.withDefaults()
 	p, _ := s.parse(r, time.Time{})
 	p.subagent = subagent
 	at, _ := s.where(context.Background(), r, &p, &who)
@@ -291,7 +291,7 @@ func prompted(system string) *request { return posted(said("", system)) }
 // posted returns a request with a chat body.
 func posted(body string) *request {
 	return &request{
-		head: &fasthttp.RequestHeader{}, route: route{dialect: chat.Dialect{}}, memory: Memory{}.orNothing(), limits: testLimits(),
+		head: &fasthttp.RequestHeader{}, route: route{dialect: chat.Dialect{}}, memory: Memory{}.withDefaults(), limits: testLimits(),
 		body: wire.Body{Bytes: []byte(body), Whole: true}, share: new(budget.Share), buffers: new(buffers),
 	}
 }

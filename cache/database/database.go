@@ -75,15 +75,15 @@ type Statements interface {
 // Tx is a write transaction. It is valid until the function that received it returns.
 type Tx struct {
 	Statements
-	folds     bool
-	committed []func()
+	checkpoint bool
+	committed  []func()
 }
 
-// Fold makes the commit remove deleted data from a file and its log, too.
-func (t *Tx) Fold() { t.folds = true }
+// Checkpoint makes the commit remove deleted data from a file and its log, too.
+func (t *Tx) Checkpoint() { t.checkpoint = true }
 
-// Folds reports whether Fold was called.
-func (t *Tx) Folds() bool { return t.folds }
+// Checkpoints reports whether Checkpoint was called.
+func (t *Tx) Checkpoints() bool { return t.checkpoint }
 
 // Committed makes the database call f after the commit and before Write returns, and not at all
 // if the write fails. f must neither block nor write. A file calls in the order of the commits.
@@ -96,4 +96,4 @@ func (t *Tx) Waiting() []func() { return t.committed }
 func (t *Tx) Undo(n int) { t.committed = t.committed[:n] }
 
 // Reset prepares a Tx for the next transaction.
-func (t *Tx) Reset() { t.folds, t.committed = false, nil }
+func (t *Tx) Reset() { t.checkpoint, t.committed = false, nil }

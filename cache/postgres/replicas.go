@@ -90,8 +90,8 @@ func (s *Server) Announce(ctx context.Context) error {
 	return nil
 }
 
-// Tell announces a change, and does not wait for the replicas.
-func (s *Server) Tell(ctx context.Context) error {
+// Notify announces a change, and does not wait for the replicas.
+func (s *Server) Notify(ctx context.Context) error {
 	_, err := s.change(ctx)
 	return err
 }

@@ -51,7 +51,7 @@ const (
 	patience     = 5 * time.Second
 	openPatience = time.Second
 
-	readers = 3 // connections for reads; one of them may be folding the log
+	readers = 3 // connections for reads; one of them may run a checkpoint
 
 	// writerCache bounds the pages that the writer holds in RAM, in KiB. A transaction
 	// that changes more writes some pages twice.
@@ -65,7 +65,7 @@ const (
 	// after each commit, so a larger cache would seldom help.
 	readerCache = "512"
 
-	// logMost is the size, in bytes, above which the log is folded into the file.
+	// logMost is the size, in bytes, above which a checkpoint moves the log into the file.
 	logMost = 8 << 20
 )
 
@@ -88,9 +88,9 @@ type DB struct {
 	waits  atomic.Bool   // late runs
 	done   chan struct{}
 
-	committing sync.Mutex    // held during a commit, and during the end of a fold
-	full       chan struct{} // the log is longer than logMost; one slot is enough
-	folded     chan struct{} // closed when foldLog has ended
+	committing   sync.Mutex    // held during a commit, and during the end of a checkpoint
+	full         chan struct{} // the log is longer than logMost; one slot is enough
+	checkpointed chan struct{} // closed when checkpointLog has ended
 }
 
 type job struct {
@@ -153,13 +153,13 @@ func connect(path string, o Options) (*DB, error) {
 	d.read.SetConnMaxIdleTime(restAfter)
 	// Both end when Close closes the queue.
 	go d.run()
-	go d.foldLog()
+	go d.checkpointLog()
 	return d, nil
 }
 
 func newDB(path string, o Options) *DB {
 	d := &DB{path: path, holds: o.Holds, version: o.Version, queue: make(chan *job, maxWaiting), wake: make(chan struct{}, 1),
-		done: make(chan struct{}), full: make(chan struct{}, 1), folded: make(chan struct{})}
+		done: make(chan struct{}), full: make(chan struct{}, 1), checkpointed: make(chan struct{})}
 	d.late = time.AfterFunc(linger, d.signal)
 	d.late.Stop()
 	return d
@@ -177,7 +177,7 @@ func dsn(path string, s Sync, readOnly bool) string {
 	q.Add("_pragma", "temp_store(MEMORY)")
 	q.Add("_pragma", "foreign_keys(ON)")
 	q.Add("_pragma", "secure_delete(ON)")
-	q.Add("_pragma", "wal_autocheckpoint(0)") // foldLog does it
+	q.Add("_pragma", "wal_autocheckpoint(0)") // checkpointLog does it
 	q.Add("_pragma", "journal_size_limit(0)") // shrinks the log to the part in use
 	if readOnly {
 		q.Add("mode", "rw") // a later connection must not create a file
@@ -357,6 +357,6 @@ func (d *DB) Close() error {
 	d.mu.Unlock()
 	d.signal()
 	<-d.done
-	<-d.folded
+	<-d.checkpointed
 	return errors.Join(d.read.Close(), d.write.Close())
 }

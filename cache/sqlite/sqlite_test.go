@@ -311,14 +311,14 @@ func TestClosedFileTakesNoWrites(t *testing.T) {
 	}
 }
 
-// TestFoldLeavesNothingOfWhatWasDeleted checks that Fold removes deleted text from the file
+// TestCheckpoint_DeletedText checks that Checkpoint removes deleted text from the file
 // and from its log.
-func TestFoldLeavesNothingOfWhatWasDeleted(t *testing.T) {
+func TestCheckpoint_DeletedText(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	d := open(t, path)
 	for _, q := range []string{"INSERT INTO t VALUES (1, 'xylophonist')", "INSERT INTO t VALUES (2, 'stays')", "DELETE FROM t WHERE k = 1"} {
 		if err := d.Write(context.Background(), func(tx *Tx) error {
-			tx.Fold()
+			tx.Checkpoint()
 			_, err := tx.Exec(q)
 			return err
 		}); err != nil {
@@ -370,7 +370,7 @@ func TestLogStaysShort(t *testing.T) {
 	}
 }
 
-// TestCloseLeavesTheFileAlone checks that Close folds the log into the file, removes the
+// TestCloseLeavesTheFileAlone checks that Close moves the log into the file, removes the
 // log, and closes all descriptors of the file.
 func TestCloseLeavesTheFileAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")

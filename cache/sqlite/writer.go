@@ -179,19 +179,19 @@ func (d *DB) commit(tx *transaction, batch []*job) {
 	}
 }
 
-// foldLog folds the log into the file whenever it is longer than logMost. Most of the work
+// checkpointLog moves the log into the file whenever it is longer than logMost. Most of the work
 // runs concurrently with the writer, because a slow disk must not delay commits. The writer
 // waits only for the part that it has committed meanwhile.
-func (d *DB) foldLog() {
-	defer close(d.folded)
-	fold := func() {
+func (d *DB) checkpointLog() {
+	defer close(d.checkpointed)
+	checkpoint := func() {
 		// On error, the next commit starts it again.
 		_, _ = d.read.Exec("PRAGMA wal_checkpoint(PASSIVE)")
 	}
 	for range d.full {
-		fold()
+		checkpoint()
 		d.committing.Lock()
-		fold()
+		checkpoint()
 		d.committing.Unlock()
 	}
 }
@@ -221,9 +221,9 @@ func (t *transaction) commit(batch []*job) (errs []error, err error) {
 	if err != nil {
 		_ = t.command("ROLLBACK") // SQLite may have rolled back itself
 	}
-	if err == nil && t.Folds() {
-		var busy, frames, folded int
-		_ = t.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &folded) // an error does not undo the commit
+	if err == nil && t.Checkpoints() {
+		var busy, frames, moved int
+		_ = t.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved) // an error does not undo the commit
 	}
 	return errs, err
 }

@@ -146,7 +146,7 @@ func (s *Ledger) Forget(part Part, generation int64) error {
 		}
 	}
 	return s.write("forget", func(tx *sqlite.Tx) error {
-		tx.Fold()
+		tx.Checkpoint()
 		now := time.Now()
 		if err := s.raise(tx, part.Scope(), generation, now); err != nil {
 			return err

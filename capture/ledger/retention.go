@@ -93,7 +93,7 @@ func (s *Ledger) Expire(ctx context.Context, r *Retention, now time.Time, dry bo
 			continue
 		}
 		err := s.write("delete old messages", func(tx *sqlite.Tx) error {
-			tx.Fold()
+			tx.Checkpoint()
 			names, _, err := s.forgetKept(tx, Part{Group: g, before: now.Add(-e.Age)}, math.MaxInt64, time.Now())
 			if e.Messages = len(names); err == nil && dry {
 				err = errDry

@@ -32,7 +32,7 @@ func newMCPCommand() *cobra.Command {
 			return err
 		}
 		srv := mcpserver.New(mcpserver.Options{
-			Version: telemetry.Version(), Call: anywhere(cfg), Project: projectFinder(func() *config.Config { return cfg }), Dir: cli.Dir(c),
+			Version: telemetry.Version(), Call: proxyOrFiles(cfg), Project: projectFinder(func() *config.Config { return cfg }), Dir: cli.Dir(c),
 			Log: slog.New(slog.DiscardHandler),
 		})
 		ctx, cancel := context.WithCancel(c.Context())
@@ -159,9 +159,9 @@ func parseToolLine(line []byte) (request, answer bool) {
 	return m.Method != nil, m.Method == nil
 }
 
-// anywhere returns a function that runs an operation through the running proxy, or else on the
+// proxyOrFiles returns a function that runs an operation through the running proxy, or else on the
 // files. It opens them for one call: a proxy can start at any time.
-func anywhere(cfg *config.Config) func(context.Context, service.Mountable, any) (any, error) {
+func proxyOrFiles(cfg *config.Config) func(context.Context, service.Mountable, any) (any, error) {
 	var files sync.Mutex
 	return func(ctx context.Context, op service.Mountable, in any) (out any, err error) {
 		at, err := cli.Find(ctx, target(cfg), func(found error) (*cli.Runner, error) {

@@ -22,7 +22,7 @@ func (e *Store) Forget(ctx context.Context, group string) error {
 func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Row) bool) ([]string, error) {
 	var names []string
 	err := e.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
-		tx.Fold()
+		tx.Checkpoint()
 		names, err = inFile{e}.Delete(tx, group, meant)
 		return err
 	})

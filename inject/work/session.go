@@ -73,7 +73,7 @@ func (s *Session) Add(r *Round) {
 	}
 	for i := range r.Calls {
 		c := &r.Calls[i]
-		d, result := c.Deed(), r.resultOf(i)
+		d, result := c.Action(), r.resultOf(i)
 		if d.IsList && !result.Failed && !r.Agent {
 			s.Tasks = r.capped(d.Tasks)
 		}

@@ -37,11 +37,11 @@ func callerOf(ctx context.Context) service.Caller {
 	return c
 }
 
-// whose returns the owner of a secret: the operator has the token, and people have the
+// ownerOf returns the owner of a secret: the operator has the token, and people have the
 // credentials that Options.Callers knows. It runs again for each request, so that a change
 // takes effect at once. Its error is ErrUnknown, or the reason for refusing a known person.
 // head is the header of a call; nil for a page.
-func (s *Server) whose(ctx context.Context, proof sum, head http.Header) (service.Caller, error) {
+func (s *Server) ownerOf(ctx context.Context, proof sum, head http.Header) (service.Caller, error) {
 	token := *s.token.Load()
 	want := sumOf(token)
 	if subtle.ConstantTimeCompare(proof[:], want[:]) == 1 && token != "" {
@@ -53,7 +53,7 @@ func (s *Server) whose(ctx context.Context, proof sum, head http.Header) (servic
 	return s.o.Callers(ctx, proof.digits(), head)
 }
 
-// identify is whose for a secret that may be a guess. It counts wrong secrets by address.
+// identify is ownerOf for a secret that may be a guess. It counts wrong secrets by address.
 // After too many it still accepts the right one, but no longer waits for a store: a guess
 // then costs only a search in RAM.
 func (s *Server) identify(r *http.Request, secret string, head http.Header) (service.Caller, error) {
@@ -67,7 +67,7 @@ func (s *Server) identify(r *http.Request, secret string, head http.Header) (ser
 	if exhausted {
 		cancel()
 	}
-	caller, err := s.whose(ctx, sumOf(secret), head)
+	caller, err := s.ownerOf(ctx, sumOf(secret), head)
 	if errors.Is(err, ErrUnknown) {
 		if exhausted {
 			return caller, errGuesses
@@ -111,7 +111,7 @@ func (s *Server) visit(w http.ResponseWriter, r *http.Request) (v inspector.Visi
 		s.askWho(w, http.StatusUnauthorized, "")
 		return v, "", false
 	}
-	caller, err := s.whose(r.Context(), proof, nil)
+	caller, err := s.ownerOf(r.Context(), proof, nil)
 	if err != nil {
 		if errors.Is(err, ErrUnknown) { // the token has changed, or the person is no longer registered
 			s.sessions.end(id)

@@ -79,7 +79,7 @@ func TestTokensByModel(t *testing.T) {
 	ask := func(model string, u dialect.Usage) {
 		h := headOf("codex/1", "/v1/chat/completions")
 		r := o.Begin(h, "", time.Now())
-		r.Did(h, Deed{API: "chat", To: "openai", Serves: "openai", Model: []byte(model)}, &plan)
+		r.Did(h, LogEntry{API: "chat", To: "openai", Serves: "openai", Model: []byte(model)}, &plan)
 		a := r.Read()
 		a.Report(&dialect.Answer{Usage: u})
 		r.End(h, 200, nil)

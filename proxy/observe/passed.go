@@ -100,8 +100,8 @@ func (l *passed) settled(p *passing, f graphiti.Fate) {
 	p.fate = p.fate.Next(f)
 }
 
-// Deed contains the caller, the API and the blocks of a request.
-type Deed struct {
+// LogEntry contains the caller, the API and the blocks of a request.
+type LogEntry struct {
 	API     string          // empty if unknown
 	To      string          // name of the upstream
 	Program dialect.Program // the client; without a name if unknown
@@ -113,7 +113,7 @@ type Deed struct {
 }
 
 // Did records the plan of a request, directly before it is sent to its upstream.
-func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
+func (r *Request) Did(h *fasthttp.RequestHeader, d LogEntry, plan *inject.Plan) {
 	r.fate = d.Fate
 	r.model = model{usageKey{d.To, modelName(d.Model), tenantOf(&d.Who)}, d.Serves, time.Now()}
 	r.spans.did(r, &d)

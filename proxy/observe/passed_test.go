@@ -44,8 +44,8 @@ var (
 	}
 )
 
-func chat(who graphiti.Who, model string) Deed {
-	return Deed{API: "chat", Program: dialect.Program{Name: dialect.Codex}, Model: []byte(model), Who: who, Blocks: 3}
+func chat(who graphiti.Who, model string) LogEntry {
+	return LogEntry{API: "chat", Program: dialect.Program{Name: dialect.Codex}, Model: []byte(model), Who: who, Blocks: 3}
 }
 
 // pass records one request of who, and returns its state before the end.
@@ -87,7 +87,7 @@ func TestPassedRequestsShowNoKey(t *testing.T) {
 		for _, model := range []string{key, `"` + key + `"`, "<script>", strings.Repeat("m", 200), "a\nb"} {
 			h := headOf(agent, "/v1beta/models/"+key+":generateContent?key="+key+"&x=hidden")
 			r := o.Begin(h, "", time.Now())
-			r.Did(h, Deed{API: "gemini", Model: []byte(model), Who: ann}, &plan)
+			r.Did(h, LogEntry{API: "gemini", Model: []byte(model), Who: ann}, &plan)
 			r.End(h, 200, nil)
 		}
 	}

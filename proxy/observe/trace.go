@@ -90,7 +90,7 @@ func (s *spans) planned(p *inject.Plan) {
 }
 
 // did notes the caller, the client, and the first fate of the newest message.
-func (s *spans) did(r *Request, d *Deed) {
+func (s *spans) did(r *Request, d *LogEntry) {
 	if !s.recording() || d.API == "" {
 		return
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Deed is the purpose of a tool call: commands, a change of files, or a list of tasks. It is
+// Action is the purpose of a tool call: commands, a change of files, or a list of tasks. It is
 // empty for calls that only read, and for unknown ones.
-type Deed struct {
+type Action struct {
 	Commands []string
 	Changed  []string
 	Tasks    []Task
@@ -49,10 +49,10 @@ type argument struct {
 	value gjson.Result
 }
 
-// Deed reads a call by the names of its arguments. The first rule that fits decides.
-func (c *Call) Deed() Deed {
+// Action returns the purpose of a call, by the names of its arguments. The first rule that fits decides.
+func (c *Call) Action() Action {
 	if isPatch(c.Arguments) {
-		return Deed{Changed: PatchedFiles(c.Arguments)}
+		return Action{Changed: PatchedFiles(c.Arguments)}
 	}
 	args := argumentsOf(gjson.Parse(c.Arguments))
 	find := func(names []string) (gjson.Result, bool) {
@@ -65,28 +65,28 @@ func (c *Call) Deed() Deed {
 	files := pathsIn(args)
 	_, isTask := find(taskNames)
 	if tasks, ok := find(listWords); ok && (tasks.IsArray() || tasks.Type == gjson.String) {
-		return Deed{Tasks: tasksIn(tasks), IsList: true}
+		return Action{Tasks: tasksIn(tasks), IsList: true}
 	}
 	if run, ok := find(commandNames); ok {
 		switch isVerb := slices.Contains(editorVerbs, run.Str); {
 		case isVerb && files != nil && run.Str == "view":
-			return Deed{}
+			return Action{}
 		case isVerb && files != nil:
-			return Deed{Changed: files}
+			return Action{Changed: files}
 		case !isTask:
-			return Deed{Commands: textsOf(run)}
+			return Action{Commands: textsOf(run)}
 		}
 	}
 	for _, a := range args {
 		if a.value.Type == gjson.String && isPatch(a.value.Str) {
-			return Deed{Changed: PatchedFiles(a.value.Str)}
+			return Action{Changed: PatchedFiles(a.value.Str)}
 		}
 	}
 	writes := overlap(wordsOf(c.Name), writeWords) || slices.ContainsFunc(args, func(a argument) bool { return overlap(a.words, contentWords) })
 	if writes && !isTask {
-		return Deed{Changed: files}
+		return Action{Changed: files}
 	}
-	return Deed{}
+	return Action{}
 }
 
 // argumentsOf returns the members of an object, and of the objects in its lists and objects.
