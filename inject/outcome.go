@@ -72,7 +72,7 @@ const (
 	SourceSticky Source = "sticky" // decided by an earlier request of the turn
 )
 
-// The closed lists, for metrics and tests.
+// The closed lists, for tests.
 var (
 	Statuses = []Status{StatusRecalled, StatusEmpty, StatusTimeout, StatusError, StatusOff, StatusSkipped}
 	Sources  = []Source{"", SourceLive, SourceLocal, SourceSticky}

@@ -299,13 +299,11 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 			Recall: read.Recall.Enabled, Ingest: read.Ingest.Enabled, Outcomes: a.proxy.Observer().Outcomes(),
 		},
 		Messages: a.proxy.Observer().Messages(),
+		Clients:  a.proxy.Observer().Clients(),
 		Waiting:  config.NeedRestart(a.cfg, read),
 	}
 	if s.Memory.Backend == "embedded" {
 		s.Memory.Where = cli.StorePlace(a.cfg)
-	}
-	for _, c := range a.proxy.Observer().Clients() {
-		s.Clients = append(s.Clients, health.ClientCounts(c))
 	}
 	a.memory.describe(ctx, &s, fresh)
 	return s

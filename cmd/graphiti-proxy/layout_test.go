@@ -55,7 +55,7 @@ var mayImport = map[string][]string{
 	"internal/dialect":            {},
 	"internal/dialect/registry":   {"internal/dialect", "internal/dialect/*"},
 	"internal/health":             {"cache/database", "cache/sqlite", "capture", "capture/distil", "graphiti", "internal/terminal"},
-	"internal/inspector":          {"capture", "capture/ledger", "graphiti/card", "inject", "internal/health", "internal/service"},
+	"internal/inspector":          {"capture", "capture/ledger", "graphiti", "graphiti/card", "inject", "internal/health", "internal/service"},
 	"internal/mcpserver":          {"graphiti/card", "internal/service"},
 	"internal/memo":               {"internal/dialect"},
 	"internal/polltest":           {},

@@ -45,8 +45,7 @@ func printApart(c *cobra.Command) {
 	}
 	repo, _, _ := workspace.Around(cli.Dir(c), filepath.Join(cfg.DataDir, projectsFile), cfg.Workspace.Clones)
 	if project := workspace.Key(repo.Claimed); project != "" {
-		a := workspace.Apart{Directory: repo.Root, Workspace: project}
-		fmt.Fprintf(c.ErrOrStderr(), "%s has the remote of %s, and a memory of its own; %s\n", terminal.Printable(a.Directory), terminal.Printable(service.Selector{Workspace: a.Workspace}.Whose()), a.Remedy())
+		fmt.Fprintf(c.ErrOrStderr(), "%s has the remote of %s, and a memory of its own; %s\n", terminal.Printable(repo.Root), terminal.Printable(service.Selector{Workspace: project}.Whose()), workspace.Joins)
 	}
 }
 

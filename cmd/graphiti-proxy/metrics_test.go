@@ -14,8 +14,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
 // scrape returns the metrics page of a proxy.
@@ -56,7 +56,7 @@ func TestUnknownTagsAreCounted(t *testing.T) {
 	var shown strings.Builder
 	status.Print(&shown)
 	shows := scrape(t, w)
-	if len(status.Clients) != 1 || status.Clients[0] != (health.ClientCounts{Name: "other", UnknownTags: 1}) || !strings.Contains(shown.String(), "1 turn of other begins with a tag") ||
+	if len(status.Clients) != 1 || status.Clients[0] != (graphiti.ClientSigns{Name: "other", UnknownTags: 1}) || !strings.Contains(shown.String(), "1 turn of other begins with a tag") ||
 		!regexp.MustCompile(`(?m)^graphiti_proxy_client_signs_total\{.*client="other".*sign="unknown_tag".*\} 1$`).MatchString(shows) {
 		t.Errorf("got %v\n%s\n%s, want one client, other, with one unknown tag", status.Clients, shown.String(), shows)
 	}

@@ -135,9 +135,7 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 		s.Owner = r.service.Owner()
 	}
 	s.Unconfirmed = r.people.unconfirmed()
-	for _, d := range r.callers.projects.Apart() {
-		s.Apart = append(s.Apart, health.Apart{Directory: d.Directory, Workspace: d.Workspace, Remedy: d.Remedy()})
-	}
+	s.Apart = r.callers.projects.Apart()
 	s.Blocked = r.state.Generations.Blocked()
 	r.consent.describe(m)
 	m.Distil = r.facts.status(ctx)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // clientsBody returns a request of a client of Anthropic's API that puts parts before the
@@ -70,7 +70,7 @@ func TestAgentThatNamesNoDirectory(t *testing.T) {
 					t.Errorf("got %s, want the memory of a conversation: %v", got, tc.alone)
 				}
 				clients := w.app.status(t.Context(), false).Clients
-				if named := slices.Contains(clients, health.ClientCounts{Name: "Code-Puppy", Version: "0.0.946", NoDirectory: 1}); named != tc.alone {
+				if named := slices.Contains(clients, graphiti.ClientSigns{Name: "Code-Puppy", Version: "0.0.946", NoDirectory: 1}); named != tc.alone {
 					t.Errorf("the status has %+v, want the client in it: %v", clients, tc.alone)
 				}
 				if logged := strings.Contains(w.log.String(), "workspace.optional"); logged != tc.alone {
@@ -150,7 +150,7 @@ func TestDirectoryElsewhere(t *testing.T) {
 		if off := strings.HasPrefix(got, "off;") && strings.HasSuffix(got, "reason=place"); off == byPath {
 			t.Errorf("workspace.remote_paths %v: got %s", byPath, got)
 		}
-		if clients := w.app.status(t.Context(), false).Clients; slices.Contains(clients, health.ClientCounts{Name: "opencode", Version: "1.18.33", NotHere: 1}) == byPath {
+		if clients := w.app.status(t.Context(), false).Clients; slices.Contains(clients, graphiti.ClientSigns{Name: "opencode", Version: "1.18.33", NotHere: 1}) == byPath {
 			t.Errorf("workspace.remote_paths %v: the status has %+v", byPath, clients)
 		}
 		if !byPath {
@@ -210,7 +210,7 @@ func TestClientThatDoesNotSayWhere(t *testing.T) {
 			}
 		}
 		status := w.app.status(t.Context(), false)
-		want, warnings, signs := health.ClientCounts{Name: "Claude Code", Version: "2.1.400", NoPlace: 3}, 1, "4"
+		want, warnings, signs := graphiti.ClientSigns{Name: "Claude Code", Version: "2.1.400", NoPlace: 3}, 1, "4"
 		if mode == "multi" {
 			want.NotHere, warnings, signs = 4, 2, "8"
 		}
@@ -266,7 +266,7 @@ func TestClientWhosePersonIsNeverFound(t *testing.T) {
 		w.exchange("/v1/chat/completions", chat(user("hello"), m{"role": "assistant", "content": "hi"}, user(machine)), "User-Agent", "old-cli/1.0 (linux)")
 	}
 	w.exchange("/v1/chat/completions", chat(user("hello")), "User-Agent", "old-cli/1.0 (linux)")
-	if got := w.app.status(t.Context(), false).Clients; !slices.Equal(got, []health.ClientCounts{{Name: "new-cli", Version: "1.0", NoWords: 6}}) {
+	if got := w.app.status(t.Context(), false).Clients; !slices.Equal(got, []graphiti.ClientSigns{{Name: "new-cli", Version: "1.0", NoWords: 6}}) {
 		t.Errorf("got %+v, want new-cli 1.0 only, with 6 turns without words", got)
 	}
 }

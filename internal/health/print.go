@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
@@ -69,7 +70,7 @@ func (s *Status) Print(w io.Writer) {
 	s.printUnconfirmed(w)
 	PrintQueue(w, &s.Queue)
 	for i := range s.Clients {
-		s.Clients[i].print(w)
+		printClient(w, &s.Clients[i])
 	}
 	for _, a := range s.Apart {
 		fmt.Fprintf(w, "project   %s has the remote of %s, but a separate memory\n          to do: %s\n",
@@ -80,8 +81,8 @@ func (s *Status) Print(w io.Writer) {
 	}
 }
 
-// print writes a client's possible rule problems and the remedy.
-func (c *ClientCounts) print(w io.Writer) {
+// printClient writes a client's possible rule problems and the remedy.
+func printClient(w io.Writer, c *graphiti.ClientSigns) {
 	name := strings.TrimSpace(c.Name + " " + c.Version)
 	say := func(n int64, what, one, several, then string) {
 		switch {

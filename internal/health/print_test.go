@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // TestTheMemoryIsQuiet checks that the printed queue reports for how long the memory has
@@ -27,7 +28,7 @@ func TestTheMemoryIsQuiet(t *testing.T) {
 // TestClientsAreShown checks that a status prints the problems of clients by name and
 // version, with a remedy.
 func TestClientsAreShown(t *testing.T) {
-	for want, clients := range map[string][]ClientCounts{
+	for want, clients := range map[string][]graphiti.ClientSigns{
 		"1 turn of Codex begins with a tag":                                           {{Name: "Codex", UnknownTags: 1}},
 		"3 turns of other begin with a tag":                                           {{Name: "Codex", UnknownTags: 1}, {Name: "other", UnknownTags: 3}},
 		"1 request of Claude Code 2.1.400 has no memory: its project is unknown":      {{Name: "Claude Code", Version: "2.1.400", NoPlace: 1}},
@@ -48,9 +49,9 @@ func TestClientsAreShown(t *testing.T) {
 // without their memory, with the setting or the command that helps.
 func TestPlacesThatAreMissingAreShown(t *testing.T) {
 	for want, s := range map[string]Status{
-		"2 requests of Code-Puppy 0.0.946 have the memory of their conversation only: they offer tools and name no directory; to do: name the project in a header X-Graphiti-Workspace, or set workspace.optional to true\n": {Clients: []ClientCounts{{Name: "Code-Puppy", Version: "0.0.946", NoDirectory: 2}}},
-		"1 request of opencode has no memory: its directory is not on this machine; to do: name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true if each path is one project\n":           {Clients: []ClientCounts{{Name: "opencode", NotHere: 1}}},
-		"project   /home/me/app2 has the remote of github_repo:github.com/acme/app, but a separate memory\n          to do: if it is yours, run in it: graphiti-proxy workspace join .\n":                                    {Apart: []Apart{{"/home/me/app2", "github_repo:github.com/acme/app", "if it is yours, run in it: graphiti-proxy workspace join ."}}},
+		"2 requests of Code-Puppy 0.0.946 have the memory of their conversation only: they offer tools and name no directory; to do: name the project in a header X-Graphiti-Workspace, or set workspace.optional to true\n": {Clients: []graphiti.ClientSigns{{Name: "Code-Puppy", Version: "0.0.946", NoDirectory: 2}}},
+		"1 request of opencode has no memory: its directory is not on this machine; to do: name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true if each path is one project\n":           {Clients: []graphiti.ClientSigns{{Name: "opencode", NotHere: 1}}},
+		"project   /home/me/app2 has the remote of github_repo:github.com/acme/app, but a separate memory\n          to do: if it is yours, run in it: graphiti-proxy workspace join .\n":                                    {Apart: []graphiti.Apart{{Directory: "/home/me/app2", Workspace: "github_repo:github.com/acme/app", Remedy: "if it is yours, run in it: graphiti-proxy workspace join ."}}},
 	} {
 		var out strings.Builder
 		if s.Print(&out); !strings.Contains(out.String(), want) {

@@ -48,10 +48,10 @@ type Status struct {
 	Messages map[graphiti.FateName]int64 `json:"messages,omitempty"`
 
 	// Clients lists the clients with a rule that may be outdated.
-	Clients []ClientCounts `json:"clients,omitempty"`
+	Clients []graphiti.ClientSigns `json:"clients,omitempty"`
 
 	// Apart lists the directories with a project's remote but a separate memory.
-	Apart []Apart `json:"kept_apart,omitempty"`
+	Apart []graphiti.Apart `json:"kept_apart,omitempty"`
 
 	// PendingLines counts the standing lines that wait for the owner's confirmation, in
 	// identity.mode single.
@@ -63,26 +63,6 @@ type Status struct {
 	// Waiting lists the settings that have changed in the file but need a
 	// restart.
 	Waiting []string `json:"need_a_restart,omitempty"`
-}
-
-// ClientCounts counts, since the start, signs that a rule for a version of a client is
-// outdated.
-type ClientCounts struct {
-	Name        string `json:"name"`
-	Version     string `json:"version,omitempty"`
-	UnknownTags int64  `json:"unknown_tags,omitempty"` // turns with stored words that begin with an unknown tag
-	NoPlace     int64  `json:"no_place,omitempty"`     // requests that state their place in an unknown form
-	NoDirectory int64  `json:"no_directory,omitempty"` // requests with unknown tools but without a directory
-	NotHere     int64  `json:"not_here,omitempty"`     // requests from a directory of another machine
-	NoWords     int64  `json:"no_words,omitempty"`     // requests, if none contained a person's words
-	LostAnswers int64  `json:"lost_answers,omitempty"` // answers that were unreadable or not stored, if more than a few
-}
-
-// Apart is a directory with a project's remote but a separate memory.
-type Apart struct {
-	Directory string `json:"directory"`
-	Workspace string `json:"workspace"` // the project's key
-	Remedy    string `json:"to_do"`
 }
 
 // Unconfirmed is a registered person who gets no memory.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
@@ -161,8 +162,8 @@ func TestNewcomersSeeHowToConnect(t *testing.T) {
 func TestWhatNeedsAttentionHasARemedy(t *testing.T) {
 	st := health.Status{Memory: health.MemoryStatus{State: health.StateTrouble, Why: "it does not answer", Remedy: "start it"},
 		Unconfirmed: []health.Unconfirmed{{ID: "ann", Why: "somebody had the id", Remedy: "say who it is"}}, Blocked: []string{"g"},
-		Clients: []health.ClientCounts{{Name: "Codex", Version: "9", UnknownTags: 2, NoPlace: 1, NoDirectory: 2, NotHere: 1, NoWords: 3}}, Waiting: []string{"admin.listen"}}
-	st.Apart = []health.Apart{{Directory: "/clone", Workspace: "github_repo:github.com/acme/app", Remedy: "join it"}}
+		Clients: []graphiti.ClientSigns{{Name: "Codex", Version: "9", UnknownTags: 2, NoPlace: 1, NoDirectory: 2, NotHere: 1, NoWords: 3}}, Waiting: []string{"admin.listen"}}
+	st.Apart = []graphiti.Apart{{Directory: "/clone", Workspace: "github_repo:github.com/acme/app", Remedy: "join it"}}
 	st.Queue.Dead = 3
 	list := needs(&st)
 	if len(list) != 11 {

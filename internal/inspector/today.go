@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -216,7 +217,7 @@ func needs(st *health.Status) (list []need) {
 }
 
 // clientNeeds returns the rules for a client that may no longer match.
-func clientNeeds(c *health.ClientCounts) (list []need) {
+func clientNeeds(c *graphiti.ClientSigns) (list []need) {
 	name := oneLine(strings.TrimSpace(c.Name + " " + c.Version))
 	add := func(n int64, what, remedy string) {
 		if n > 0 {

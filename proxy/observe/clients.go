@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
@@ -23,19 +24,6 @@ const (
 
 var signs = []sign{signTag, signPlace, signWords}
 
-// ClientSigns counts the signs of one version of a client since the process began.
-type ClientSigns struct {
-	Name    string // the name in package dialect, or an unknown client's name for itself
-	Version string // empty if unknown
-
-	UnknownTags int64 // turns
-	NoPlace     int64 // requests with an unknown place: the client states it in an unknown form
-	NoDirectory int64 // requests with unknown tools, but without a directory
-	NotHere     int64 // requests from a directory that is not on this machine
-	NoWords     int64 // requests without a person's words; zero after a request with them
-	LostAnswers int64 // answers that the proxy could not read or store; zero if there are few
-}
-
 const (
 	// fewRequests is the number of requests without a person's words that is a sign.
 	fewRequests = 5
@@ -50,9 +38,9 @@ const (
 // clients counts the signs of all versions of clients. It is safe for concurrent use.
 type clients struct {
 	mu   sync.Mutex // guards the other fields
-	seen map[string]map[string]*ClientSigns
+	seen map[string]map[string]*graphiti.ClientSigns
 	n    int
-	said map[*ClientSigns]bool // clients with requests that contain a person's words
+	said map[*graphiti.ClientSigns]bool // clients with requests that contain a person's words
 }
 
 // client is a client's name and version, see called.
@@ -73,7 +61,7 @@ func named(p dialect.Program, sent []byte) client {
 
 // of returns the counts of a version of a client; beyond maxSeen, the shared counts of
 // all further clients. The caller holds mu.
-func (c *clients) of(name, version string) *ClientSigns {
+func (c *clients) of(name, version string) *graphiti.ClientSigns {
 	if one := c.seen[name][version]; one != nil {
 		return one
 	}
@@ -83,12 +71,12 @@ func (c *clients) of(name, version string) *ClientSigns {
 			return one
 		}
 	}
-	one := &ClientSigns{Name: name, Version: version}
+	one := &graphiti.ClientSigns{Name: name, Version: version}
 	if c.seen == nil {
-		c.seen, c.said = make(map[string]map[string]*ClientSigns), make(map[*ClientSigns]bool)
+		c.seen, c.said = make(map[string]map[string]*graphiti.ClientSigns), make(map[*graphiti.ClientSigns]bool)
 	}
 	if c.seen[one.Name] == nil {
-		c.seen[one.Name] = make(map[string]*ClientSigns)
+		c.seen[one.Name] = make(map[string]*graphiti.ClientSigns)
 	}
 	c.seen[one.Name][one.Version], c.n = one, c.n+1
 	return one
@@ -173,7 +161,7 @@ func (o *Observer) Asked(a Ask) {
 }
 
 // unplaced counts a request with an unknown place, and logs the client's first one.
-func (o *Observer) unplaced(one *ClientSigns, m Missing) {
+func (o *Observer) unplaced(one *graphiti.ClientSigns, m Missing) {
 	n := [...]*int64{&one.NoPlace, &one.NoDirectory, &one.NotHere}[m]
 	if *n++; *n == 1 {
 		o.log.Warn(missing[m].says, slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", m.Remedy())) //nolint:sloglint // one of three constants
@@ -196,7 +184,7 @@ func (o *Observer) Kept(kind, product, words string) {
 
 // Clients returns the clients for which a rule may no longer match, by name and
 // version.
-func (o *Observer) Clients() (all []ClientSigns) {
+func (o *Observer) Clients() (all []graphiti.ClientSigns) {
 	o.clients.mu.Lock()
 	defer o.clients.mu.Unlock()
 	for _, versions := range o.clients.seen {
@@ -213,7 +201,7 @@ func (o *Observer) Clients() (all []ClientSigns) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b ClientSigns) int {
+	slices.SortFunc(all, func(a, b graphiti.ClientSigns) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
 	})
 	return all

@@ -20,12 +20,12 @@ import (
 type instruments struct {
 	requests   *tally[outcomeKey]      // status × reason × source; about thirty occur
 	duration   metric.Float64Histogram // one series
-	facts      sum
-	chars      sum
+	facts      metric.Int64Counter     // one series
+	chars      metric.Int64Counter     // one series
 	abandoned  metric.Int64Counter     // one series
 	searches   metric.Float64Histogram // scope × source × outcome, 80 series
 	bySearch   map[searchKey]metric.MeasurementOption
-	repeated   sum
+	repeated   metric.Int64Counter     // one series
 	firstChunk metric.Float64Histogram // one series
 	answers    *tally[resultKey]       // upstream × result, 7 series for each upstream
 	tokens     [3]*tally[usageKey]     // input, cached input, output; at most maxSeries each
@@ -95,6 +95,9 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		duration: histogram("memory_duration", "Time of a request spent on memory.",
 			.0001, .0005, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
 		abandoned: counter("abandoned_requests", "Requests abandoned by the client before the answer's end."),
+		facts:     counter("inserted_facts", "Facts in the blocks of newest turns."),
+		chars:     counter("inserted_chars", "Characters of the blocks of newest turns."),
+		repeated:  counter("repeated_blocks", "Blocks that were sent again unchanged, to keep the beginning of the request unchanged."),
 		searches: histogram("recall_duration", "Searches for facts in one group, by source (live: a search) and outcome.",
 			.0001, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
 		firstChunk: histogram("first_chunk_delay", "From a request's arrival until the first of its streamed answer was with the client.",
@@ -117,9 +120,6 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		in.tokens[1].report(m, "cached_input_tokens", "Of those, the tokens that providers read from their prompt caches."),
 		in.tokens[2].report(m, "output_tokens", "Tokens of answers, reported by providers."),
 		in.requests.report(m, "requests", "Requests of known dialects, by outcome of memory."),
-		in.facts.report(m, "inserted_facts", "Facts in the blocks of newest turns."),
-		in.chars.report(m, "inserted_chars", "Characters of the blocks of newest turns."),
-		in.repeated.report(m, "repeated_blocks", "Blocks that were sent again unchanged, to keep the beginning of the request unchanged."),
 		in.answers.report(m, "upstream_answers", "Requests sent to an upstream, by class of the answer's status; unreachable: no answer, or an incomplete head; timeout: no answer in time."),
 		in.messages.report(m, "messages", "Messages of the role user, by fate. A message counts again when its fate changes: open and held messages get another fate."),
 		in.limited.report(m, "requests_limited", "Requests refused with status 429, by limit: limits.requests_per_minute or limits.tokens_per_minute."),
@@ -131,25 +131,18 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 func (in *instruments) expect() {
 	for _, name := range dialect.Names() {
 		for _, s := range signs {
-			in.signs.expect(signKey{name, s}, true)
+			in.signs.plus(signKey{name, s}, 0)
 		}
 	}
 	for _, up := range registry.Upstreams {
 		for _, result := range append([]string{Unreachable, Timeout}, classes[1:]...) {
-			in.answers.expect(resultKey{up, result}, true)
+			in.answers.plus(resultKey{up, result}, 0)
 		}
 	}
 	for _, scope := range []graphiti.Scope{graphiti.ScopeSession, graphiti.ScopeWorkspace, graphiti.ScopeUser, graphiti.ScopeAgent, graphiti.ScopeSystem} {
 		for _, source := range []string{"live"} {
 			for _, outcome := range []string{"found", "empty", "timeout", "error"} {
 				in.bySearch[searchKey{scope, source, outcome}] = labels("scope", string(scope), "source", source, "outcome", outcome)
-			}
-		}
-	}
-	for _, st := range inject.Statuses {
-		for _, re := range inject.Explanations {
-			for _, so := range inject.Sources {
-				in.requests.expect(outcomeKey{st, re.Reason, so}, false)
 			}
 		}
 	}
@@ -184,8 +177,8 @@ func (in *instruments) planned(p *inject.Plan) {
 	in.requests.add(outcomeKey{o.Status, o.Reason, o.Source})
 	in.duration.Record(ctx, o.Took.Seconds())
 	if o.Facts > 0 {
-		in.facts.n.Add(int64(o.Facts))
-		in.chars.n.Add(int64(o.Chars))
+		in.facts.Add(ctx, int64(o.Facts))
+		in.chars.Add(ctx, int64(o.Chars))
 	}
 	for i := range p.Searched {
 		l := &p.Searched[i]
@@ -205,7 +198,7 @@ func (in *instruments) planned(p *inject.Plan) {
 		repeated-- // the newest turn's block is new
 	}
 	if repeated > 0 {
-		in.repeated.n.Add(int64(repeated))
+		in.repeated.Add(ctx, int64(repeated))
 	}
 }
 

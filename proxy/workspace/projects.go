@@ -28,9 +28,9 @@ const (
 	lockWait    = 10 * time.Second // no request waits for it
 	lockRetry   = 10 * time.Millisecond
 
-	// joins is the remedy. It does not contain the directory's name, which may come from
+	// Joins is the remedy for a separate memory. It does not contain the directory's name, which may come from
 	// an archive, because a person would paste it into a shell.
-	joins = "if it is yours, run in it: graphiti-proxy workspace join ."
+	Joins = "if it is yours, run in it: graphiti-proxy workspace join ."
 )
 
 // Projects decides which directories belong to the project of a remote's address. An
@@ -47,17 +47,8 @@ type Projects struct {
 	mu     sync.Mutex // guards clones, warned and apart
 	clones []string   // patterns of trusted directories
 	warned map[string]bool
-	apart  map[string]Apart
+	apart  map[string]graphiti.Apart
 }
-
-// Apart is a directory with the remote of a project and a memory of its own.
-type Apart struct {
-	Directory string `json:"directory"`
-	Workspace string `json:"workspace"` // the project's key
-}
-
-// Remedy returns the command for joining the project.
-func (Apart) Remedy() string { return joins }
 
 // project is the binding of a remote's address, or of a path.
 type project struct {
@@ -117,7 +108,7 @@ func (d directory) gone() bool {
 // OpenProjects returns the projects in a file. While the file cannot be read or written,
 // no directory is bound, and every directory is its own project.
 func OpenProjects(file string, log *slog.Logger) *Projects {
-	return &Projects{file: file, log: log, warned: make(map[string]bool), apart: make(map[string]Apart)}
+	return &Projects{file: file, log: log, warned: make(map[string]bool), apart: make(map[string]graphiti.Apart)}
 }
 
 // SetClones sets the patterns (workspace.clones) of directories with a trusted remote; *
@@ -129,10 +120,10 @@ func (p *Projects) SetClones(patterns []string) {
 }
 
 // Apart returns the directories with the remote of a project and a memory of their own.
-func (p *Projects) Apart() []Apart {
+func (p *Projects) Apart() []graphiti.Apart {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.SortedFunc(maps.Values(p.apart), func(a, b Apart) int { return strings.Compare(a.Directory, b.Directory) })
+	return slices.SortedFunc(maps.Values(p.apart), func(a, b graphiti.Apart) int { return strings.Compare(a.Directory, b.Directory) })
 }
 
 // settle returns the Repo of a checkout. It decides whether the remote counts, and
@@ -214,7 +205,7 @@ func (p *Projects) owns(key string, c *checkout) bool {
 		})
 	}
 	first := known[key].directory
-	p.noteApart(Apart{c.Root, key}, err == nil && !ours)
+	p.noteApart(graphiti.Apart{Directory: c.Root, Workspace: key, Remedy: Joins}, err == nil && !ours)
 	switch {
 	case err == nil && ours:
 		return true
@@ -222,9 +213,9 @@ func (p *Projects) owns(key string, c *checkout) bool {
 	case err != nil:
 		p.log.Warn("read or store the file of projects failed, each directory is its own project until the file is repaired, or deleted and bound again", "directory", c.Root, "workspace", key, "file", p.file, "error", err)
 	case first.gone():
-		p.log.Warn("a directory has the remote of a project with a deleted or moved directory, so its memory is separate", "directory", c.Root, "workspace", key, "project", first.Git, "to_do", joins)
+		p.log.Warn("a directory has the remote of a project with a deleted or moved directory, so its memory is separate", "directory", c.Root, "workspace", key, "project", first.Git, "to_do", Joins)
 	default:
-		p.log.Warn("a directory has the remote of another directory's project, so its memory is separate", "directory", c.Root, "workspace", key, "project", first.Git, "to_do", joins)
+		p.log.Warn("a directory has the remote of another directory's project, so its memory is separate", "directory", c.Root, "workspace", key, "project", first.Git, "to_do", Joins)
 	}
 	return false
 }
@@ -293,7 +284,7 @@ func (p *Projects) change(f func(known map[string]project) error) (known map[str
 }
 
 // noteApart adds a directory to those with a memory of their own, or removes it.
-func (p *Projects) noteApart(a Apart, apart bool) {
+func (p *Projects) noteApart(a graphiti.Apart, apart bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !apart {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 const privateRemote = "git@github.com:acme/private.git"
@@ -386,7 +388,7 @@ func TestFirstDirectoryThatIsGone(t *testing.T) {
 	if n := strings.Count(log.String(), "WARN"); n != 1 || !strings.Contains(log.String(), "graphiti-proxy workspace join") {
 		t.Errorf("%d warnings, want one about the archive, with the remedy: %s", n, log)
 	}
-	if got := p.Apart(); len(got) != 1 || got[0] != (Apart{app, Key(privateRemote)}) {
+	if got := p.Apart(); len(got) != 1 || got[0] != (graphiti.Apart{Directory: app, Workspace: Key(privateRemote), Remedy: Joins}) {
 		t.Errorf("kept apart: %+v, want the archive", got)
 	}
 	move(app, filepath.Join(dir, "archive"))
