@@ -84,11 +84,16 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 		break
 	}
 	stop() // a second Ctrl-C ends the process immediately
+	return shutDown(a, served, log)
+}
+
+// shutDown lets running streams finish, for a while.
+func shutDown(a *app, served <-chan error, log *slog.Logger) error {
 	patience := a.live.Load().ShutdownGrace
 	log.Info("shutting down, running streams may finish", "grace", patience.String())
 	grace, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	err = a.Shutdown(grace)
+	err := a.Shutdown(grace)
 	var lost *capture.LostError
 	errors.As(err, &lost)
 	var stuck *stuckError
