@@ -154,7 +154,8 @@ func besideStrength(at map[int64]*hit, h *hit) (most float64) {
 const sameForm = 0.5
 
 // repeatedBy reports whether a message only repeats the current question or request, or is
-// a model's answer to the same one.
+// a model's answer to the same one. In an unknown language a question without a mark and a
+// statement look alike, so other words make the message another one.
 func (q *asked) repeatedBy(g *groupIndex, place int64, n *messageNote) bool {
 	if n.Flags&isModels != 0 {
 		before, ok := g.note(place - 1)
@@ -162,7 +163,8 @@ func (q *asked) repeatedBy(g *groupIndex, place int64, n *messageNote) bool {
 	}
 	form := n.form
 	like, asking := form.like(&q.form), n.Flags&isAsking != 0
-	return asking == q.asks && like >= sameForm || asking == q.marked && like >= copyFrom
+	others, _ := n.otherWords(q.sketch)
+	return asking == q.asks && like >= sameForm && (q.marked || others == 0) || asking == q.marked && like >= copyFrom
 }
 
 // question has the weights of the words of a question, or of a part of it.
