@@ -181,7 +181,7 @@ func (e *Store) pages(ctx context.Context, group string, ids []int64, filter *gr
 			}
 			for j := range sides {
 				sides[j].Rest = len(ids) + len(list) - i - 1
-				if does, known := states[list[i].Key]; filter.Statements && !does && (known || !words.States(sides[j].Text)) {
+				if gate := states[list[i].Key]; filter.Statements && gate <= 0 && (gate < perhapsStates || !words.States(sides[j].Text)) {
 					continue
 				}
 				if (exact && len(sides) == 1 || filter.Has(&sides[j])) && !f(&sides[j]) {
@@ -193,11 +193,15 @@ func (e *Store) pages(ctx context.Context, group string, ids []int64, filter *gr
 	return nil
 }
 
-// page reads messages in the order of ids. With judge, states reports whether the gate takes those
-// with a vector for statements, by their keys.
-func (e *Store) page(ctx context.Context, group string, ids []int64, judge bool) (list []graphiti.Row, states map[string]bool, err error) {
+// perhapsStates is the gate from which on the words decide whether a message is a statement: a list
+// that lacks a fact is worse than one with a request.
+const perhapsStates = -0.25
+
+// page reads messages in the order of ids. With judge, states has the gates of those with a vector,
+// by their keys.
+func (e *Store) page(ctx context.Context, group string, ids []int64, judge bool) (list []graphiti.Row, states map[string]float64, err error) {
 	numbers, _ := json.Marshal(ids) // numbers only
-	list, states = make([]graphiti.Row, 0, len(ids)), make(map[string]bool)
+	list, states = make([]graphiti.Row, 0, len(ids)), make(map[string]float64)
 	model := ""
 	if judge && e.ownModel() {
 		model = e.mean.model
@@ -210,7 +214,7 @@ func (e *Store) page(ctx context.Context, group string, ids []int64, judge bool)
 		err := scan(&id, &r.Name, &r.Speaker, &r.Role, &r.Text, &r.Source, &said, &vec)
 		r.Key, r.Said = strconv.FormatInt(id, 10), time.UnixMilli(said)
 		if list = append(list, r); len(vec) > 0 {
-			states[r.Key] = e.fit.States.Of(int8sOf(vec)) >= 0
+			states[r.Key] = e.fit.States.Of(int8sOf(vec))
 		}
 		return err
 	})
