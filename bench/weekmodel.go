@@ -14,8 +14,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
-// weekModel stands in for three models: one answers a week's conversations, one tells their facts to
-// a memory, and one embeds.
+// weekModel replaces three models: one answers a week's conversations, one distils their facts, and
+// one embeds.
 type weekModel struct {
 	url     string
 	server  *http.Server

@@ -36,7 +36,7 @@ const (
 // texts are on disk only.
 type doubts struct {
 	disk   ledger.Holds
-	wake   chan struct{}      // the verdict on a turn is known
+	wake   chan struct{}      // receives a value after the verdict on a turn
 	passes chan chan struct{} // of settleDoubts, with the channel to close at the end
 
 	mu    sync.Mutex // protects the fields below

@@ -124,7 +124,7 @@ func (b *outbox) seen(group string, episodes []graphiti.Row) {
 	b.pulls.seen(list)
 }
 
-// mark notes the traces of new turns, and which of them add no fact.
+// mark records the traces of new turns, and the turns without a fact.
 func (b *outbox) mark(ctx context.Context, turns []ledger.Turn) {
 	for i := range turns {
 		t := &turns[i]
