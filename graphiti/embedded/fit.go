@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
@@ -29,24 +30,13 @@ var fitted embed.FS
 // FitOf returns the numbers in the program for a model of package sentence.
 func FitOf(model string) *Fit {
 	f := &Fit{}
-	if err := f.read(model); err != nil {
+	gates, noGates := fitted.ReadFile("fitted/" + model + ".bin")
+	score, noScore := fitted.ReadFile("fitted/" + model + ".json")
+	_, short := binary.Decode(gates, binary.LittleEndian, &f.Gates)
+	if err := errors.Join(noGates, noScore, short, json.Unmarshal(score, &f.Score)); err != nil {
 		panic(fmt.Errorf("read the numbers fitted to %s: %w", model, err)) // a fault of the build
 	}
 	return f
-}
-
-func (f *Fit) read(model string) error {
-	b, err := fitted.ReadFile("fitted/" + model + ".bin")
-	if err != nil {
-		return err
-	}
-	if _, err := binary.Decode(b, binary.LittleEndian, &f.Gates); err != nil {
-		return err
-	}
-	if b, err = fitted.ReadFile("fitted/" + model + ".json"); err != nil {
-		return err
-	}
-	return json.Unmarshal(b, &f.Score)
 }
 
 // centered returns a vector less the center.

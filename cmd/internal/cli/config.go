@@ -14,6 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
@@ -115,6 +116,12 @@ func CheckFiles(cfg *config.Config) (people int, err error) {
 		}
 	}
 	_, failed := ServerCertificate(cfg.TLS.Cert, cfg.TLS.Key, slog.New(slog.DiscardHandler))
+	if cfg.Meaning.Model != "" {
+		m, unread := sentence.OpenE5(cfg.Meaning.Model)
+		if err = errors.Join(err, unread); unread == nil {
+			err = errors.Join(err, m.Close())
+		}
+	}
 	return len(list), errors.Join(err, failed)
 }
 
