@@ -137,6 +137,9 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if lock != nil && cfg.Admin.Listen != "off" {
+		a.startRequestLog()
+	}
 	a.OnClose("listeners", a.closeSides)
 	a.hosted = a.host()
 	a.memory.start(a.proxy, a.memoryOpened)

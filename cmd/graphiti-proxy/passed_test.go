@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -87,6 +89,34 @@ func TestRequestsPass(t *testing.T) {
 			t.Errorf("of %+v: %+v, %v", tc.in, week.Week, err)
 		}
 	}
+}
+
+// TestRequestsSurviveARestart checks that a proxy lists the requests of the last one in data_dir, that
+// only its user can read the file, and that a damaged file costs nothing else.
+func TestRequestsSurviveARestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, requestsFile)
+	serve := func(want int) {
+		t.Helper()
+		w := start(t, dir, nil)
+		if all, err := w.passes(service.Operator); len(all.Requests) != want || err != nil {
+			t.Errorf("%d requests (%v), want %d", len(all.Requests), err, want)
+		}
+		w.say("My cat is called Miso.")
+		w.stop()
+		b, err := os.ReadFile(file)
+		if info, failed := os.Stat(file); err != nil || failed != nil || info.Mode().Perm() != 0o600 || strings.Contains(string(b), "Miso") {
+			t.Errorf("%v, %v: %s", err, failed, b)
+		}
+	}
+	serve(0)
+	serve(1)
+	if err := os.WriteFile(file, []byte("[{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	serve(0)
+	serve(1)
 }
 
 // TestWithoutAnAdminSideNothingIsNoted checks that a proxy without an admin side records no

@@ -34,15 +34,18 @@ func notRegular(path string) error {
 }
 
 // readOwn returns the content of a small file of the directory.
-func readOwn(path string) ([]byte, error) {
+func readOwn(path string) ([]byte, error) { return ReadFile(path, maxOwn) }
+
+// ReadFile returns the content of a file of the directory with at most most bytes.
+func ReadFile(path string, most int64) ([]byte, error) {
 	f, err := openOwn(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxOwn+1))
-	if len(b) > maxOwn {
-		return nil, fmt.Errorf("%s has more than %d bytes", filepath.Base(path), maxOwn)
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if int64(len(b)) > most {
+		return nil, fmt.Errorf("%s has more than %d bytes", filepath.Base(path), most)
 	}
 	return b, err
 }

@@ -79,7 +79,7 @@ func (l *live) main() templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(l.Requests) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"empty\" id=\"none\">No request since the proxy started. Use a connected client; <a href=\"/\">Today</a> shows how to connect one.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"empty\" id=\"none\">No request yet. Use a connected client; <a href=\"/\">Today</a> shows how to connect one.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -2,7 +2,10 @@ package observe
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +43,13 @@ type passing struct {
 	method, outcome       string
 	began, arrived, ready time.Time // arrived is the end of the body, and ready the time of the plan
 	who                   graphiti.Who
+	owner                 string // hash of the owner, for a request of an earlier process
+}
+
+// saved is the stored form of a request.
+type saved struct {
+	graphiti.LoggedRequest
+	Owner string `json:"owner"` // hash
 }
 
 // NotePassed turns on the record of the newest requests, for Passed. It must be called
@@ -244,8 +254,9 @@ func (o *Observer) Passed(after, limit int, owner string) (list []graphiti.Logge
 	if after > l.last {
 		after = 0
 	}
+	hash := graphiti.PersonHash(owner)
 	for n := l.last; n > max(after, l.last-maxPassed) && len(list) < limit; n-- {
-		if p := l.ring[n%maxPassed]; owner == "" || p.who.Owner() == owner {
+		if p := l.ring[n%maxPassed]; owner == "" || p.owner == hash || p.owner == "" && p.who.Owner() == owner {
 			list = append(list, p.shown(o, n))
 		}
 	}
@@ -253,9 +264,50 @@ func (o *Observer) Passed(after, limit int, owner string) (list []graphiti.Logge
 	return list
 }
 
+// SavePassed returns the newest requests for RestorePassed if there are any after the one with number
+// after, and the number of the newest.
+func (o *Observer) SavePassed(after int) (b []byte, last int) {
+	l := &o.passed
+	l.mu.Lock()
+	if l.last == after {
+		l.mu.Unlock()
+		return nil, after
+	}
+	var list []saved
+	for n := max(1, l.last-maxPassed+1); n <= l.last; n++ {
+		p := l.ring[n%maxPassed]
+		list = append(list, saved{p.shown(o, n), cmp.Or(p.owner, graphiti.PersonHash(p.who.Owner()))})
+	}
+	last = l.last
+	l.mu.Unlock()
+	b, _ = json.Marshal(list) // strings, numbers and booleans
+	return b, last
+}
+
+// RestorePassed adds the requests of an earlier process. It must be called before the first request.
+func (o *Observer) RestorePassed(b []byte) error {
+	var list []saved
+	if err := json.Unmarshal(b, &list); err != nil {
+		return err
+	}
+	l := &o.passed
+	for _, s := range list[max(0, len(list)-maxPassed):] {
+		l.last++
+		l.ring[l.last%maxPassed] = &passing{LoggedRequest: s.LoggedRequest, owner: s.Owner}
+	}
+	return nil
+}
+
+// shown returns a request with its number. A request of an earlier process is complete.
 func (p *passing) shown(o *Observer, number int) graphiti.LoggedRequest {
 	r := p.LoggedRequest
-	r.Number, r.ID, r.Time = number, string((&Request{o: o, id: p.id}).AppendID(nil)), p.began.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+	if r.Number = number; p.owner != "" {
+		if o.hashes.Load() && r.Person != "" && !strings.HasPrefix(r.Person, graphiti.HashedPerson) {
+			r.Person = graphiti.PersonHash(r.Person)
+		}
+		return r
+	}
+	r.ID, r.Time = string((&Request{o: o, id: p.id}).AppendID(nil)), p.began.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 	r.Fate, r.Cause, r.Earlier = string(p.fate.Name), p.fate.Reason, p.fate.Earlier
 	r.Conversation, r.Person, r.Tenant = graphiti.SessionHash(p.who.Session), o.personOf(&p.who), tenantOf(&p.who)
 	return r

@@ -134,6 +134,57 @@ func TestPassedRequestsAreBounded(t *testing.T) {
 	}
 }
 
+// TestSavedRequests checks that a later process lists the requests of an earlier one, before its own,
+// to the same people, and that a damaged file changes nothing.
+func TestSavedRequests(t *testing.T) {
+	josh := graphiti.Who{User: "user:josh", Tenant: "t", Proven: true, Session: "session:2"}
+	first := noting(t)
+	for range maxPassed {
+		pass(first, ann)
+	}
+	pass(first, josh)
+	b, last := first.SavePassed(0)
+	if last != maxPassed+1 || len(b) > maxPassed<<10 {
+		t.Errorf("got %d requests in %d bytes", last, len(b))
+	}
+	if b, same := first.SavePassed(last); b != nil || same != last {
+		t.Errorf("saves %d unchanged requests", same)
+	}
+	second := noting(t)
+	for _, damaged := range []string{"", "{", `[{"number":"x"}]`, "null"} {
+		if err := second.RestorePassed([]byte(damaged)); (err == nil) != (damaged == "null") || second.Passed(0, 10, "") != nil {
+			t.Errorf("%q: %v, %v", damaged, err, second.Passed(0, 10, ""))
+		}
+	}
+	if err := second.RestorePassed(b); err != nil {
+		t.Fatal(err)
+	}
+	want := first.Passed(0, 1, josh.Owner())
+	got := second.Passed(0, 10, josh.Owner())
+	if len(got) != 1 || got[0].Number != maxPassed {
+		t.Fatalf("got %+v", got)
+	}
+	if got[0].Number = want[0].Number; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	pass(second, josh)
+	if all := second.Passed(0, 2*maxPassed, ""); len(all) != maxPassed || all[maxPassed-1].Number != maxPassed+1 || all[maxPassed-1].ID == all[maxPassed-2].ID {
+		t.Errorf("%d requests, %+v", len(all), all[maxPassed-2:])
+	}
+	if eve := second.Passed(0, 10, "user:eve"); eve != nil {
+		t.Errorf("another person sees %+v", eve)
+	}
+	second.LogRequests(false, true)
+	if list := second.Passed(0, 10, josh.Owner()); len(list) != 2 || list[0].Person != graphiti.PersonHash("user:josh") || list[1].Person != list[0].Person {
+		t.Errorf("got %+v, want hashes", list)
+	}
+	again, _ := second.SavePassed(0)
+	third := noting(t)
+	if err := third.RestorePassed(again); err != nil || len(third.Passed(0, 10, josh.Owner())) != 2 || strings.Contains(string(again), "user:josh") {
+		t.Errorf("a second restart: %v, %s", err, again)
+	}
+}
+
 // TestTokensOfAPassedRequest checks that the usage of an answer is recorded before and
 // after its request ends, and not for another request.
 func TestTokensOfAPassedRequest(t *testing.T) {
