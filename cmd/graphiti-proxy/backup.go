@@ -95,34 +95,42 @@ const backupCheck = 10 * time.Minute
 
 // startBackups writes backups as the settings schedule them, until the app is shut down.
 func (a *app) startBackups() {
+	a.repeat("backups", backupCheck, func(ctx context.Context) {
+		cfg := a.live.Load()
+		if cfg.Backup.Every <= 0 {
+			return
+		}
+		to := cfg.Backup.Dir
+		if to == "" {
+			to = filepath.Join(a.cfg.DataDir, "backups")
+		}
+		path, err := datadir.BackUpDue(ctx, a.cfg.DataDir, to, cfg.Backup.Every, cfg.Backup.Keep, time.Now())
+		switch {
+		case err != nil && ctx.Err() == nil:
+			a.log.Error("write a backup failed", "error", err, "next_attempt_in", backupCheck.String())
+		case path != "":
+			a.log.Info("backup written", "file", path)
+		}
+	})
+}
+
+// repeat calls f now and at each interval, until the app is shut down.
+func (a *app) repeat(name string, interval time.Duration, f func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	// Ends with cancel.
-	go func() { defer close(ended); a.keepBackups(ctx) }()
-	a.OnClose("backups", closes(func() { cancel(); <-ended }))
-}
-
-func (a *app) keepBackups(ctx context.Context) {
-	t := time.NewTicker(backupCheck)
-	defer t.Stop()
-	for {
-		if cfg := a.live.Load(); cfg.Backup.Every > 0 {
-			to := cfg.Backup.Dir
-			if to == "" {
-				to = filepath.Join(a.cfg.DataDir, "backups")
-			}
-			path, err := datadir.BackUpDue(ctx, a.cfg.DataDir, to, cfg.Backup.Every, cfg.Backup.Keep, time.Now())
-			switch {
-			case err != nil && ctx.Err() == nil:
-				a.log.Error("write a backup failed", "error", err, "next_attempt_in", backupCheck.String())
-			case path != "":
-				a.log.Info("backup written", "file", path)
+	go func() {
+		defer close(ended)
+		t := time.NewTicker(interval)
+		defer t.Stop()
+		for {
+			f(ctx)
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-	}
+	}()
+	a.OnClose(name, closes(func() { cancel(); <-ended }))
 }

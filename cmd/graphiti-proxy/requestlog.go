@@ -16,8 +16,8 @@ const (
 	requestsBytes = 4 << 20 // a longer file is damaged
 )
 
-// startRequestLog restores the newest requests of the last process, and stores them until the app is
-// shut down.
+// startRequestLog restores the newest requests of the last process, and stores them in the background
+// and at the end.
 func (a *app) startRequestLog() {
 	path := filepath.Join(a.cfg.DataDir, requestsFile)
 	b, err := datadir.ReadFile(path, requestsBytes)
@@ -27,26 +27,12 @@ func (a *app) startRequestLog() {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		a.log.Warn("read the request log failed, it begins empty", "error", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	// Ends with cancel.
-	go func() { defer close(ended); a.keepRequestLog(ctx, path) }()
-	a.OnClose("request log", closes(func() { cancel(); <-ended }))
-}
-
-func (a *app) keepRequestLog(ctx context.Context, path string) {
-	t := time.NewTicker(saveEvery)
-	defer t.Stop()
 	_, saved := a.proxy.Observer().SavePassed(0)
-	for ended, failing := false, false; !ended; {
-		select {
-		case <-ctx.Done():
-			ended = true
-		case <-t.C:
-		}
+	failing := false
+	save := func() {
 		b, last := a.proxy.Observer().SavePassed(saved)
 		if b == nil {
-			continue
+			return
 		}
 		err := datadir.WriteFile(path, b)
 		if err == nil {
@@ -56,4 +42,6 @@ func (a *app) keepRequestLog(ctx context.Context, path string) {
 		}
 		failing = err != nil
 	}
+	a.OnClose("request log", closes(save))
+	a.repeat("writes of the request log", saveEvery, func(context.Context) { save() })
 }
