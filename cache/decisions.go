@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
@@ -94,6 +95,28 @@ func (d *Decisions) WithPieces(ctx context.Context, keys [][16]byte) ([]*inject.
 		}
 	}
 	return list, nil
+}
+
+// latestRead is the most decisions that Latest reads.
+const latestRead = 2000
+
+// Latest calls f for the newest decisions with facts of a group, newest first, with their search
+// results and times.
+func (d *Decisions) Latest(ctx context.Context, group string, f func(key []byte, c inject.Considered, at time.Time)) error {
+	err := d.store.latest(ctx, decisionKind, factsOf(group), latestRead, func(key, value []byte, born time.Time) error {
+		made, err := parseDecision(value, true)
+		if err != nil {
+			return err
+		}
+		if c, err := made.Pieces.Read(); err == nil { // a damaged list has no results
+			f(key, c, born)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read decisions: %w", err)
+	}
+	return nil
 }
 
 // bytes returns the approximate size of the entry in RAM.

@@ -91,6 +91,9 @@ type store interface {
 	// scoped calls f for the records with all of the scopes, in key order.
 	scoped(ctx context.Context, k *kind, scopes []string, f func(key, value []byte) error) error
 
+	// latest calls f for the most newest records with a scope, newest first.
+	latest(ctx context.Context, k *kind, scope string, most int, f func(key, value []byte, born time.Time) error) error
+
 	// keep stores a record unless its key already has one, and returns the key's value. It
 	// does not store the record after ctx is done.
 	keep(ctx context.Context, r *record) ([]byte, error)

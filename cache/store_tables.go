@@ -199,6 +199,18 @@ func (f *tables) scoped(ctx context.Context, k *kind, scopes []string, do func(k
 		func(_ string, key, value []byte) error { return do(key, value) })
 }
 
+func (f *tables) latest(ctx context.Context, k *kind, scope string, most int, do func(key, value []byte, born time.Time) error) error {
+	var key, value sql.RawBytes
+	var born int64
+	query := fmt.Sprintf("SELECT key, value, born FROM %[1]s WHERE list = '' AND key IN (SELECT key FROM %[1]s WHERE instr(scopes, ?) > 0 ORDER BY born DESC LIMIT ?) ORDER BY born DESC", k.name)
+	return f.db.Each(ctx, query, []any{listed(scope), most}, func(scan func(...any) error) error {
+		if err := scan(&key, &value, &born); err != nil {
+			return err
+		}
+		return do(key, value, time.UnixMicro(born))
+	})
+}
+
 func (f *tables) keep(ctx context.Context, r *record) ([]byte, error) {
 	if f.shared != nil {
 		return f.keepShared(ctx, r)

@@ -29,9 +29,10 @@ type search struct {
 type hitView struct {
 	rowView
 	service.Hit
-	Parts []part
-	Rule  *standing // a line of the card
-	Back  string    // page to return to after a change
+	Parts   []part
+	Rule    *standing // a line of the card
+	Back    string    // page to return to after a change
+	ShownIn string    // page of the turn that last had it in its block
 }
 
 // part is a part of a text, marked if it is a word of the query.
@@ -145,6 +146,9 @@ func (v *visit) hit(f *service.Found, back string) (h hitView) {
 	}
 	if h.Conversation != "" {
 		h.Source = v.conversationAt(h.Conversation, h.Turn)
+	}
+	if l := h.LastShown; l != nil && l.Conversation != "" {
+		h.ShownIn = v.conversationAt(l.Conversation, l.Turn)
 	}
 	if h.Line != nil {
 		h.Rule = &standing{*h.Line, lineForm{v.whose(), v.r.FormValue("group"), back}, ""}

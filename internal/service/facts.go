@@ -46,6 +46,8 @@ type Known struct {
 
 	Said   int       `json:"said,omitempty"`   // other messages with these words, which have no row
 	Before []Version `json:"before,omitempty"` // oldest first
+
+	copies []string // IDs of Said
 }
 
 // Version is a former text of a fact: corrected in the last thirty days, or replaced by a model.
@@ -172,7 +174,7 @@ func (sv *Service) said(ctx context.Context, t graphiti.Target, limit int) (list
 		for _, k := range page {
 			same := k.Kind + "\n" + words.Key(k.Text)
 			if i, again := at[same]; again {
-				list[i].Said++
+				list[i].Said, list[i].copies = list[i].Said+1, append(list[i].copies, k.ID)
 				continue
 			}
 			at[same] = len(list)

@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // SearchFilter makes a search one for everything stored in the selected memory, not only for what a
@@ -81,11 +83,21 @@ type Hit struct {
 	Message      bool      `json:"message,omitempty"`    // its ID is that of a message
 	Said         int       `json:"said,omitempty"`       // other messages with these words
 	Before       []Version `json:"before,omitempty"`     // oldest first
+	LastShown    *InTurn   `json:"last_shown,omitempty"` // of a fact, in the newest turns
 	Line         *Standing `json:"line,omitempty"`       // of a rule
 	Marks        [][2]int  `json:"marks,omitempty"`      // places of the query's words in the text, in bytes
 
-	at    time.Time
-	found int // words of the query
+	at     time.Time
+	found  int      // words of the query
+	copies []string // IDs of Said
+}
+
+// InTurn is a turn whose block had a fact.
+type InTurn struct {
+	Time         string `json:"time"`
+	Client       string `json:"client,omitempty"`
+	Conversation string `json:"conversation,omitempty"` // hash, or "" if the turn is not stored
+	Turn         string `json:"turn"`
 }
 
 func (f *Found) key() string { return f.Kind + cmp.Or(f.ID, f.Turn) }
@@ -158,7 +170,10 @@ func (sv *Service) find(ctx context.Context, in *SearchRequest) (out Searched, e
 	for i := range out.Facts {
 		out.Facts[i].excerpt(f.words)
 	}
-	return out, nil
+	if in.Kind == KindFact {
+		err = sv.lastShown(ctx, in, out.Facts)
+	}
+	return out, err
 }
 
 // maxQuery is the number of words of a query to look up.
@@ -279,7 +294,7 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 			return err
 		}
 		for _, k := range facts {
-			add(k.ID, k.Text, k.Since, Hit{Kind: KindFact, State: stateNames[k.State == Valid || k.State == Later], Role: string(graphiti.RoleUser), Message: k.Kind != KindFact, Said: k.Said, Before: k.Before})
+			add(k.ID, k.Text, k.Since, Hit{Kind: KindFact, State: stateNames[k.State == Valid || k.State == Later], Role: string(graphiti.RoleUser), Message: k.Kind != KindFact, Said: k.Said, Before: k.Before, copies: k.copies})
 		}
 		for k := range lines {
 			if l := &lines[k]; l.Group == o.Group {
@@ -356,6 +371,55 @@ func (f *finding) meant(ctx context.Context, places []ledger.Owned) error {
 		}
 		if err := f.rows(ctx, &places[i], graphiti.Filter{Names: names, Text: true}); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// lastShown adds the latest turns with facts in their blocks.
+func (sv *Service) lastShown(ctx context.Context, in *SearchRequest, list []Found) error {
+	person := Selector{User: in.User, Credential: in.Credential} // a personal fact is shown in any project
+	if person == (Selector{}) && sv.o.Multi {
+		person.Group = in.Group
+	}
+	groups, owner, err := sv.owned(ctx, person)
+	if err != nil {
+		return err
+	}
+	of := make(map[string]*Found) // by group and ID
+	var read []string
+	for i := range list {
+		for _, id := range append(list[i].copies, list[i].ID) {
+			of[list[i].Group+id] = &list[i]
+		}
+		if !slices.Contains(read, list[i].Group) {
+			read = append(read, list[i].Group)
+		}
+	}
+	turns := make(map[string][]*InTurn) // by the name of the message
+	for _, group := range read {
+		if err := sv.o.State.Decisions.Latest(ctx, group, func(key []byte, c inject.Considered, at time.Time) {
+			for _, p := range c.Pieces {
+				f := of[group+graphiti.MessageID(cmp.Or(p.Episode, p.UUID))]
+				if f == nil || f.LastShown != nil || p.Verdict != inject.Shown || p.Group != group || in.own && c.Owner != inject.OwnerID(owner) {
+					continue
+				}
+				f.LastShown = &InTurn{Time: dateOf(at), Turn: hex.EncodeToString(key)}
+				name := graphiti.EpisodeName(f.LastShown.Turn, graphiti.RoleUser)
+				turns[name] = append(turns[name], f.LastShown)
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	for i := 0; i < len(groups) && len(turns) > 0; i++ {
+		for r, err := range sv.rows(ctx, ledger.Part{Group: groups[i].Group}, graphiti.Filter{Names: slices.Collect(maps.Keys(turns))}) {
+			if err != nil {
+				return err
+			}
+			for _, t := range turns[r.Name] {
+				t.Client, t.Conversation = gjson.Get(r.Source, "client").Str, sessionIn(&groups[i], &r)
+			}
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
@@ -94,5 +95,55 @@ func TestSearch_FilterMarks(t *testing.T) {
 	}
 	if m := got[0].Marks[0]; got[0].Text[m[0]:m[1]] != "heron" {
 		t.Errorf("%q is marked", got[0].Text[m[0]:m[1]])
+	}
+}
+
+// TestSearch_LastShown checks that a fact has the latest turn whose block had it or a copy of it, and that
+// a person's search leaves out the turns of others.
+func TestSearch_LastShown(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	settle := func() { m.Settle(t) }
+	first, again := turn(strings.Repeat("1a", 16), "s1", "The cat is called Miso.", "Good."), turn(strings.Repeat("1b", 16), "s2", "The cat is called Miso.", "Yes.")
+	again.Said = again.Said.Add(time.Hour)
+	other := turn(strings.Repeat("1c", 16), "s1", "The dog is called Rex.", "Good.")
+	asked, later := turn(strings.Repeat("2a", 16), "s3", "What is the cat called?", "Miso."), turn(strings.Repeat("2b", 16), "s4", "And the cat?", "Miso.")
+	later.Client = "codex"
+	add(t, m, settle, first, again, other, asked, later)
+	shown := func(id string, of ...ledger.Turn) {
+		var found []graphiti.Fact
+		for _, one := range of {
+			found = append(found, graphiti.Fact{Text: one.User, Episode: graphiti.EpisodeName(one.ID, graphiti.RoleUser), Group: servicetest.OwnersGroup, Strength: 0.9, Weighed: true})
+		}
+		decided(t, m, id, pieces(t, m, "What is the cat called?", found...), servicetest.OwnersGroup)
+	}
+	shown(asked.ID, first)
+	shown(later.ID, first)
+	shown(strings.Repeat("2c", 16), again) // it is not stored
+	filter := service.SearchFilter{Kind: service.KindFact, State: "valid"}
+	for _, f := range run(t, m, service.Search, service.SearchRequest{SearchFilter: filter, Limit: 50}).Facts {
+		got := f.LastShown
+		if f.Text == other.User && got != nil || f.Text == first.User && (got == nil || got.Turn != strings.Repeat("2c", 16) || got.Time == "" || got.Conversation != "") {
+			t.Errorf("%s: %+v", f.Text, got)
+		}
+	}
+	if _, err := m.State.Decisions.Forget(t.Context(), servicetest.OwnersGroup); err != nil {
+		t.Fatal(err)
+	}
+	shown(strings.Repeat("2d", 16), other)
+	for user, want := range map[string]int{"josh": 1, "ann": 0} {
+		out, _, err := service.Search.Call(t.Context(), m.Host, service.Caller{Own: service.Selector{User: user}}, func(in any) error {
+			of := in.(*service.SearchRequest) //nolint:forcetypeassert // the input of Search
+			of.SearchFilter, of.Limit = filter, 50
+			return nil
+		}, nil)
+		n := 0
+		for _, f := range out.(service.Searched).Facts { //nolint:forcetypeassert // the output of Search
+			if f.LastShown != nil {
+				n++
+			}
+		}
+		if n != want || err != nil {
+			t.Errorf("%s sees %d shown facts (%v), want %d", user, n, err, want)
+		}
 	}
 }
