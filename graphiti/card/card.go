@@ -310,7 +310,7 @@ func (l *Line) replaced(newer []Line) bool {
 		return false
 	}
 	return slices.ContainsFunc(newer, func(n Line) bool {
-		return n.Applied(l.Place) && (l.State != Confirmed || n.State == Confirmed) && !strings.EqualFold(n.Text, l.Text) && sameSubject(n.Text, l.Text)
+		return n.Applied(l.Place) && (l.State != Confirmed || n.State == Confirmed) && !strings.EqualFold(n.Text, l.Text) && SameSubject(n.Text, l.Text)
 	})
 }
 
@@ -341,7 +341,7 @@ func (c Cards) Facts(ctx context.Context, reads []graphiti.Target, place string)
 	}
 	var shown []Line
 	for _, l := range all {
-		same := func(n Line) bool { return sameSubject(n.Text, l.Text) }
+		same := func(n Line) bool { return SameSubject(n.Text, l.Text) }
 		if l.Applied(place) && !slices.ContainsFunc(shown, same) {
 			shown = append(shown, l)
 		}

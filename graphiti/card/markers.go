@@ -389,10 +389,10 @@ func (v *vocabulary) has(w string, ends bool) bool {
 // have in common.
 const sharedWords = 0.75
 
-// sameSubject reports whether two texts are about one subject, so that the newer one
+// SameSubject reports whether two texts are about one subject, so that the newer one
 // replaces the older: they have the same words, or they differ in one value. In doubt they
 // have two subjects, and both texts are shown.
-func sameSubject(a, b string) bool {
+func SameSubject(a, b string) bool {
 	short, long := termsOf(a), termsOf(b)
 	if len(short) > len(long) {
 		a, b, short, long = b, a, long, short

@@ -147,11 +147,11 @@ func TestSameSubject(t *testing.T) {
 		{"Never use tabs in Go.", "Always use spaces in Makefiles.", false},
 		{"Always answer in English.", "Always run the tests.", false},
 	} {
-		if got := sameSubject(tc.a, tc.b); got != tc.same {
-			t.Errorf("sameSubject(%q, %q) = %v, want %v", tc.a, tc.b, got, tc.same)
+		if got := SameSubject(tc.a, tc.b); got != tc.same {
+			t.Errorf("SameSubject(%q, %q) = %v, want %v", tc.a, tc.b, got, tc.same)
 		}
-		if got := sameSubject(tc.b, tc.a); got != tc.same {
-			t.Errorf("sameSubject(%q, %q) = %v, want %v", tc.b, tc.a, got, tc.same)
+		if got := SameSubject(tc.b, tc.a); got != tc.same {
+			t.Errorf("SameSubject(%q, %q) = %v, want %v", tc.b, tc.a, got, tc.same)
 		}
 	}
 }

@@ -433,3 +433,33 @@ func TestResultsAreChanged(t *testing.T) {
 		t.Errorf("without a selection: %d %s", w.Code, w.Body)
 	}
 }
+
+// TestOfTwoValuesOneStays checks that the page of valid facts shows two values of one thing side by side,
+// and that to keep one ends the other, which can be undone.
+func TestOfTwoValuesOneStays(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	for _, text := range []string{"The nightly job starts at 2.", "The nightly job starts at 3.", "Our database is Postgres."} {
+		m.Say(t, "", "s", "", text)
+	}
+	s := newSite(t, m)
+	const page = "/search?kind=fact&state=valid"
+	_, body := s.get(t, page)
+	forms := regexp.MustCompile(`(?s)<form method="post" action="([^"]+)" class="spoken">.*?</form>`).FindAllStringSubmatch(body, -1)
+	if len(forms) != 2 || strings.Contains(forms[0][0]+forms[1][0], "Postgres") {
+		t.Fatalf("got %d forms: %s", len(forms), body)
+	}
+	old := s.idOf(t, "starts at 2")
+	for _, form := range forms {
+		if strings.Contains(form[0], "starts at 3") != strings.Contains(form[0], `name="message" value="`+old+`"`) {
+			t.Errorf("%s does not end the other one", form[0])
+		}
+	}
+	w := s.post(t, strings.ReplaceAll(forms[0][1], "&amp;", "&"), "message", old, "do", "end")
+	redirects(t, w, "/search?done=many-end&kind=fact&state=valid&undo")
+	if _, body := s.get(t, page); strings.Contains(body, "Two values") || strings.Contains(body, "starts at 2") {
+		t.Errorf("afterwards: %s", body)
+	}
+	if _, body := s.get(t, w.Header().Get("Location")); !strings.Contains(body, `action="/changes/undo"`) {
+		t.Errorf("the notice has no undo: %s", body)
+	}
+}

@@ -1,9 +1,11 @@
 package inspector
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -19,6 +21,7 @@ type search struct {
 	Many                string            // address of a change of results
 	Asked               bool
 	Hits                []hitView
+	Pairs               [][2]*hitView // valid statements about one subject
 	All                 int
 	AtMost              bool
 	Threshold           string // of what a message would get, or ""
@@ -29,6 +32,7 @@ type search struct {
 type hitView struct {
 	rowView
 	service.Hit
+	text    string
 	Parts   []part
 	Rule    *standing // a line of the card
 	Back    string    // page to return to after a change
@@ -115,7 +119,30 @@ func (v *visit) find(s *search) error {
 		s.Hits = append(s.Hits, v.hit(&rows[i], back))
 	}
 	s.Many = s.at("/search/change", s.query()...)
+	if s.Kind == service.KindFact && s.State == string(service.Valid) {
+		s.pair()
+	}
 	return nil
+}
+
+// mostPairs bounds the pairs of values on a page.
+const mostPairs = 5
+
+// pair finds statements with two values of one thing. Facts of a model end each other.
+func (s *search) pair() {
+	var left []*hitView
+	for i := range s.Hits {
+		h := &s.Hits[i]
+		at := slices.IndexFunc(left, func(o *hitView) bool {
+			return o.Message && h.Message && o.Group == h.Group && card.SameSubject(o.text, h.text)
+		})
+		if at < 0 || len(s.Pairs) == mostPairs {
+			left = append(left, h)
+			continue
+		}
+		s.Pairs = append(s.Pairs, [2]*hitView{left[at], h})
+		left = slices.Delete(left, at, at+1)
+	}
 }
 
 // filtered reports whether the page has a filter.
@@ -137,7 +164,7 @@ func (v *visit) hit(f *service.Found, back string) (h hitView) {
 	} else {
 		h.Hit, h.Scope = f.Hit, f.In
 	}
-	h.ID, h.Group, h.Time, h.Parts, h.Back = f.ID, f.Group, f.Since, partsOf(f.Text, h.Marks), back
+	h.ID, h.Group, h.Time, h.text, h.Parts, h.Back = f.ID, f.Group, f.Since, f.Text, partsOf(f.Text, h.Marks), back
 	if f.Scope == "user" {
 		h.Scope = strings.TrimPrefix(v.nameOf(ledger.Owned{Scope: f.Scope}), "the memory of ")
 	}
