@@ -63,10 +63,10 @@ func TestStartedReplicaReadsBlocks(t *testing.T) {
 	})
 }
 
-// TestWhatWasForgottenIsNotKept checks that a request that arrived before a group or
+// TestStaleWritesAfterForget checks that a request that arrived before a group or
 // session was forgotten stores neither a block nor a snapshot of it. Later requests do, and
 // a decision without a block counts as a decision, too.
-func TestWhatWasForgottenIsNotKept(t *testing.T) {
+func TestStaleWritesAfterForget(t *testing.T) {
 	for name, open := range stores() {
 		t.Run(name, func(t *testing.T) {
 			s, ctx := open(t), context.Background()

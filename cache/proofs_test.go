@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestProofsStayWhoseTheyAre checks that a claim never takes a proof from its owner, that
+// TestProofOwnership checks that a claim never takes a proof from its owner, that
 // an assignment removes the owner's other proofs, and that both survive a restart.
-func TestProofsStayWhoseTheyAre(t *testing.T) {
+func TestProofOwnership(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	file, err := OpenState(path, time.Hour)
 	if err != nil {

@@ -246,9 +246,9 @@ func TestNotesGoBeforeHistories(t *testing.T) {
 	}
 }
 
-// TestWhatIsKnownIsNotReadAgain checks that turns of a history are skipped if all of their
+// TestBackfillSkipsStoredTurns checks that turns of a history are skipped if all of their
 // groups have them as a whole.
-func TestWhatIsKnownIsNotReadAgain(t *testing.T) {
+func TestBackfillSkipsStoredTurns(t *testing.T) {
 	m := &fakeMemory{}
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
 	open := spoken("open", "g")

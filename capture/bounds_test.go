@@ -54,9 +54,9 @@ func TestLongTurnIsCutBeforeItIsStored(t *testing.T) {
 	}
 }
 
-// TestWhatWasCutIsKnownAgain checks that a shortened turn is recognized by its full text
+// TestShortenedTurnIsRecognized checks that a shortened turn is recognized by its full text
 // before, during and after delivery, even if an older version stored it uncut.
-func TestWhatWasCutIsKnownAgain(t *testing.T) {
+func TestShortenedTurnIsRecognized(t *testing.T) {
 	m := &fakeMemory{}
 	path := filepath.Join(t.TempDir(), "spool.db")
 	p := pipeline(t, path, m) // like an older version, which did not cut long turns

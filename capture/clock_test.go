@@ -43,9 +43,9 @@ func TestMemoryWhoseClockIsBehind(t *testing.T) {
 	}
 }
 
-// TestLossBesideAClockThatIsBehind checks that a loss is found although the memory's clock
+// TestLossWithSlowClock checks that a loss is found although the memory's clock
 // is behind.
-func TestLossBesideAClockThatIsBehind(t *testing.T) {
+func TestLossWithSlowClock(t *testing.T) {
 	g := &graph{takes: time.Second, behind: time.Minute}
 	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
 		add(t, p, spoken("lost", "a"))

@@ -10,9 +10,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestWhatAModelReadsOfATurn checks that a turn becomes one message, or one per side, and
+// TestMessagesOfTurn checks that a turn becomes one message, or one per side, and
 // none if it has no content.
-func TestWhatAModelReadsOfATurn(t *testing.T) {
+func TestMessagesOfTurn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		turn ledger.Turn
 		per  Episodes

@@ -70,10 +70,10 @@ func holds(t *testing.T, p *Pipeline, m *fakeMemory, group string, want ...strin
 	}
 }
 
-// TestWhatWasForgottenStaysForgotten checks that earlier turns of a forgotten group are not
+// TestForgottenTurnsStayForgotten checks that earlier turns of a forgotten group are not
 // stored again by a late answer, a concurrent request, a tool loop or a history, even after
 // a restart. Later turns are stored, even with the same words.
-func TestWhatWasForgottenStaysForgotten(t *testing.T) {
+func TestForgottenTurnsStayForgotten(t *testing.T) {
 	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
 	p := pipeline(t, path, m)
 	late := said("late", "session:s", "said before, answered after", "g", "h")
@@ -147,9 +147,9 @@ func TestOpenTurnsAreForgotten(t *testing.T) {
 	holds(t, p, m, "h", other.User)
 }
 
-// TestATextIsToldAgain checks that a standalone text is stored once, and once more after it
+// TestTextAfterForget checks that a standalone text is stored once, and once more after it
 // was forgotten.
-func TestATextIsToldAgain(t *testing.T) {
+func TestTextAfterForget(t *testing.T) {
 	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
 	p := pipeline(t, path, m)
 	line := said("line", "session:s", "said long ago", "g")
@@ -173,9 +173,9 @@ func TestATextIsToldAgain(t *testing.T) {
 	holds(t, p, m, "g", line.User)
 }
 
-// TestForgettingWaitsForWhatWasAccepted checks that messages in the queue of the memory do
+// TestForgetAfterAcceptedMessages checks that messages in the queue of the memory do
 // not appear after a forget, also without verification and with a queue for each group.
-func TestForgettingWaitsForWhatWasAccepted(t *testing.T) {
+func TestForgetAfterAcceptedMessages(t *testing.T) {
 	rest := func(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, Memory) { return service(t, o) }
 	mcp := func(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, Memory) {
 		o.MCP = graphititest.Today
@@ -344,10 +344,10 @@ func settle(t *testing.T, g *graphititest.Graphiti) {
 	}
 }
 
-// TestForgettingWhatIsThereInPart checks that the end of a turn is delivered only to groups
+// TestForgetOfPartialTurn checks that the end of a turn is delivered only to groups
 // that have not forgotten its beginning, and that no history brings it back to the others.
 // A complete answer given after the forget is stored.
-func TestForgettingWhatIsThereInPart(t *testing.T) {
+func TestForgetOfPartialTurn(t *testing.T) {
 	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
 	p := pipeline(t, path, m)
 	begun, cut := said("1", "session:s", "a tool loop", "g", "h"), said("2", "session:s", "cut off", "g")

@@ -370,9 +370,9 @@ func TestRefusedTurnIsPutAside(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotDeliveredSurvives checks that an undelivered turn survives the end of the
+// TestUndeliveredTurnSurvivesRestart checks that an undelivered turn survives the end of the
 // process.
-func TestWhatWasNotDeliveredSurvives(t *testing.T) {
+func TestUndeliveredTurnSurvivesRestart(t *testing.T) {
 	down := &fakeMemory{fail: func(string, []graphiti.Row) error { return errors.New("down") }}
 	path := filepath.Join(t.TempDir(), "spool.db")
 	p := pipeline(t, path, down)

@@ -15,9 +15,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestRestartsBuryNobody checks that no turn is put aside because it happens to be the
+// TestRestartsMakeNoDeadLetters checks that no turn is put aside because it happens to be the
 // first lost turn in each restart of the memory.
-func TestRestartsBuryNobody(t *testing.T) {
+func TestRestartsMakeNoDeadLetters(t *testing.T) {
 	g := &graph{takes: 10 * time.Second}
 	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
 		for i := range 12 {

@@ -165,9 +165,9 @@ func TestUnclearAnswersEnd(t *testing.T) {
 	}
 }
 
-// TestWhatComesBetweenTwoLooks checks that the listings of a server do not count as broken
+// TestTurnStoredBetweenListings checks that the listings of a server do not count as broken
 // if a turn is stored between a listing and the search after it.
-func TestWhatComesBetweenTwoLooks(t *testing.T) {
+func TestTurnStoredBetweenListings(t *testing.T) {
 	searched := make(chan struct{})
 	begins := sync.OnceFunc(func() { close(searched) })
 	s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today, DelayOf: func(string) time.Duration {

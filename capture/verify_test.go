@@ -498,9 +498,9 @@ func TestRandomFaults(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeWrittenDownIsNotForgotten checks that a turn is delivered in the end even
+// TestDeliveryAfterUnrecordedFailure checks that a turn is delivered in the end even
 // if the spool could not record its failed attempt.
-func TestWhatCannotBeWrittenDownIsNotForgotten(t *testing.T) {
+func TestDeliveryAfterUnrecordedFailure(t *testing.T) {
 	for name, answer := range map[string]graphititest.Fault{
 		"not accepted": graphititest.Answer(503, "0"), "refused": graphititest.Answer(422, ""),
 	} {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestWhatIsAboutTheMessage checks that only an error about the message itself is final,
+// TestErrorsAboutTheMessageAreFinal checks that only an error about the message itself is final,
 // and that other errors can be retried, with a remedy if one is known.
-func TestWhatIsAboutTheMessage(t *testing.T) {
+func TestErrorsAboutTheMessageAreFinal(t *testing.T) {
 	for _, tc := range []struct {
 		code   int
 		detail string

@@ -56,9 +56,9 @@ func TestGroupIDs(t *testing.T) {
 	}
 }
 
-// TestRawIDsAreOfOneKey checks that different callers have different raw ids, even if one
+// TestRawIDsAreUnique checks that different callers have different raw ids, even if one
 // takes the id of another as its name.
-func TestRawIDsAreOfOneKey(t *testing.T) {
+func TestRawIDsAreUnique(t *testing.T) {
 	piece := rapid.SampledFrom([]string{
 		"a", "b", "_", "__", ".", ":", "-", " ", "@", "1", "23", "discord", "github_login:", "user", "__user_", "session:", "|", strings.Repeat("x", 60),
 	})

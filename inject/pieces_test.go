@@ -14,9 +14,9 @@ import (
 
 const turnID = "0123456789abcdef0123456789abcdef"
 
-// TestPiecesNameWhatWasFound checks that Read returns the encoded pieces, in the order of
+// TestPiecesRoundTrip checks that Read returns the encoded pieces, in the order of
 // the block's lines, with any ids of a memory, and that they contain no text.
-func TestPiecesNameWhatWasFound(t *testing.T) {
+func TestPiecesRoundTrip(t *testing.T) {
 	reads := []graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "p"}, {Scope: graphiti.ScopeUser, Group: "user_josh"}}
 	long := strings.Repeat("n", maxID+1)
 	fact := func(f graphiti.Fact) *graphiti.Fact { f.Text = "secret words"; return &f }
@@ -96,9 +96,9 @@ func TestPiecesAreFew(t *testing.T) {
 	}
 }
 
-// TestDecisionsNameWhatWasConsidered checks that a decision lists the results of its search
+// TestDecisionListsResults checks that a decision lists the results of its search
 // and the card, with or without a block, and that a retry does not add another decision.
-func TestDecisionsNameWhatWasConsidered(t *testing.T) {
+func TestDecisionListsResults(t *testing.T) {
 	search := func(strength float64) searchFunc {
 		return func(_ context.Context, group, _ string) ([]graphiti.Fact, error) {
 			if group != "u" {

@@ -348,9 +348,9 @@ func TestOneScopeThatIsSlowDoesNotCostTheOther(t *testing.T) {
 	}
 }
 
-// TestForgettingWinsOverWhatIsUnderWay checks that results of a search from before a forget
+// TestForgetDuringSearch checks that results of a search from before a forget
 // are neither inserted nor stored, and that a later request starts its own search.
-func TestForgettingWinsOverWhatIsUnderWay(t *testing.T) {
+func TestForgetDuringSearch(t *testing.T) {
 	searching, answer := make(chan struct{}), make(chan struct{})
 	var calls atomic.Int32
 	search := func(context.Context, string, string) ([]graphiti.Fact, error) {

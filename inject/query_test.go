@@ -141,10 +141,10 @@ func TestNothingAskedHoldsASecret(t *testing.T) {
 	}
 }
 
-// TestWhatAsksForNothing checks that greetings, thanks and requests to continue do not ask
+// TestRoutineMessages checks that greetings, thanks and requests to continue do not ask
 // in any language, unless they come with other words, and that a question about the person
 // does.
-func TestWhatAsksForNothing(t *testing.T) {
+func TestRoutineMessages(t *testing.T) {
 	for said, want := range map[string]bool{
 		"hello": false, "Ok, thanks!": false, "go on, please": false, "continue": false, "why?": false, "": false,
 		"ja, mach das": false, "Danke schön": false, "c'est parfait, merci": false, "continúa": false, "ok grazie": false,

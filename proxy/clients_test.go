@@ -39,9 +39,9 @@ func (f *failing) Accept() (net.Conn, error) {
 	return f.Listener.Accept()
 }
 
-// TestAcceptGoesOn checks that a temporary error of Accept does not end the server, as it
+// TestAcceptSurvivesTemporaryError checks that a temporary error of Accept does not end the server, as it
 // would with fasthttp alone.
-func TestAcceptGoesOn(t *testing.T) {
+func TestAcceptSurvivesTemporaryError(t *testing.T) {
 	errs := []error{
 		os.NewSyscallError("accept4", syscall.EMFILE), os.NewSyscallError("accept4", syscall.ENFILE),
 		os.NewSyscallError("accept4", syscall.ENOBUFS), os.NewSyscallError("accept4", syscall.ECONNABORTED), os.NewSyscallError("accept4", syscall.EPERM),
@@ -190,9 +190,9 @@ func TestTooManyOverTLS(t *testing.T) {
 	waitFor(t, "another", func() bool { return s.clients.Count() == 1 })
 }
 
-// TestSlowBodyGoesOn checks that a slow body arrives whatever its size, because the timeout
+// TestSlowBodyArrives checks that a slow body arrives whatever its size, because the timeout
 // applies to each read and the header has its own.
-func TestSlowBodyGoesOn(t *testing.T) {
+func TestSlowBodyArrives(t *testing.T) {
 	t.Parallel()
 	w := newStub(t, say(okAnswer))
 	// A tick takes a tenth of the timeout, because it may be late.

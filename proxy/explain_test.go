@@ -182,10 +182,10 @@ func (s *served) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 	return s.plan
 }
 
-// TestExplanationIsWhatIsServed checks that the explanation of each recorded request has
+// TestExplanationEqualsRequest checks that the explanation of each recorded request has
 // the same status, reason, groups, inserts and session as the request itself, and writes no
 // data.
-func TestExplanationIsWhatIsServed(t *testing.T) {
+func TestExplanationEqualsRequest(t *testing.T) {
 	st, namer := newState(), graphiti.Namer{}
 	services := inject.Services{Search: st, Decisions: st}
 	settings := inject.RecallSettings{Timeout: time.Minute, MaxFacts: 10, MaxChars: 1000}

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestRequestReachesUpstreamAsItCame(t *testing.T) {
+func TestRequestIsForwardedUnchanged(t *testing.T) {
 	big := strings.Repeat("x", 48<<10)
 	for _, tc := range []struct {
 		name    string
@@ -144,7 +144,7 @@ func TestRequestReachesUpstreamAsItCame(t *testing.T) {
 	}
 }
 
-func TestAnswerReachesClientAsItCame(t *testing.T) {
+func TestAnswerIsForwardedUnchanged(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		request string // default: GET with Connection: close

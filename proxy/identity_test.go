@@ -273,9 +273,9 @@ func TestTemporaryChatIsNotKept(t *testing.T) {
 	}
 }
 
-// TestBodyNamesNobody checks that the body and the query of a gateway's request, or in single mode,
+// TestBodyNamesNoPerson checks that the body and the query of a gateway's request, or in single mode,
 // name no person, unless the operator allows it with BodyUsers.
-func TestBodyNamesNobody(t *testing.T) {
+func TestBodyNamesNoPerson(t *testing.T) {
 	trusted, err := identity.NewFingerprints("keys", []string{"sk-gateway"})
 	if err != nil {
 		t.Fatal(err)

@@ -154,9 +154,9 @@ func TestHeldOfAWebSocketIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestUpgradeKeepsWhatItCan checks that the proxy forwards the extensions that a client
+// TestUpgradeKeepsExtensionsAndHeaders checks that the proxy forwards the extensions that a client
 // offers unless it reads the frames, and keeps the case of header names in both directions.
-func TestUpgradeKeepsWhatItCan(t *testing.T) {
+func TestUpgradeKeepsExtensionsAndHeaders(t *testing.T) {
 	const head = "GET /v1/responses HTTP/1.1\r\nHost: localhost\r\nconnection: keep-alive, Upgrade\r\nupgrade: WebSocket\r\nSEC-WebSocket-extensions: permessage-deflate; x=1\r\n"
 	for _, tc := range []struct {
 		name    string

@@ -132,9 +132,9 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 	}
 }
 
-// TestNothingOfARequestIsLeftInItsBuffers checks that release clears the buffers of a
+// TestReleaseClearsBuffers checks that release clears the buffers of a
 // request, because the next request reuses them.
-func TestNothingOfARequestIsLeftInItsBuffers(t *testing.T) {
+func TestReleaseClearsBuffers(t *testing.T) {
 	c := &call{}
 	c.body.Bytes = []byte(`{"model":"secret-model","user":"alice","messages":[{"role":"user","content":"hello"}]}`)
 	if !(chat.Dialect{}).Parse(c.body.Bytes, &c.buffers.conv) {

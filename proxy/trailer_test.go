@@ -104,9 +104,9 @@ func TestTrailersStayWithMemory(t *testing.T) {
 	}
 }
 
-// TestNobodyIsWhoTheySayInATrailer checks that identity headers count in the head and not
+// TestTrailersDoNotIdentify checks that identity headers count in the head and not
 // in a trailer.
-func TestNobodyIsWhoTheySayInATrailer(t *testing.T) {
+func TestTrailersDoNotIdentify(t *testing.T) {
 	const body = `{"model":"m","messages":[{"role":"user","content":"hello"}]}`
 	for _, tc := range []struct{ name, fields, trailer, want string }{
 		{"no field in the head", "", "X-Graphiti-User: mallory\r\n", "user:owner"},

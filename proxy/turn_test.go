@@ -131,9 +131,9 @@ func TestTurnOfACommandFile(t *testing.T) {
 	}
 }
 
-// TestTurnIsKeptBeforeWhatMayWait checks that a turn is stored before the steps that may
+// TestTurnIsStoredBeforeSlowSteps checks that a turn is stored before the steps that may
 // wait, and that neither a panic in one step nor a full disk prevents the others.
-func TestTurnIsKeptBeforeWhatMayWait(t *testing.T) {
+func TestTurnIsStoredBeforeSlowSteps(t *testing.T) {
 	const text = "It is done, and here is what was found."
 	for _, tc := range []struct {
 		name, panics string

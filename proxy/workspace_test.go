@@ -250,9 +250,9 @@ func TestPlaceOfASession(t *testing.T) {
 	}
 }
 
-// TestLookThatPanics checks that a panic while a directory is read leaves the project of
+// TestPanicDuringDirectoryRead checks that a panic while a directory is read leaves the project of
 // the request unknown.
-func TestLookThatPanics(t *testing.T) {
+func TestPanicDuringDirectoryRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := workspace.NewPlaces()
 		p.Read = func(string) workspace.Repo { panic("BUG") }

@@ -161,9 +161,9 @@ func commits(t *testing.T, path string) int {
 	return n
 }
 
-// TestWriteThatNobodyAwaitsIsNotBegun checks that a queued write does not run after its
+// TestCanceledWriteIsSkipped checks that a queued write does not run after its
 // context ended, since its caller has received an error.
-func TestWriteThatNobodyAwaitsIsNotBegun(t *testing.T) {
+func TestCanceledWriteIsSkipped(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "x.db"))
 	running, release, first := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {

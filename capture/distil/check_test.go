@@ -94,7 +94,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-func TestAccept_WhatTheFactBecomes(t *testing.T) {
+func TestAccept_Result(t *testing.T) {
 	b := batchOf("user: which lock?", "assistant: for the lock of the standup, lease or a version column", "user: the second one")
 	b.Messages[2].Said = day.Add(time.Hour)
 	from, until := "2026-12-01", "2026-12-24"
@@ -111,9 +111,9 @@ func TestAccept_WhatTheFactBecomes(t *testing.T) {
 	}
 }
 
-// TestAccept_WhatAnswersCanDo checks that a fact from an answer is attributed to the person
+// TestAccept_FactFromAnswer checks that a fact from an answer is attributed to the person
 // only if the conversation continued, and never replaces a fact of the person.
-func TestAccept_WhatAnswersCanDo(t *testing.T) {
+func TestAccept_FactFromAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		messages []string
@@ -152,9 +152,9 @@ func TestAccept_WhoDescribesThePerson(t *testing.T) {
 	}
 }
 
-// TestAccept_WhatEndsAFact checks that only a plain message of the person ends another fact,
+// TestAccept_EndsOtherFact checks that only a plain message of the person ends another fact,
 // and only one about the same thing.
-func TestAccept_WhatEndsAFact(t *testing.T) {
+func TestAccept_EndsOtherFact(t *testing.T) {
 	for _, tc := range []struct {
 		message, text, about, old, oldAbout string
 		want                                bool

@@ -84,7 +84,7 @@ func TestWatchedAnswers(t *testing.T) {
 	}
 }
 
-func TestWatcherSurvivesWhatItReads(t *testing.T) {
+func TestWatcherWithBadInput(t *testing.T) {
 	w := New(slog.New(slog.DiscardHandler), nil)
 	if tee := w.Read(chat.Dialect{}.NewReader(""), Meta{Encoding: "compress"}, nil); tee != nil {
 		t.Error("an unknown encoding is answer")

@@ -10,10 +10,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
-// TestGroupsThatAreThere checks that recall.also_groups recalls facts from the groups of
+// TestAlsoGroups checks that recall.also_groups recalls facts from the groups of
 // other clients, once and only in their project, until a reload removes the setting. The
 // proxy does not write to those groups, export them or forget them.
-func TestGroupsThatAreThere(t *testing.T) {
+func TestAlsoGroups(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {
@@ -72,10 +72,10 @@ func TestGroupsThatAreThere(t *testing.T) {
 	}
 }
 
-// TestProjectInAGroupThatIsThere checks that turns of a project are stored in the group
+// TestProjectInNamedGroup checks that turns of a project are stored in the group
 // that the client names if identity.workspace_ids is raw, and that a reload cannot change
 // this setting.
-func TestProjectInAGroupThatIsThere(t *testing.T) {
+func TestProjectInNamedGroup(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {

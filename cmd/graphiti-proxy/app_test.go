@@ -359,9 +359,9 @@ func TestGraphitiEndToEnd(t *testing.T) {
 	}
 }
 
-// TestChatDoesNotNoticeWhatGraphitiDoes checks that a failing Graphiti does not change the
+// TestChatWithFailingGraphiti checks that a failing Graphiti does not change the
 // answer, and that recall does not wait for it.
-func TestChatDoesNotNoticeWhatGraphitiDoes(t *testing.T) {
+func TestChatWithFailingGraphiti(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name    string
@@ -399,7 +399,7 @@ func TestChatDoesNotNoticeWhatGraphitiDoes(t *testing.T) {
 	}
 }
 
-func TestWithoutConsentNothingIsSent(t *testing.T) {
+func TestMemoryNeedsConsent(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {

@@ -220,9 +220,9 @@ func TestForgettingThatIsCutOff(t *testing.T) {
 	}
 }
 
-// TestForgettingSaysWhatIsLeft checks that the command and the API return within two seconds, whatever
+// TestForgetReportsRemainingParts checks that the command and the API return within two seconds, whatever
 // the state of Graphiti, that no block recalls it then, and that both say what is left in Graphiti.
-func TestForgettingSaysWhatIsLeft(t *testing.T) {
+func TestForgetReportsRemainingParts(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]graphititest.Fault{
 		"up": nil, "slow": graphititest.Slow(10 * time.Second), "refuses": graphititest.Answer(http.StatusServiceUnavailable, ""), "down": graphititest.Refuse(),

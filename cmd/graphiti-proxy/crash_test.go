@@ -189,11 +189,11 @@ func (p *process) ask(session string, messages []map[string]string) (string, err
 	return a.Choices[0].Message.Content, nil
 }
 
-// TestNothingIsLostAndNothingIsKeptTwice checks that no turn is lost or stored twice. A
+// TestKillsLoseAndRepeatNoTurn checks that no turn is lost or stored twice. A
 // thousand turns arrive while the proxy is killed three times and Graphiti three times,
 // once in silence. Then hundreds of people get answers, the proxy is killed before any of
 // those turns is on disk, and all clients return at once.
-func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
+func TestKillsLoseAndRepeatNoTurn(t *testing.T) {
 	t.Parallel()
 	long(t, "takes half a minute")
 	const conversations, length, kills, returning = 50, 20, 3, 200

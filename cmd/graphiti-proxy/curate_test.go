@@ -154,9 +154,9 @@ func TestShortTermMemory(t *testing.T) {
 	}
 }
 
-// TestShortTermMemoryIsNobodyElses checks that the same session id is a different session
+// TestSessionIDPerCaller checks that the same session id is a different session
 // for each credential and each person.
-func TestShortTermMemoryIsNobodyElses(t *testing.T) {
+func TestSessionIDPerCaller(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi"})
 	ask := func(key, person, text string) string {

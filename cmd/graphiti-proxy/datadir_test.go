@@ -64,9 +64,9 @@ func (w *world) status() string {
 	return out.String()
 }
 
-// TestRemovedFilesLetNobodyIn checks that no second proxy starts in the data directory of a
+// TestDataDirLockSurvivesRemoval checks that no second proxy starts in the data directory of a
 // running proxy, even after the lock file or all files have been deleted.
-func TestRemovedFilesLetNobodyIn(t *testing.T) {
+func TestDataDirLockSurvivesRemoval(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, remove := range []func(){

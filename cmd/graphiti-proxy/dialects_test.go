@@ -172,9 +172,9 @@ func blockIn(body string) string {
 	return block
 }
 
-// TestWhatClientsSayOutright checks that headers of the clients mark chores and subagents,
+// TestHeadersMarkChores checks that headers of the clients mark chores and subagents,
 // independently of the text.
-func TestWhatClientsSayOutright(t *testing.T) {
+func TestHeadersMarkChores(t *testing.T) {
 	t.Parallel()
 	up := newProvider(t)
 	dir, settings := t.TempDir(), map[string]string{"upstream.openai": up.URL, "upstream.anthropic": up.URL, "identity.owner": "user:josh"}

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestChatGoesOnWithAFullDisk: neither a block nor a turn can be stored. A
+// TestChatWithFullDisk: neither a block nor a turn can be stored. A
 // limit on the size of files stands for the disk.
-func TestChatGoesOnWithAFullDisk(t *testing.T) {
+func TestChatWithFullDisk(t *testing.T) {
 	const inside = "TEST_FULL_DISK"
 	if os.Getenv(inside) == "" { // the limit is one of the whole process
 		c := exec.Command(os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$") // #nosec G204 -- ourselves

@@ -135,11 +135,11 @@ func settled(t *testing.T, g *graphititest.Graphiti) {
 	}
 }
 
-// TestForgettingWhatIsUnderWay checks that a request in flight while its group is forgotten
+// TestForgetDuringRequest checks that a request in flight while its group is forgotten
 // leaves no trace in the memory or in the session's notes. Neither it nor an earlier
 // message whose answer failed is stored from the history of later requests, even after a
 // restart. New turns are stored.
-func TestForgettingWhatIsUnderWay(t *testing.T) {
+func TestForgetDuringRequest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	settings := map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"}
@@ -206,10 +206,10 @@ func (w *world) cli(args ...string) (string, error) {
 	return command(w.t, w.t.TempDir(), append(args, "--set", "admin.listen="+w.app.admin.Addr().String())...)
 }
 
-// TestForgettingLeavesWhatOthersWrote checks that neither a person nor a project as a
+// TestForgetKeepsSharedGroups checks that neither a person nor a project as a
 // selector forgets the memory of a project to which another person wrote: the command
 // refuses or skips it, and --group forgets all of it.
-func TestForgettingLeavesWhatOthersWrote(t *testing.T) {
+func TestForgetKeepsSharedGroups(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
 	say := func(person, workspace, text string) {

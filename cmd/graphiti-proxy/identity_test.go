@@ -37,9 +37,9 @@ func usersFile(t *testing.T) string {
 	return path
 }
 
-// TestKeyACannotReachWhatKeyBSaid checks that no header, query or body lets key A recall
+// TestKeysAreSeparate checks that no header, query or body lets key A recall
 // messages of key B or write to its groups.
-func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
+func TestKeysAreSeparate(t *testing.T) {
 	t.Parallel()
 	for _, ids := range []string{"canonical", "raw"} {
 		w := start(t, t.TempDir(), map[string]string{
@@ -318,9 +318,9 @@ func TestExplanation(t *testing.T) {
 	}
 }
 
-// TestBotSeesNothingOfThePersonWhoseCredentialItHas checks that a bot recalls no fact of
+// TestBotRecallsNoFactOfItsOwner checks that a bot recalls no fact of
 // the person whose credential it uses, even if both send the same message.
-func TestBotSeesNothingOfThePersonWhoseCredentialItHas(t *testing.T) {
+func TestBotRecallsNoFactOfItsOwner(t *testing.T) {
 	t.Parallel()
 	for _, settings := range []map[string]string{{"identity.owner": "user:josh"}, {"identity.mode": "multi"}} {
 		for _, session := range [][]string{nil, {"X-Graphiti-Session", "s1"}} {

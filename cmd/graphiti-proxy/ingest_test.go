@@ -83,9 +83,9 @@ func (w *world) held() (contents []string) {
 	return contents
 }
 
-// TestWhatWasSaidBeforeIsKept checks that the newest turns of a history are stored once the
+// TestBackfillOnContinuation checks that the newest turns of a history are stored once the
 // conversation continues, each exactly once. A first request may have examples in its place.
-func TestWhatWasSaidBeforeIsKept(t *testing.T) {
+func TestBackfillOnContinuation(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	settings := map[string]string{"ingest.backfill_turns": "2"}
@@ -136,9 +136,9 @@ func TestHistoryAfterClientsExchangeIsNotStored(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotToBeKeptNeverIs checks that a turn excluded from memory is not stored, even
+// TestExcludedTurnIsNeverBackfilled checks that a turn excluded from memory is not stored, even
 // if it returns in the history of a later request that allows memory.
-func TestWhatWasNotToBeKeptNeverIs(t *testing.T) {
+func TestExcludedTurnIsNeverBackfilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w := start(t, dir, nil)

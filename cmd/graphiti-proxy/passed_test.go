@@ -119,9 +119,9 @@ func TestRequestsSurviveARestart(t *testing.T) {
 	serve(1)
 }
 
-// TestWithoutAnAdminSideNothingIsNoted checks that a proxy without an admin side records no
+// TestNoRequestLogWithoutAdminSide checks that a proxy without an admin side records no
 // requests.
-func TestWithoutAnAdminSideNothingIsNoted(t *testing.T) {
+func TestNoRequestLogWithoutAdminSide(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"admin.listen": "off"})
 	w.say("My cat is called Miso.")

@@ -84,9 +84,9 @@ func adminOf(w *world) *cli.AdminClient {
 	return cli.NewClient(o)
 }
 
-// TestStatusTellsWhatRuns checks that the status reports the running settings, and lists
+// TestStatusOfRunningSettings checks that the status reports the running settings, and lists
 // changed settings that need a restart, however often the file is reloaded.
-func TestStatusTellsWhatRuns(t *testing.T) {
+func TestStatusOfRunningSettings(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
 	cfg := *w.app.cfg

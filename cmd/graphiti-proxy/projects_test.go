@@ -124,9 +124,9 @@ func TestGreetingIsNoConversation(t *testing.T) {
 	}
 }
 
-// TestIgnoredProjectBesideAnother checks that an ignore file affects its own project only,
+// TestIgnoreFileOfOneProject checks that an ignore file affects its own project only,
 // whichever project comes first, although the conversations of both begin alike.
-func TestIgnoredProjectBesideAnother(t *testing.T) {
+func TestIgnoreFileOfOneProject(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"ignored", "other"} {
 		t.Run(first+" first", func(t *testing.T) {
@@ -203,9 +203,9 @@ func TestSameOpenerInTwoProjects(t *testing.T) {
 	})
 }
 
-// TestConversationGoesOn checks that a block stays before its message in later turns, in
+// TestBlockIsRepeatedInLaterTurns checks that a block stays before its message in later turns, in
 // tool rounds, and after an edit of a later message, but only in its own project.
-func TestConversationGoesOn(t *testing.T) {
+func TestBlockIsRepeatedInLaterTurns(t *testing.T) {
 	t.Parallel()
 	w, one, other := projects(t, nil)
 	tool := m{"type": "function", "function": m{"name": "f", "parameters": m{}}}

@@ -11,10 +11,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// TestWhatWasJustSaidIsRecalled checks that another conversation recalls a message before
+// TestRecentMessageIsRecalled checks that another conversation recalls a message before
 // Graphiti has processed it, even after a restart, and while Graphiti is down. While the
 // message is being forgotten, no conversation recalls it.
-func TestWhatWasJustSaidIsRecalled(t *testing.T) {
+func TestRecentMessageIsRecalled(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]graphititest.Options{
 		"REST": {Delay: time.Hour},
@@ -63,9 +63,9 @@ func (w *world) recalledLocally() {
 	})
 }
 
-// TestWhatWasWorkedOffIsShownOnce checks that a block never contains both a message and the
+// TestMessageOrItsFactIsShown checks that a block never contains both a message and the
 // fact that Graphiti has made of it.
-func TestWhatWasWorkedOffIsShownOnce(t *testing.T) {
+func TestMessageOrItsFactIsShown(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {

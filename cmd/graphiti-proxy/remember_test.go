@@ -7,10 +7,10 @@ import (
 
 const gadgets = "github_repo:github.com/acme/gadgets"
 
-// TestRememberOnlyWhatAPersonSays checks that "remember that …" counts only in a person's
+// TestRememberNeedsPersonsWords checks that "remember that …" counts only in a person's
 // own words and only if the turn may be stored, and that credentials and long texts are
 // refused.
-func TestRememberOnlyWhatAPersonSays(t *testing.T) {
+func TestRememberNeedsPersonsWords(t *testing.T) {
 	t.Parallel()
 	const wish = "Remember that the staging server is called otter."
 	common := start(t, t.TempDir(), nil)

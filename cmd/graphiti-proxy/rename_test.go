@@ -91,9 +91,9 @@ func TestRenamedPeopleLoseNothingSilently(t *testing.T) {
 	}
 }
 
-// TestInDoubtNothingIsKept checks that requests of a person in doubt store no turn and get
+// TestUnconfirmedPersonStoresNoTurn checks that requests of a person in doubt store no turn and get
 // a header with reason=untrusted.
-func TestInDoubtNothingIsKept(t *testing.T) {
+func TestUnconfirmedPersonStoresNoTurn(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "users.yaml")
 	registered(t, file, "id: josh, "+keyOf("sk-josh"))

@@ -146,9 +146,9 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestStopSaysWhatWaits checks that a shutdown logs the number of undelivered turns and
+// TestStopLogsUndeliveredTurns checks that a shutdown logs the number of undelivered turns and
 // their queue if Graphiti is down, and logs no such line with the embedded memory.
-func TestStopSaysWhatWaits(t *testing.T) {
+func TestStopLogsUndeliveredTurns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w := start(t, dir, map[string]string{"memory.backend": "graphiti", "memory.endpoint": "http://127.0.0.1:1", "memory.consent": "true"})

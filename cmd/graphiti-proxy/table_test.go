@@ -12,9 +12,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// TestTablesObeyNobody checks that tables print stored text without control characters, and
+// TestTablesWithoutControlCharacters checks that tables print stored text without control characters, and
 // that memory show does not cut it for a program.
-func TestTablesObeyNobody(t *testing.T) {
+func TestTablesWithoutControlCharacters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	long := strings.Repeat("long ", 300)
@@ -145,9 +145,9 @@ func TestQueueChangesPrintJSON(t *testing.T) {
 	}
 }
 
-// TestShowTellsWhatElseThereIs checks that the hint of memory show counts the person's
+// TestShowCountsOtherGroups checks that the hint of memory show counts the person's
 // other groups and names the command that lists them.
-func TestShowTellsWhatElseThereIs(t *testing.T) {
+func TestShowCountsOtherGroups(t *testing.T) {
 	t.Parallel()
 	var hint bytes.Buffer
 	hintAt(&hint, &service.Selector{User: "josh"}, make([]ledger.Owned, 1))

@@ -19,9 +19,9 @@ func both(a, b string) string {
 	return strings.Join(all, " ")
 }
 
-// TestCredentialIsNobodyElse checks that a credential spelled like a person or like two
+// TestCredentialSpelledLikeAPerson checks that a credential spelled like a person or like two
 // credentials neither reads nor writes their memory.
-func TestCredentialIsNobodyElse(t *testing.T) {
+func TestCredentialSpelledLikeAPerson(t *testing.T) {
 	t.Parallel()
 	for _, ids := range []string{"canonical", "raw"} {
 		w := start(t, t.TempDir(), map[string]string{

@@ -120,9 +120,9 @@ func TestTLS(t *testing.T) {
 	})
 }
 
-// TestTestBesideFlagsOfServe checks that the test command names the flags that it needs if
+// TestTestCommandWithTLSFlags checks that the test command names the flags that it needs if
 // serve has TLS from flags, and that it works with them.
-func TestTestBesideFlagsOfServe(t *testing.T) {
+func TestTestCommandWithTLSFlags(t *testing.T) {
 	t.Parallel()
 	cert, key, _ := writeCertificate(t, t.TempDir(), 1)
 	w := start(t, t.TempDir(), map[string]string{"tls.cert": cert, "tls.key": key})

@@ -18,7 +18,7 @@ func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
-		t.Skipf("!!!!!!!! SKIPPED: a file system cannot be mounted here (%v); TestChatGoesOnWithAFullDisk uses a limit instead !!!!!!!!", err)
+		t.Skipf("!!!!!!!! SKIPPED: a file system cannot be mounted here (%v); TestChatWithFullDisk uses a limit instead !!!!!!!!", err)
 	}
 	defer func() {
 		// A child process of another test may hold files of this test until its exec.

@@ -220,9 +220,9 @@ func TestAnswerWithoutACleanEndIsNeverKept(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreGivenUpAreTold checks that the metrics and the status count answers
+// TestAnswersAboveLimitsAreCounted checks that the metrics and the status count answers
 // that exceeded the limits.
-func TestAnswersThatAreGivenUpAreTold(t *testing.T) {
+func TestAnswersAboveLimitsAreCounted(t *testing.T) {
 	t.Parallel()
 	up := answering(t, func(w http.ResponseWriter, _ string) {
 		whole(w, `{"role":"assistant","content":"`+strings.Repeat("x", 9<<20)+`"}`, "stop")

@@ -168,9 +168,9 @@ func TestDirectoryElsewhere(t *testing.T) {
 	}
 }
 
-// TestClientThatDoesNotSayWhere checks that a client that works in directories has no
+// TestClientWithoutDirectory checks that a client that works in directories has no
 // memory if it states no directory or two, and that all other clients have memory.
-func TestClientThatDoesNotSayWhere(t *testing.T) {
+func TestClientWithoutDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const agent = "claude-cli/2.1.400 (external, cli)"

@@ -199,9 +199,9 @@ func TestPut_Scopes(t *testing.T) {
 	}
 }
 
-// TestCardOnlyOfWhatIsKept checks that a turn is added only to the cards of groups that
+// TestCardOfNewlyStoredTurns checks that a turn is added only to the cards of groups that
 // newly stored it, and that an exported turn keeps its kind and its text.
-func TestCardOnlyOfWhatIsKept(t *testing.T) {
+func TestCardOfNewlyStoredTurns(t *testing.T) {
 	c := Cards{Lists: &fakeLists{}}
 	text := graphiti.Curated{Kind: "decision", Scope: graphiti.ScopeUser, At: day(1), Text: "Postgres"}.String()
 	turn := &ledger.Turn{Kind: "decision", User: text, Owner: "user:ann", Said: day(1), Targets: []graphiti.Target{ann, project}}

@@ -133,9 +133,9 @@ func TestFactsNameTheirEpisodes(t *testing.T) {
 	}
 }
 
-// TestRESTSendsWhatGraphitiAccepts checks that a message always has a role, never a uuid,
+// TestRESTMessageForm checks that a message always has a role, never a uuid,
 // and no time in the future.
-func TestRESTSendsWhatGraphitiAccepts(t *testing.T) {
+func TestRESTMessageForm(t *testing.T) {
 	s, _ := standIn(t, graphititest.Options{})
 	r := client(t, s.URL()+"/", "the-key")
 	before := time.Now()
@@ -231,7 +231,7 @@ func TestRESTLongListOfEpisodes(t *testing.T) {
 	}
 }
 
-func TestRESTBoundsWhatItReads(t *testing.T) {
+func TestRESTReadLimit(t *testing.T) {
 	s, r := standIn(t, graphititest.Options{})
 	s.Always(graphititest.Search, graphititest.Huge(50<<20))
 	if _, err := r.Search(context.Background(), []string{"g"}, "q", 1); !errors.Is(err, graphiti.ErrTooLarge) {

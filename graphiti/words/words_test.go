@@ -65,9 +65,9 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestFunctionWordsAreThoseOfTheLanguage checks that only function words of the message's
+// TestFunctionWordsByLanguage checks that only function words of the message's
 // language are omitted.
-func TestFunctionWordsAreThoseOfTheLanguage(t *testing.T) {
+func TestFunctionWordsByLanguage(t *testing.T) {
 	for text, want := range map[string][]string{
 		"Where does my son study?": {"son", "studi"},
 		"The war is over":          {"war"},

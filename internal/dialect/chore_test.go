@@ -77,9 +77,9 @@ func TestChores(t *testing.T) {
 	}
 }
 
-// TestPersonsWhoSpeakOfChores checks that a person's message with the words of a client's
+// TestPersonsMessageAboutChores checks that a person's message with the words of a client's
 // chore is still a person's.
-func TestPersonsWhoSpeakOfChores(t *testing.T) {
+func TestPersonsMessageAboutChores(t *testing.T) {
 	for _, said := range []string{
 		"Please write a summary of this session.",
 		"Please create a detailed summary of the conversation so far.",

@@ -388,10 +388,10 @@ func TestCodexOverWebSocket(t *testing.T) {
 	}
 }
 
-// TestCodexSubagentsThreadGoesOn checks that a model's task for a subagent is not stored.
+// TestCodexSubagentsThreadContinues checks that a model's task for a subagent is not stored.
 // If a person continues the subagent's thread, the person's turn is stored, without the
 // earlier task.
-func TestCodexSubagentsThreadGoesOn(t *testing.T) {
+func TestCodexSubagentsThreadContinues(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"WebSocket", "POST"} {
 		t.Run(way, func(t *testing.T) {

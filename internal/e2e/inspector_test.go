@@ -84,9 +84,9 @@ func TestInspectorInABrowser(t *testing.T) {
 	}
 }
 
-// TestWhatPeopleDoInTheInspector corrects, pins, forgets, imports and exports with the
+// TestInspectorWithKeyboard corrects, pins, forgets, imports and exports with the
 // keyboard, and checks that the next turn through the proxy reflects it.
-func TestWhatPeopleDoInTheInspector(t *testing.T) {
+func TestInspectorWithKeyboard(t *testing.T) {
 	t.Parallel()
 	w := serve(t)
 	saw := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {

@@ -22,8 +22,8 @@ func TestOneFaultDoesNotHideAnother(t *testing.T) {
 	}
 }
 
-// TestNextTestIsSaid checks that the remedy of a stall states the time of the next test.
-func TestNextTestIsSaid(t *testing.T) {
+// TestRemedyHasNextTest checks that the remedy of a stall states the time of the next test.
+func TestRemedyHasNextTest(t *testing.T) {
 	t.Parallel()
 	now, later := time.Now(), time.Now().Add(40*time.Second+500*time.Millisecond)
 	for _, tc := range []struct {

@@ -72,9 +72,9 @@ func TestMemoryThatIsOffRecallsNothing(t *testing.T) {
 	}
 }
 
-// TestWhatMemoryDidIsCounted checks that a status prints the outcomes with their reasons,
+// TestStatusCountsOutcomes checks that a status prints the outcomes with their reasons,
 // the most frequent first.
-func TestWhatMemoryDidIsCounted(t *testing.T) {
+func TestStatusCountsOutcomes(t *testing.T) {
 	var b strings.Builder
 	s := Status{Memory: MemoryStatus{Backend: "embedded", State: StateWorking, Outcomes: map[string]int64{"recalled": 2, "empty, weak": 7, "empty, routine": 7}}}
 	s.Print(&b)

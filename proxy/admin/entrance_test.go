@@ -192,9 +192,9 @@ func TestAPageThatPanics(t *testing.T) {
 	}
 }
 
-// TestNobodyIsLetInWithoutACaller checks that every operation is forbidden for a request
+// TestOperationsNeedACaller checks that every operation is forbidden for a request
 // without a caller.
-func TestNobodyIsLetInWithoutACaller(t *testing.T) {
+func TestOperationsNeedACaller(t *testing.T) {
 	h := newHouse(t, "secret")
 	for _, op := range service.Operations() {
 		spec, in, _, _ := op.Describe()

@@ -14,9 +14,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// TestHealthAnswersBesideHeldConnections checks that health answers while clients hold as
+// TestHealthWithAllConnectionsInUse checks that health answers while clients hold as
 // many connections or calls as they can, at the latest when their heads are late.
-func TestHealthAnswersBesideHeldConnections(t *testing.T) {
+func TestHealthWithAllConnectionsInUse(t *testing.T) {
 	const imports = "POST " + root + "memory/import HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
 	for _, tc := range []struct {
 		name, sends string

@@ -322,9 +322,9 @@ func TestLogout(t *testing.T) {
 	}
 }
 
-// TestWhatASessionMayDoIsFoundOutAgain checks that a changed token, a removed person and a
+// TestSessionPermissionsAreRechecked checks that a changed token, a removed person and a
 // new operator take effect with the next request of a session.
-func TestWhatASessionMayDoIsFoundOutAgain(t *testing.T) {
+func TestSessionPermissionsAreRechecked(t *testing.T) {
 	h := newHouse(t, "secret")
 	operator, josh := h.browser(), h.browser()
 	operator.login("secret")
@@ -362,9 +362,9 @@ func TestWhatASessionMayDoIsFoundOutAgain(t *testing.T) {
 	}
 }
 
-// TestWithoutATokenEverybodyHereIsTheOperator checks that without a token every local
+// TestLocalClientsAreOperatorsWithoutToken checks that without a token every local
 // client is the operator, without a login.
-func TestWithoutATokenEverybodyHereIsTheOperator(t *testing.T) {
+func TestLocalClientsAreOperatorsWithoutToken(t *testing.T) {
 	h := newHouse(t, "")
 	b := h.browser()
 	if w := b.send("GET", "/", "", "Sec-Fetch-Site", "none"); !in(w) || b.who() != "the operator" || len(b.cookies) > 0 {

@@ -18,10 +18,10 @@ func remembered(lists ...[]Person) map[[32]byte]string {
 	return known
 }
 
-// TestWhoseMemoryItIsIsJudged checks that Judge doubts a person if a proof belonged to
+// TestJudgeDoubtsMovedProofs checks that Judge doubts a person if a proof belonged to
 // another memory before, or if all proofs of the person's memory are gone, and doubts no
 // other people.
-func TestWhoseMemoryItIsIsJudged(t *testing.T) {
+func TestJudgeDoubtsMovedProofs(t *testing.T) {
 	k1, k2, k3 := []string{"sha256:01"}, []string{"sha256:02"}, []string{"sha256:03"}
 	github := map[string]string{"github": "octocat"}
 	josh, ann := Person{ID: "josh", Keys: k1, Identities: github}, Person{ID: "ann", Keys: k2}

@@ -9,10 +9,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestTheRegistryAnswersNobodyWhoProvesNothing checks that the registry changes nothing for
+// TestRegistryIgnoresUnprovenCallers checks that the registry changes nothing for
 // an unproven caller in multi mode: the result does not reveal whether a name is
 // registered, has its memory turned off, or is unknown.
-func TestTheRegistryAnswersNobodyWhoProvesNothing(t *testing.T) {
+func TestRegistryIgnoresUnprovenCallers(t *testing.T) {
 	var people Registry
 	people.Set([]Person{
 		{ID: "ann", Off: true, Identities: map[string]string{"email": "ann@example.com", "openwebui": "ow-1"}},

@@ -230,9 +230,9 @@ func TestPassedMessagesOfAWebSocket(t *testing.T) {
 	}
 }
 
-// TestWhereNothingIsNoted checks that without NotePassed requests allocate nothing and are
+// TestNoRequestLog checks that without NotePassed requests allocate nothing and are
 // not listed.
-func TestWhereNothingIsNoted(t *testing.T) {
+func TestNoRequestLog(t *testing.T) {
 	o, err := New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -12,9 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// TestWhereNobodyTracesATraceTakesNothing: no allocation in all that a request
-// asks of it.
-func TestWhereNobodyTracesATraceTakesNothing(t *testing.T) {
+// TestNoTraceAllocatesNothing checks that a request without a trace allocates nothing.
+func TestNoTraceAllocatesNothing(t *testing.T) {
 	o, err := New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

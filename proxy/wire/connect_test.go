@@ -142,7 +142,7 @@ func TestTunnelThroughTheProxyOfTheEnvironment(t *testing.T) {
 	})
 }
 
-func TestDirectWhereNoProxyIsNamed(t *testing.T) {
+func TestDirectWithoutProxy(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

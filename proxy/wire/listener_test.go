@@ -105,8 +105,8 @@ func TestNewConnectionMakesNoRoom(t *testing.T) {
 	}
 }
 
-// TestNothingIsKeptOfAnAddress whose connections have left.
-func TestNothingIsKeptOfAnAddress(t *testing.T) {
+// TestAddressIsDropped checks that an address without connections is not stored.
+func TestAddressIsDropped(t *testing.T) {
 	cs := NewClientConns(10, 2, 10)
 	for range 3 {
 		var open []*clientConn

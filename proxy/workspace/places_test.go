@@ -141,9 +141,9 @@ func TestSlowFileSystem(t *testing.T) {
 	})
 }
 
-// TestWhatWasFoundCountsWhileItIsReread checks that Find returns the old Repo during a slow
+// TestFindDuringSlowRead checks that Find returns the old Repo during a slow
 // read, and the new one after a read within placeWait.
-func TestWhatWasFoundCountsWhileItIsReread(t *testing.T) {
+func TestFindDuringSlowRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var takes atomic.Int64
 		var now atomic.Pointer[Repo]

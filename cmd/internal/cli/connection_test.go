@@ -10,8 +10,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
-// TestMissingConsentIsSaid by the test that all else passes.
-func TestMissingConsentIsSaid(t *testing.T) {
+// TestMissingConsentIsReported checks that only the step of the consent fails.
+func TestMissingConsentIsReported(t *testing.T) {
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {
 		t.Fatal(err)

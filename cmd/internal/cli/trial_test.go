@@ -55,9 +55,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers checks that RunTrial reports a proxy that does not answer, also if the
+// TestTrialWithoutProxy checks that RunTrial reports a proxy that does not answer, also if the
 // caller chooses the model.
-func TestNobodyAnswers(t *testing.T) {
+func TestTrialWithoutProxy(t *testing.T) {
 	all := RunTrial(t.Context(), TrialOptions{Base: "http://127.0.0.1:1", Client: http.DefaultClient, Only: "gemini", Model: "m", Key: func(string) string { return "k" }})
 	if len(all) != 1 || !strings.HasPrefix(all[0].Error, "the proxy does not answer") {
 		t.Errorf("got %+v, want 1 of them, \"the proxy does not answer\" at its beginning", all)
