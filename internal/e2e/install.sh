@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the clients that the end-to-end tests drive, at pinned versions,
-# below internal/e2e/.cache. Does nothing for those that are there.
+# below internal/e2e/.cache, or only the Python packages of the folders of its arguments.
+# Does nothing for those that are there.
 set -uo pipefail
 cd "$(dirname "$0")"
 pids=()
@@ -62,6 +63,10 @@ neo4j() {
 	fi
 }
 
+if [ $# -gt 0 ]; then
+	for of; do pip_in "$of" || exit 1; done
+	exit 0
+fi
 mkdir -p .cache/node
 cp node/driver.mjs node/talk.mjs .cache/node/
 beside npm_in node openai
