@@ -52,6 +52,7 @@ func TestStopIsBounded(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newEager(t, tc.answer)
 			s, _ := start(t, w, func(o *Options) { o.Routes.Limits.UpstreamIdle = time.Hour; o.Routes.Limits.BodyTimeout = time.Hour })
 			c := dial(t, s)

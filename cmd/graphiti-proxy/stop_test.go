@@ -90,6 +90,7 @@ func TestStopOfTheProcess(t *testing.T) {
 			"--set", "upstream.openai=" + endless.URL}, ask("/v1/chat/completions", true)},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			took, said, err := stopped(t, tc.args, tc.do)
 			if err != nil || took > time.Second+stopBound {
 				t.Errorf("%s, %v: got %s, want no error, within %s", took, err, said, time.Second+stopBound)
