@@ -11,15 +11,15 @@ import (
 // marks settings that take effect without a restart.
 type Config struct {
 	Listen string   `key:"listen" usual:"yes" default:"127.0.0.1:8787" kind:"address" doc:"address for clients"`
-	Allow  []string `key:"listen.allow" doc:"networks and addresses of clients to serve, such as 172.16.0.0/12, besides this machine's own; empty serves every client. If set, identity.mode single may listen beyond the loopback interface. In a file, write it as listen.allow: […] on one line"`
+	Allow  []string `key:"listen.allow" doc:"networks and addresses of clients to serve, such as 172.16.0.0/12, besides this machine's own; empty serves every client. If set, identity.mode single may listen beyond loopback. In a file, write it as listen.allow: […] on one line"`
 	Client struct {
-		Keys []string `key:"client.keys" reload:"yes" secret:"yes" doc:"credentials, or their sha256:<hex>, one of which each request must send as its API key; other requests get 401. If set, identity.mode single may listen beyond the loopback interface"`
+		Keys []string `key:"client.keys" reload:"yes" secret:"yes" doc:"credentials, or their sha256:<hex>, one of which each request must send as its API key. If set, identity.mode single may listen beyond loopback"`
 	}
 	Admin struct {
 		Listen string `key:"admin.listen" default:"127.0.0.1:8788" kind:"address|off" doc:"address of the admin side: inspector, health, metrics and API; off disables it"`
-		Token  string `key:"admin.token" reload:"yes" secret:"yes" doc:"token of the admin side, for the inspector's login and as a bearer token; required to listen anywhere but loopback (health and metrics stay open)"`
+		Token  string `key:"admin.token" reload:"yes" secret:"yes" doc:"token of the admin side, for the inspector's login and as a bearer token; required to listen beyond loopback (health and metrics stay open)"`
 
-		TrustedProxies []string `key:"admin.trusted_proxies" doc:"addresses and networks of trusted reverse proxies in front of the admin side, such as 127.0.0.1 or 10.0.0.0/8. Their X-Forwarded-For sets the address that wrong tokens count against, and their X-Forwarded-Proto: https makes cookies Secure"`
+		TrustedProxies []string `key:"admin.trusted_proxies" doc:"addresses and networks of trusted reverse proxies in front of the admin side, such as 10.0.0.0/8, whose X-Forwarded-For and X-Forwarded-Proto count"`
 	}
 	Upstream struct {
 		OpenAI          string        `key:"upstream.openai" usual:"yes" reload:"yes" default:"https://api.openai.com" kind:"url" doc:"base URL, without /v1, for every path except Anthropic's and Google's; the request path is appended unchanged"`
@@ -29,8 +29,8 @@ type Config struct {
 		ResponseTimeout time.Duration `key:"upstream.response_timeout" reload:"yes" default:"10m" min:"1ms" doc:"maximum time until the head of an answer arrives"`
 		IdleTimeout     time.Duration `key:"upstream.idle_timeout" reload:"yes" default:"5m" min:"1s" doc:"maximum silence within an answer's body, and of a client that stops reading it"`
 	}
-	Named     map[string]string `key:"upstreams" usual:"yes" reload:"yes" kind:"name=url" doc:"more upstreams, by name: {ollama: http://127.0.0.1:11434} is served under /u/ollama/…, with the rest of the path unchanged; in the environment ollama=http://127.0.0.1:11434, separated by commas"`
-	WebSocket string            `key:"websocket" reload:"yes" default:"refuse" kind:"one of refuse, intercept, tunnel" doc:"the Responses API over WebSocket: refuse makes clients fall back to POST, which has memory; intercept adds memory to the WebSocket; tunnel relays it without memory. Other WebSockets are always tunneled"`
+	Named     map[string]string `key:"upstreams" usual:"yes" reload:"yes" kind:"name=url" doc:"more upstreams, by name: {ollama: http://127.0.0.1:11434} is served under /u/ollama/…; in the environment ollama=http://127.0.0.1:11434, separated by commas"`
+	WebSocket string            `key:"websocket" reload:"yes" default:"refuse" kind:"one of refuse, intercept, tunnel" doc:"the Responses API over WebSocket: refuse makes clients fall back to POST; intercept adds memory to the WebSocket; tunnel relays it without memory"`
 	DataDir   string            `key:"data_dir" usual:"yes" doc:"directory of the embedded state; default $XDG_DATA_HOME/graphiti-proxy, else ~/.local/share/graphiti-proxy"`
 	Memory    struct {
 		Backend           string        `key:"memory.backend" default:"embedded" kind:"one of embedded, graphiti, graphiti-mcp, off" doc:"backend that stores memories"`
@@ -39,28 +39,28 @@ type Config struct {
 		APIKey            string        `key:"memory.api_key" reload:"yes" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
 		Headers           []string      `key:"memory.headers" doc:"further headers for Graphiti, each with the file of its value: X-Access=/run/secrets/access; the file is read for every request"`
 		ClientCertificate string        `key:"memory.client_certificate" doc:"a PEM file with the client certificate and its key for Graphiti; read again for each connection"`
-		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"after memory forget removed a block from an Anthropic conversation, ask the API to drop the thinking bound to that block instead of rejecting the request; adds thinking.block_binding and a beta header to the request"`
+		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"after memory forget removed a block from an Anthropic conversation, ask the API to drop the thinking bound to it instead of rejecting the request: adds thinking.block_binding and a beta header"`
 		Consent           string        `key:"memory.consent" usual:"yes" default:"false" kind:"consent" doc:"the address of memory.endpoint, embedding.url or distil.url, if conversations may be sent there; true means the address in the same source: the file, the environment or the flags"`
 		Timeout           time.Duration `key:"memory.timeout" reload:"yes" default:"30s" min:"1ms" doc:"maximum time for one call to the memory, other than recall"`
 		Retain            time.Duration `key:"memory.retain" default:"0s" min:"0s" doc:"age at which messages, and facts that only they support, are deleted here; Graphiti keeps its copies; 0 keeps them"`
 		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"unused, because all messages are searched locally"`
 
-		Retention map[string]string `key:"memory.retention" reload:"yes" kind:"name=age" doc:"other ages than memory.retain, by the key of a project or person: {'github_repo:github.com/acme/app': 30d, 'user:mira': hold}. hold keeps all messages of a person or project, and refuses forgets"`
+		Retention map[string]string `key:"memory.retention" reload:"yes" kind:"name=age" doc:"other ages than memory.retain, by the key of a project or person: {'github_repo:github.com/acme/app': 30d, 'user:mira': hold}. hold refuses each deletion"`
 
 		SkipPaths  []string `key:"memory.skip_paths" reload:"yes" doc:"paths of requests without memory; * matches any text"`
 		SkipModels []string `key:"memory.skip_models" reload:"yes" doc:"models of requests without memory; * matches any text"`
 	}
 	Quota struct {
-		Person map[string]string `key:"quota.person" reload:"yes" kind:"name=limit" doc:"maximum messages and bytes of one person: {messages: 20000, bytes: 50MiB}; when it is reached, chats and recall continue, and the person's new messages are not stored, with quota=person in X-Graphiti-Memory. Empty means no limit"`
+		Person map[string]string `key:"quota.person" reload:"yes" kind:"name=limit" doc:"maximum messages and bytes of one person: {messages: 20000, bytes: 50MiB}; when it is reached, new messages are not stored, and chats and recall continue. Empty means no limit"`
 		Tenant map[string]string `key:"quota.tenant" reload:"yes" kind:"name=limit" doc:"likewise for one credential with all the people that it names"`
 		All    map[string]string `key:"quota.all" reload:"yes" kind:"name=limit" doc:"likewise for everything; {disk: 20GiB} limits the databases"`
 	}
 	Workspace struct {
 		Trusted     []string `key:"workspace.trusted" reload:"yes" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/src/*); requests without a project then have none. Empty allows all"`
 		Ignored     []string `key:"workspace.ignored" reload:"yes" doc:"workspaces without memory; a file .graphiti-proxy-ignore in a workspace has the same effect"`
-		RemotePaths bool     `key:"workspace.remote_paths" reload:"yes" default:"false" doc:"true makes a directory that a client names and this machine lacks a project, identified by its path; use it only if each path is one project. With false, such a request has no memory without X-Graphiti-Workspace or a stated remote"`
-		Optional    bool     `key:"workspace.optional" reload:"yes" default:"false" doc:"true gives the person's own memory to a client that offers tools without naming a directory. With false, such a client has the memory of its conversation only, unless its tools are known to be harmless, or X-Graphiti-Workspace names the project"`
-		Clones      []string `key:"workspace.clones" reload:"yes" doc:"directories (/home/me/src/*) with a trusted git remote; any other directory belongs to its remote's project only if it was the first one seen with that remote, or graphiti-proxy workspace join added it"`
+		RemotePaths bool     `key:"workspace.remote_paths" reload:"yes" default:"false" doc:"true makes a directory on another machine a project, identified by its path; use it only if each path is one project. With false, such a request has no memory without X-Graphiti-Workspace or a stated remote"`
+		Optional    bool     `key:"workspace.optional" reload:"yes" default:"false" doc:"true gives the person's own memory to a client that offers tools without naming a directory; with false, it has the memory of its conversation only; see docs/privacy.md"`
+		Clones      []string `key:"workspace.clones" reload:"yes" doc:"directories (/home/me/src/*) with a trusted git remote; another directory belongs to its remote's project only if it was the first, or graphiti-proxy workspace join added it"`
 	}
 	Recall struct {
 		Enabled       bool          `key:"recall.enabled" reload:"yes" default:"true" doc:"insert memories into requests"`
@@ -72,9 +72,9 @@ type Config struct {
 		Query         string        `key:"recall.query" default:"search" kind:"one of search, get-memory" doc:"call for a search of Graphiti's REST service: search, or get-memory with messages"`
 		StickyTTL     time.Duration `key:"recall.sticky_ttl" default:"30d" min:"1h" doc:"how long inserted blocks are repeated"`
 		MinScore      float64       `key:"recall.min_score" reload:"yes" default:"0.18" min:"0" max:"1" doc:"strength that the best result must reach before a block is inserted; higher values insert fewer blocks, 0 always inserts; see docs/recall.md"`
-		Meaning       bool          `key:"recall.meaning" default:"true" doc:"answer a question without a strong match of words from the embedded memory by meaning, with the model in the program or embedding.url; false searches by words only"`
-		CardChars     int           `key:"recall.card_chars" reload:"yes" default:"400" min:"0" max:"4000" doc:"maximum characters of a conversation's card: decisions of the project, and the person's preferences and rules; 0 disables it"`
-		ResumeWithin  time.Duration `key:"recall.resume_within" reload:"yes" default:"7d" min:"0s" doc:"a new conversation in a project starts with a line about the end of the previous one, if that is more recent than this; 0 disables it"`
+		Meaning       bool          `key:"recall.meaning" default:"true" doc:"search by meaning, too; false searches by words only"`
+		CardChars     int           `key:"recall.card_chars" reload:"yes" default:"400" min:"0" max:"4000" doc:"maximum characters of a conversation's card; 0 disables it; see docs/recall.md"`
+		ResumeWithin  time.Duration `key:"recall.resume_within" reload:"yes" default:"7d" min:"0s" doc:"maximum age of the previous conversation in a project, about whose end a new one starts with a line; 0 disables it"`
 		Wait          bool          `key:"recall.wait" reload:"yes" default:"true" doc:"false never waits for Graphiti's answer about a group of recall.also_groups: it serves the next turn"`
 		ContextShare  float64       `key:"recall.context_share" reload:"yes" default:"0.05" min:"0" max:"1" doc:"maximum share of the model's context window for a block, within recall.max_chars; 0 disables this limit"`
 		ContextWindow int           `key:"recall.context_window" reload:"yes" default:"32000" min:"1000" max:"100000000" doc:"context window, in tokens, of models unknown to the proxy"`
@@ -86,26 +86,26 @@ type Config struct {
 		Scopes          []string      `key:"ingest.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"scopes that store turns"`
 		Episodes        string        `key:"ingest.episodes" reload:"yes" default:"turn" kind:"one of turn, message" doc:"episodes for Graphiti: turn sends both sides as one message, for about half the model calls; message sends one message per side"`
 		MaxMessageChars int           `key:"ingest.max_message_chars" reload:"yes" default:"8000" min:"100" max:"1000000" doc:"maximum characters of a stored message; longer ones lose their middle"`
-		Verify          bool          `key:"ingest.verify" default:"true" doc:"true counts a turn as delivered once Graphiti lists it, and resends a lost one; false counts it as soon as Graphiti accepts it"`
+		Verify          bool          `key:"ingest.verify" default:"true" doc:"count a turn as delivered once Graphiti lists it, and resend a lost one; false counts it as soon as Graphiti accepts it"`
 		StallAfter      time.Duration `key:"ingest.stall_after" reload:"yes" default:"5m" min:"1s" doc:"if Graphiti lists no new turn for this long, its worker counts as dead and delivery pauses until it recovers"`
 		BackfillTurns   int           `key:"ingest.backfill_turns" reload:"yes" default:"10" min:"0" max:"1000" doc:"maximum turns to store from a history new to the proxy, newest first"`
-		Ownership       bool          `key:"ingest.ownership" reload:"yes" default:"false" doc:"write the ownership of a group into it once: its owner, from identity.owner or the registry of people, and its subject: a workspace, the owner, an agent or a session"`
+		Ownership       bool          `key:"ingest.ownership" reload:"yes" default:"false" doc:"write the owner and the subject of each group into it once"`
 		IdleFlush       time.Duration `key:"ingest.idle_flush" default:"2m" min:"1s" max:"24h" doc:"silence after which an unfinished tool loop is stored"`
 		GitMetadata     bool          `key:"ingest.git_metadata" reload:"yes" default:"false" doc:"store branch, commit and uncommitted changes if the client sends them"`
-		Work            bool          `key:"ingest.work" reload:"yes" default:"true" doc:"keep short records of the work of agents, from their tool calls: commands and their outcomes, changed files, open tasks"`
+		Work            bool          `key:"ingest.work" reload:"yes" default:"true" doc:"store short records of the work of agents; see docs/work.md"`
 		ToolSummaries   bool          `key:"ingest.tool_summaries" reload:"yes" default:"false" doc:"store one line with the names of a turn's tools, never their input or output"`
 	}
 	Meaning struct {
-		Model string `key:"meaning.model" doc:"file of multilingual-e5-small, to use it for the search by meaning in a hundred languages, in place of the model in the program; see docs/recall.md"`
+		Model string `key:"meaning.model" doc:"file of multilingual-e5-small, for the search by meaning in a hundred languages; see docs/recall.md"`
 	}
 	Embedding struct {
-		URL    string `key:"embedding.url" kind:"url" doc:"an endpoint with OpenAI's embeddings API, such as http://127.0.0.1:11434/v1, to use its model for the search by meaning, in place of the one in the program; needs memory.consent"`
+		URL    string `key:"embedding.url" kind:"url" doc:"an endpoint with OpenAI's embeddings API, such as http://127.0.0.1:11434/v1, for the search by meaning, in place of the model in the program; needs memory.consent"`
 		Model  string `key:"embedding.model" default:"text-embedding-3-small" doc:"name of the embedding model"`
 		APIKey string `key:"embedding.api_key" reload:"yes" secret:"yes" doc:"bearer token for embedding.url"`
 	}
 	Distil struct {
-		URL         string        `key:"distil.url" usual:"yes" kind:"url" doc:"an endpoint with OpenAI's Chat Completions API, such as http://127.0.0.1:11434/v1, to send quiet conversations to, so that a model distils facts from them; needs distil.model and memory.consent"`
-		Upstream    bool          `key:"distil.upstream" default:"false" doc:"true: instead of distil.url, ask distil.model at the provider of the person's latest request, with that request's API key, which is held in RAM only"`
+		URL         string        `key:"distil.url" usual:"yes" kind:"url" doc:"an endpoint with OpenAI's Chat Completions API, such as http://127.0.0.1:11434/v1, that distils facts from quiet conversations; needs distil.model and memory.consent"`
+		Upstream    bool          `key:"distil.upstream" default:"false" doc:"instead of distil.url, ask distil.model at the provider of the person's latest request, with that request's API key"`
 		Model       string        `key:"distil.model" usual:"yes" doc:"name of the model that distils facts"`
 		APIKey      string        `key:"distil.api_key" reload:"yes" secret:"yes" doc:"bearer token for distil.url"`
 		After       time.Duration `key:"distil.after" reload:"yes" default:"10m" min:"1s" doc:"silence before a conversation is sent to the model; a conversation with 4,000 new characters is sent at once"`
@@ -117,10 +117,10 @@ type Config struct {
 		Owner        string   `key:"identity.owner" doc:"the person in single mode, such as github_login:octocat; default: random, kept in data_dir"`
 		UsersFile    string   `key:"identity.users_file" reload:"yes" doc:"the registry of people, a YAML file; read again on SIGHUP"`
 		TrustedKeys  []string `key:"identity.trusted_keys" reload:"yes" secret:"yes" doc:"credentials, or their sha256:<hex>, of trusted gateways, which may name the person"`
-		BodyUsers    bool     `key:"identity.body_users" reload:"yes" default:"false" doc:"accept the person of a trusted gateway, or in single mode of any client, also from the body (safety_identifier, user, metadata.user_id) and from ?userId=; use it only if the gateway's callers cannot set them"`
-		OpenWebUI    string   `key:"identity.openwebui_jwt_secret" reload:"yes" secret:"yes" doc:"Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET, to read the person from the signed header X-OpenWebUI-User-Jwt; if empty, requests with that header have no memory"`
+		BodyUsers    bool     `key:"identity.body_users" reload:"yes" default:"false" doc:"accept the person of a trusted gateway, or in single mode of any client, also from the body and from ?userId=; use it only if the gateway's callers cannot set them"`
+		OpenWebUI    string   `key:"identity.openwebui_jwt_secret" reload:"yes" secret:"yes" doc:"Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET, for the signed header X-OpenWebUI-User-Jwt; if empty, requests with that header have no memory"`
 		GroupIDs     string   `key:"identity.group_ids" default:"canonical" kind:"one of canonical, raw" doc:"canonical: hashed, shared with other Graphiti clients; raw: readable"`
-		WorkspaceIDs string   `key:"identity.workspace_ids" default:"canonical" kind:"one of canonical, raw" doc:"raw makes an X-Graphiti-Workspace that is a valid group ID name that very group, which other clients may share; other workspaces, and all with canonical, follow identity.group_ids"`
+		WorkspaceIDs string   `key:"identity.workspace_ids" default:"canonical" kind:"one of canonical, raw" doc:"raw makes an X-Graphiti-Workspace that is a valid group ID name that group, which other clients may share; other workspaces follow identity.group_ids"`
 	}
 	State struct {
 		Backend     string `key:"state.backend" default:"sqlite" kind:"one of sqlite, postgres" doc:"storage of memory, inserted blocks and sessions: files in data_dir, or a Postgres that several replicas share"`
@@ -137,32 +137,32 @@ type Config struct {
 		Listeners []string `key:"tls.listeners" default:"client" kind:"auto, or some of client, admin" doc:"listeners that use TLS if a certificate is set; auto means both"`
 	}
 	Promote struct {
-		Remember   bool `key:"promote.remember" reload:"yes" default:"true" doc:"obey a person's request to remember or forget, such as 'Remember that we use Postgres': at once in its place, and elsewhere after confirmation"`
+		Remember   bool `key:"promote.remember" reload:"yes" default:"true" doc:"obey a person's request to remember or forget, such as 'Remember that we use Postgres'"`
 		Directives bool `key:"promote.directives" reload:"yes" default:"false" doc:"store lines such as 'preference: tabs, not spaces' or 'decision (workspace): Postgres' in a person's message as preferences and decisions"`
 	}
 	Limits struct {
 		InspectBytes  int           `key:"limits.inspect_bytes" reload:"yes" default:"16MiB" kind:"size" min:"1KiB" max:"1GiB" doc:"larger request bodies are forwarded without memory"`
-		InspectTotal  int           `key:"limits.inspect_total" reload:"yes" default:"0" kind:"size" min:"0" doc:"maximum bytes under inspection in all requests and answers: bodies, decoded bodies, parsed messages, frames; further requests are forwarded without memory. 0 means a quarter of the memory limit (GOMEMLIMIT or the cgroup's), else of the machine's memory, at most 1GiB"`
+		InspectTotal  int           `key:"limits.inspect_total" reload:"yes" default:"0" kind:"size" min:"0" doc:"maximum bytes under inspection in all requests and answers; further requests are forwarded without memory. 0 means a quarter of the memory limit (GOMEMLIMIT or the cgroup's), else of the machine's memory, at most 1GiB"`
 		Messages      int           `key:"limits.messages" reload:"yes" default:"20000" min:"1" max:"1000000" doc:"maximum messages in a request; larger requests are forwarded without memory"`
-		Requests      int           `key:"limits.requests_per_minute" reload:"yes" default:"0" min:"0" doc:"maximum requests of a proven person, or else of a credential, in a minute, at each replica; further ones get 429 with Retry-After; 0 means no limit"`
+		Requests      int           `key:"limits.requests_per_minute" reload:"yes" default:"0" min:"0" doc:"maximum requests of a proven person, or else of a credential, in a minute, at each replica; 0 means no limit"`
 		Tokens        int           `key:"limits.tokens_per_minute" reload:"yes" default:"0" min:"0" doc:"likewise for input and output tokens that providers report; the tokens of an answer delay later requests"`
 		HeaderBytes   int           `key:"limits.header_bytes" default:"64KiB" kind:"size" min:"4KiB" max:"1MiB" doc:"maximum size of a request's head"`
 		HeaderTimeout time.Duration `key:"limits.header_timeout" default:"10s" min:"100ms" doc:"maximum time for a request's head to arrive"`
 		IdleTimeout   time.Duration `key:"limits.idle_timeout" default:"2m" min:"1s" doc:"maximum time between two requests of a connection"`
 		BodyTimeout   time.Duration `key:"limits.body_timeout" default:"30s" min:"100ms" doc:"maximum silence of a client within a request's body before a 408"`
-		Connections   int           `key:"limits.connections" default:"16384" min:"1" max:"1000000" doc:"maximum client connections, tunnels included; further ones get 503. Each needs two file descriptors; if those run out, silent connections are closed for new ones"`
-		PerAddress    int           `key:"limits.connections_per_address" default:"0" min:"0" max:"1000000" doc:"maximum client connections from one address (IPv6: one /64); further ones get 503. 0 means half of limits.connections in identity.mode multi, all in single. Behind a gateway or load balancer, all clients share its address: set it to limits.connections there"`
+		Connections   int           `key:"limits.connections" default:"16384" min:"1" max:"1000000" doc:"maximum client connections; further ones get 503. Each needs two file descriptors"`
+		PerAddress    int           `key:"limits.connections_per_address" default:"0" min:"0" max:"1000000" doc:"maximum client connections from one address (IPv6: one /64). 0 means half of limits.connections in identity.mode multi, all in single. Behind a gateway or load balancer, set it to limits.connections"`
 	}
 	Log struct {
 		Level    string `key:"log.level" reload:"yes" default:"info" kind:"one of debug, info, warn, error" doc:"lowest level to log; logs never contain conversation text or credentials"`
-		Requests bool   `key:"log.requests" reload:"yes" default:"true" doc:"log each request at info, once its answer was read: client, model, upstream, person, tenant, outcome of memory, times, tokens; never texts"`
+		Requests bool   `key:"log.requests" reload:"yes" default:"true" doc:"log each request at info, once its answer was read; never texts"`
 		Format   string `key:"log.format" default:"auto" kind:"one of auto, text, json" doc:"auto: text on a terminal, else json"`
 	}
 	Cost struct {
-		Prices string `key:"cost.prices" reload:"yes" doc:"a JSON file with prices of models in the format of LiteLLM's model_prices_and_context_window.json, for the cost of conversations and of memory; its modification date is shown with each cost. Empty shows tokens only"`
+		Prices string `key:"cost.prices" reload:"yes" doc:"a JSON file with prices of models in the format of LiteLLM's model_prices_and_context_window.json; empty shows tokens only"`
 	}
 	Proof struct {
-		Share  float64 `key:"proof" default:"0" min:"0" max:"0.9" doc:"share of conversations from which proof mode withholds recalled memory, to measure its effect: 50% for one person, 10% for a team; 0 disables it; see docs/proof.md"`
+		Share  float64 `key:"proof" default:"0" min:"0" max:"0.9" doc:"share of conversations from which proof mode withholds memory, to measure its effect; 0 disables it; see docs/proof.md"`
 		Number int     `key:"proof.conversations" default:"278" min:"20" max:"1000000" doc:"number of conversations that proof mode compares, once, at its end; another number or share begins a new comparison"`
 	}
 	Observe struct {
