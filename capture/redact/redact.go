@@ -53,18 +53,20 @@ func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool
 	}
 	s := newScan(text)
 	late := func() bool { return !by.IsZero() && time.Now().After(by) }
-	own, ok := s.byRules(r.own, late)
-	if !ok {
-		return "", 0, false
+	var list []found // of two secrets at one place, the first counts
+	for _, rule := range r.own {
+		if rule.has(s.lower) {
+			if late() {
+				return "", 0, false
+			}
+			list = s.byRule(list, rule)
+		}
 	}
-	// If two secrets begin at one place, the first in this list counts.
-	list := s.urls(nil)
-	list = append(list, own...)
-	list = s.settings(list)
+	list = s.named(list)
 	if late() {
 		return "", 0, false
 	}
-	text, n = s.without(s.sorted(s.assigned(s.tokens(list))))
+	text, n = s.without(s.random(list))
 	return text, n, true
 }
 
@@ -80,16 +82,14 @@ type found struct {
 	id         string
 }
 
-func newScan(text string) *scan { return &scan{text: text, lower: lowered(text)} }
-
-func lowered(text string) string {
-	b := []byte(text)
-	for i, c := range b {
+func newScan(text string) *scan {
+	lower := []byte(text)
+	for i, c := range lower {
 		if isUpper(c) {
-			b[i] = c | 0x20
+			lower[i] = c | 0x20
 		}
 	}
-	return string(b)
+	return &scan{text, string(lower)}
 }
 
 // places yields the offsets of a lower-case word in the text.
@@ -105,31 +105,23 @@ func (s *scan) places(word string) iter.Seq[int] {
 	}
 }
 
-// sorted returns the secrets in the order of their places, except secrets that contain an
-// earlier redaction. Secrets at one place keep their order.
-func (s *scan) sorted(list []found) []found {
-	list = slices.DeleteFunc(list, func(f found) bool { return strings.Contains(s.text[f.start:f.end], "[redacted:") })
-	slices.SortStableFunc(list, func(a, b found) int { return a.start - b.start })
-	return list
-}
-
-// without returns the text without the sorted secrets, and their number. Two secrets that
-// overlap count as one, of the kind of the first.
+// without returns the text without some secrets, and their number. Two secrets that overlap
+// count as one, of the kind of the first. A secret that contains an earlier redaction
+// stays.
 func (s *scan) without(list []found) (string, int) {
-	if len(list) == 0 {
-		return s.text, 0
-	}
+	slices.SortStableFunc(list, func(a, b found) int { return a.start - b.start })
 	var b strings.Builder
 	at, n := 0, 0
 	for _, f := range list {
-		if f.start < at {
+		switch {
+		case strings.Contains(s.text[f.start:f.end], "[redacted:"):
+		case f.start < at:
 			at = max(at, f.end) // the rest of a secret that overlaps
-			continue
+		default:
+			b.WriteString(s.text[at:f.start] + "[redacted:" + f.id + "]")
+			at = f.end
+			n++
 		}
-		b.WriteString(s.text[at:f.start])
-		b.WriteString("[redacted:" + f.id + "]")
-		at = f.end
-		n++
 	}
 	b.WriteString(s.text[at:])
 	return b.String(), n

@@ -116,8 +116,8 @@ func BenchmarkRedact(b *testing.B) {
 	}
 	var keywords strings.Builder
 	for _, rule := range r.own {
-		for _, k := range rule.keys {
-			keywords.WriteString(k.word + "_x=" + mixed(24) + " ")
+		for _, k := range rule.keywords {
+			keywords.WriteString(k + "_x=" + mixed(24) + " ")
 		}
 	}
 	for _, text := range []struct{ name, text string }{

@@ -1,159 +1,118 @@
 package redact
 
 import (
+	_ "embed"
+	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
+)
+
+//go:embed own.txt
+var ownText string
+
+const (
+	nearby         = 100 // bytes between a secret and a keyword near it, at most
+	bitsOfPassword = -1  // marks a rule for passwords, which people make up
 )
 
 // rule describes one kind of secret, from own.txt.
 type rule struct {
-	ID      string
-	Regex   string
-	Entropy float64 // the least bits for each character
-	Afar    int     // largest distance of the secret from a keyword, in bytes; 0: next to it
-
-	keys []keyword
-
-	once sync.Once
-	re   *regexp.Regexp
+	ID       string
+	Entropy  float64 // the least bits for each character
+	near     bool    // the keyword is near the secret, not in it
+	keywords []string
+	regex    func() *regexp.Regexp
 }
 
-// keyword is a word without which a rule cannot match a text.
-type keyword struct {
-	word  string // in lower case
-	leads bool   // a word begins with it
-}
-
-const (
-	// before and behind are the number of bytes searched on either side of a keyword; a
-	// match at their end extends the search.
-	before = 128
-	behind = 256
-
-	// maxWindow bounds an extended search, in bytes.
-	maxWindow = 64 << 10
-
-	// tokenLen is the least length of a token that contains a keyword and is a secret.
-	tokenLen = 16
-)
-
-// span is a part of a text.
-type span struct{ from, to int }
-
-// windows returns the parts of the text in which the rule may match.
-func (s *scan) windows(r *rule) (list []span) {
-	for i := range r.keys {
-		k := &r.keys[i]
-		for at := range s.places(k.word) {
-			end := at + len(k.word)
-			if n := len(list); n > 0 && list[n-1].from <= at-before && list[n-1].to >= end+behind {
-				continue
-			}
-			w, ok := s.around(r, k, at, end)
-			if !ok {
-				continue
-			}
-			list = append(list, span{s.wordStart(max(w.from, 0)), min(w.to, len(s.text))})
-		}
-	}
-	slices.SortFunc(list, func(a, b span) int { return a.from - b.from })
-	merged := list[:0]
-	for _, w := range list {
-		if n := len(merged); n > 0 && w.from <= merged[n-1].to {
-			merged[n-1].to = max(merged[n-1].to, w.to)
+// ownRules reads own.txt. The head of that file describes the format of its lines.
+func ownRules() (rules []*rule, err error) {
+	number := 0
+	for line := range strings.Lines(ownText) {
+		number++
+		f := fields(line)
+		if f[0] == "" || f[0][0] == '#' {
 			continue
 		}
-		merged = append(merged, w)
-	}
-	return merged
-}
-
-// tokenStart returns the start of the token at a place.
-func (s *scan) tokenStart(at int) int {
-	at = max(at, 0)
-	for n := 0; n < maxValue && at > 0 && isGraph(s.text[at-1]); n++ {
-		at--
-	}
-	return at
-}
-
-// wordStart returns the start of the word at a place, at most before bytes away.
-func (s *scan) wordStart(at int) int {
-	for n := 0; n < before && at > 0 && isName(s.text[at-1]); n++ {
-		at--
-	}
-	return at
-}
-
-func isGraph(c byte) bool { return c > ' ' && c < 0x7f && c != '"' && c != '\'' && c != '`' }
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
-func isName(c byte) bool  { return isAlnum(c) || c == '_' || c == '-' }
-func isValue(c byte) bool { return isName(c) || c == '.' || c == '+' || c == '/' || c == '=' }
-func isAlnum(c byte) bool { return isLetter(c) || isDigit(c) }
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
-func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
-func isLetter(c byte) bool {
-	return isLower(c) || isUpper(c)
-}
-
-// byRules finds the secrets that match some rules; ok is false if the deadline passed.
-func (s *scan) byRules(rules []*rule, late func() bool) (list []found, ok bool) {
-	for _, r := range rules {
-		where := s.windows(r)
-		if len(where) > 0 && late() {
-			return nil, false
+		if len(f) != 6 {
+			return nil, fmt.Errorf("read own.txt, line %d: %d fields, want 6", number, len(f))
 		}
-		list = s.byRule(list, r, where)
-	}
-	return list, true
-}
-
-// joint is the most bytes between two lines of a match.
-const joint = 16
-
-// byRule finds the secrets that match one rule in some parts of the text.
-func (s *scan) byRule(list []found, r *rule, where []span) []found {
-	past := 0 // the end of the searched text
-	for _, w := range where {
-		if w.to <= past {
-			continue
-		}
-		r.once.Do(func() { r.re = regexp.MustCompile(r.Regex) })
-		for {
-			matches := r.re.FindAllStringSubmatchIndex(s.text[w.from:w.to], -1)
-			if n := len(matches); n > 0 && w.from+matches[n-1][1]+joint >= w.to && w.to < len(s.text) && w.to-w.from < maxWindow {
-				w.to = min(w.from+2*(w.to-w.from), len(s.text)) // the match may be longer
-				continue
+		keywords, near := strings.CutPrefix(f[2], "~")
+		r := &rule{ID: f[0], near: near, keywords: strings.Split(keywords, ","), Entropy: bitsOfPassword}
+		if f[1] != "-" {
+			if r.Entropy, err = strconv.ParseFloat(f[1], 64); err != nil {
+				return nil, fmt.Errorf("read own.txt, line %d: %w", number, err)
 			}
-			for _, m := range matches {
-				if secret, ok := s.matched(r, w.from, m); ok {
-					list = append(list, secret)
-				}
-			}
-			break
 		}
-		past = w.to
+		r.regex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(f[3]) })
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+// fields returns the parts of a line that two or more blanks separate.
+func fields(line string) []string { return blanks.Split(strings.TrimSpace(line), -1) }
+
+var blanks = regexp.MustCompile(` {2,}`)
+
+// has reports whether a text in lower case contains a keyword of the rule.
+func (r *rule) has(lower string) bool {
+	return slices.ContainsFunc(r.keywords, func(word string) bool { return strings.Contains(lower, word) })
+}
+
+// byRule finds the secrets that match one rule.
+func (s *scan) byRule(list []found, r *rule) []found {
+	for _, m := range r.regex().FindAllStringSubmatchIndex(s.text, -1) {
+		secret := m[:2] // the first group with a text, else the whole match
+		for i := 2; i+1 < len(m); i += 2 {
+			if m[i] < m[i+1] {
+				secret = m[i : i+2]
+				break
+			}
+		}
+		if f := (found{secret[0], secret[1], r.ID}); f.start < f.end && s.matches(r, m[0], m[1], f) {
+			list = append(list, f)
+		}
 	}
 	return list
 }
 
-// matched returns the secret in a match: the first group with a text, else the whole match. at is
-// the start of the searched part of the text.
-func (s *scan) matched(r *rule, at int, m []int) (f found, ok bool) {
-	from, to := m[0], m[1]
-	for i := 2; i+1 < len(m); i += 2 {
-		if m[i] >= 0 && m[i] < m[i+1] {
-			from, to = m[i], m[i+1]
+// matches reports whether a match of a rule is a whole word with a secret that is random
+// enough.
+func (s *scan) matches(r *rule, from, to int, f found) bool {
+	if isAlnum(s.text[from]) && !s.begins(from) || isAlnum(s.text[to-1]) && to < len(s.text) && isName(s.text[to]) {
+		return false
+	}
+	if r.near && !r.has(s.lower[max(0, from-nearby):min(len(s.text), to+nearby)]) {
+		return false
+	}
+	v := start(s.text[f.start:f.end])
+	for _, word := range r.keywords { // a prefix is not random
+		if !r.near && f.start == from && strings.HasPrefix(s.lower[from:], word) {
+			v = start(s.text[min(from+len(word), f.end):f.end])
 			break
 		}
 	}
-	if from == to || !s.mine(r, span{at + m[0], at + m[1]}, span{at + from, at + to}) {
-		return f, false
+	switch {
+	case isPlaceholder(v) || r.Entropy != 0 && describes(v):
+		return false
+	case r.Entropy == 0:
+		return true
+	case r.Entropy == bitsOfPassword:
+		return telling(v) || strings.IndexByte(`"'`, s.text[f.start-1]) >= 0
 	}
-	return found{at + from, s.rest(at+from, at+to), r.ID}, true
+	return !wordy(v) && entropy(v) > r.Entropy
 }
 
-// maxLine bounds the bytes of a line that are read before a place.
-const maxLine = 1 << 10
+// begins reports whether a word can begin at a place.
+func (s *scan) begins(at int) bool {
+	switch {
+	case at == 0:
+		return true
+	case at > 1 && s.text[at-2] == '\\' && strings.IndexByte("nrt", s.text[at-1]) >= 0:
+		return true
+	}
+	return !isName(s.text[at-1]) && s.text[at-1] != '.'
+}

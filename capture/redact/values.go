@@ -10,18 +10,19 @@ import (
 	"unicode/utf8"
 )
 
-// describing are the words of placeholders such as "your-key-here", and names of types.
-var describing = wordsIn(wordsText)
-
 //go:embed words.txt
 var wordsText string
 
-// placing are the describing words that mark a value with digits as a placeholder.
-var placing = wordsIn(`changeit changeme dummy example fake foo here insert placeholder redacted replace sample tbd todo your yourpassword`)
+var (
+	describing  = wordsIn(0) // words of placeholders such as "your-key-here", and names of types
+	placing     = wordsIn(1) // those that mark a value with digits as a placeholder
+	identifiers = wordsIn(2) // names of messages, calls, hashes and builds, which are no secrets
+)
 
-func wordsIn(list string) map[string]bool {
+// wordsIn returns the words of a paragraph of words.txt.
+func wordsIn(paragraph int) map[string]bool {
 	set := make(map[string]bool)
-	for _, w := range strings.Fields(list) {
+	for _, w := range strings.Fields(strings.Split(wordsText, "\n\n")[paragraph]) {
 		set[w] = true
 	}
 	return set
@@ -33,7 +34,7 @@ func describes(v string) bool {
 	letters, digits, placed := 0, false, false
 	for _, w := range parts(v) {
 		switch {
-		case strings.Trim(w, "0123456789") == "":
+		case strings.Trim(w, numerals) == "":
 			digits = true
 			continue
 		case strings.Trim(w, "x") == "":
@@ -72,125 +73,52 @@ func parts(v string) (list []string) {
 }
 
 // start returns the start of a token or a value: enough to classify it.
-func start(v string) string { return v[:min(len(v), 256)] }
+func start(v string) string { return v[:min(len(v), maxValue)] }
 
-// isPlaceholder reports whether a value is a placeholder: a variable, a template, a mask, or a
-// redacted secret.
+// placeholders match variables, templates, masks and redacted secrets. The signs of the
+// second occur in random values, too.
+var placeholders = [2]*regexp.Regexp{
+	regexp.MustCompile(`(?i:\[redacted)|EXAMPLE|…|\.\.\.|^<.*>|^\[.*\]|^\{.*\}|^[*.•·●=#?…xX_-]*$|^(?i:your[-_]?)?(?i:pass|pwd|passwd|password)$`),
+	regexp.MustCompile(`\$[{(]|\{\{|<%|[%#]\{|%s|^\(.*\)|^%\w+%$|^@\w+@$|^\$[A-Za-z_]\w*(?:/|$)`),
+}
+
+// isPlaceholder reports whether a value is a placeholder, or one repeated character.
 func isPlaceholder(v string) bool {
-	containsAny := func(list ...string) bool {
-		return slices.ContainsFunc(list, func(in string) bool { return strings.Contains(v, in) })
-	}
-	inside := func(open, shut string) bool {
-		return strings.HasPrefix(v, open) && strings.Contains(v[len(open):], shut)
-	}
-	switch {
-	case v == "" || containsAny("[redacted", "[REDACTED", "EXAMPLE", "…", "..."):
-		return true
-	case inside("<", ">") || inside("[", "]") || inside("{", "}"):
-		return true
-	case len(v) >= 2*tokenLen && mixes(v, 50):
-		return false // the signs of the next cases occur in random values, too
-	case containsAny("${", "$(", "{{", "<%", "%{", "#{", "%s") || inside("(", ")"):
-		return true
-	case (v[0] == '%' || v[0] == '@') && len(v) > 2 && v[len(v)-1] == v[0] && strings.Trim(v[1:len(v)-1], nameChars) == "":
-		return true
-	case len(v) > 1 && v[0] == '$' && (isLetter(v[1]) || v[1] == '_'):
-		if rest := strings.TrimLeft(v[1:], nameChars); rest == "" || rest[0] == '/' {
-			return true
-		}
-	}
-	return strings.Trim(v, "*.•·●-_=#?…") == "" || strings.Trim(v, "xX-_") == "" || strings.Trim(v, string(v[0])) == "" && !isDigit(v[0])
+	return placeholders[0].MatchString(v) || placeholders[1].MatchString(v) && (len(v) < 32 || !mixes(v, 50)) ||
+		strings.Trim(v, v[:1]) == "" && !isDigit(v[0])
 }
 
-const nameChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+// references match addresses, references to stores of secrets, and, if they consist of
+// words, paths and names of files.
+var references = [2]*regexp.Regexp{
+	regexp.MustCompile(`^(?:[^:]{1,15}://|(?:vault|arn|@?env|file|data|ssm|op):|[A-Za-z]:[\\/].)`),
+	regexp.MustCompile(`^(?:~|\.\.?)?/.|.\.(?i:pem|key|crt|cer|json|ya?ml|txt|toml|env|p12|pfx|jks|conf|cfg|ini|gpg|pub|go|py|js|ts|rb|php|java|sh|html|md)$`),
+}
 
-// elsewhere reports whether a value refers to a secret: it is an address, a path, the name
-// of a file, or a reference to a store of secrets.
+// elsewhere reports whether a value refers to a secret.
 func elsewhere(v string) bool {
-	if scheme, rest, ok := strings.Cut(v, ":"); ok && len(scheme) < 16 && (strings.HasPrefix(rest, "//") ||
-		scheme == "vault" || scheme == "arn" || scheme == "env" || scheme == "@env" || scheme == "file" || scheme == "data" || scheme == "ssm" || scheme == "op") {
-		return true
-	}
-	if isPath(v) {
-		return true
-	}
-	if i := strings.LastIndexByte(v, '.'); i > 0 && len(v)-i <= 6 {
-		switch strings.ToLower(v[i+1:]) {
-		case "pem", "key", "crt", "cer", "json", "yaml", "yml", "txt", "toml", "env", "p12", "pfx", "jks", "conf", "cfg", "ini", "gpg", "pub", "go", "py", "js", "ts", "rb", "php", "java", "sh", "html", "md":
-			return wordy(v[:i])
-		}
-	}
-	return false
+	return references[0].MatchString(v) || references[1].MatchString(v) && wordy(v)
 }
 
-func isPath(v string) bool {
-	rest := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(v, "~"), ".."), ".")
-	if len(rest) < 2 || rest[0] != '/' {
-		return len(v) > 3 && isLetter(v[0]) && v[1] == ':' && (v[2] == '\\' || v[2] == '/')
-	}
-	for _, part := range strings.Split(rest[1:], "/") {
-		if part != "" && !wordy(part) {
-			return false
-		}
-	}
-	return true
+// isHarmless reports whether a value is on the stop list: it is a placeholder, describes a
+// secret or refers to one.
+func isHarmless(v string) bool { return describes(v) || isPlaceholder(v) || elsewhere(v) }
+
+// expressions match calls, and names that have dots if they consist of words.
+var expressions = [2]*regexp.Regexp{
+	regexp.MustCompile(`^[*&!(]*[A-Za-z_][\w.]*(?:[(\[{]|->|::|\?\.)`),
+	regexp.MustCompile(`^[*&!]*[A-Za-z_]\w*(?:\.\w+)+$`),
 }
 
-// roots are common first names of expressions.
-var roots = wordsIn(`app args body c cfg conf config context credentials ctx data db document e env environ event form import input json local localstorage
-	module opts option options os params payload process props r req request res resp response result row s secrets self session
-	sessionstorage settings state store system this user var vars viper window`)
-
-// isCode reports whether a value is an expression, and not the value itself. Settings
-// contain few expressions.
-func isCode(v string, setting bool) bool {
-	v = strings.TrimLeft(v, "*&!")
-	i := strings.IndexAny(v, ".[({-:?")
-	if i <= 0 || !identifier(v[:i]) {
-		return false
-	}
-	rest := v[i:]
-	if roots[strings.ToLower(v[:i])] {
-		switch {
-		case strings.HasPrefix(rest, "["), strings.HasPrefix(rest, "("), strings.HasPrefix(rest, "->"), strings.HasPrefix(rest, "::"), strings.HasPrefix(rest, "?."):
-			return true
-		case rest[0] == '.' && identifier(rest[1:]):
-			return true
-		}
-	}
-	if setting {
-		return strings.HasSuffix(v, "()")
-	}
-	return strings.IndexByte("([{", rest[0]) >= 0 || identifier(v) && (wordy(v) || strings.ContainsAny(v, "(["))
+// isCode reports whether a value is an expression, and not the value itself.
+func isCode(v string) bool {
+	return expressions[0].MatchString(v) || expressions[1].MatchString(v) && wordy(v)
 }
-
-// expression matches an identifier, which may have dots, or the beginning of a call.
-var expression = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*(?:[(\[]|$)`)
-
-func identifier(v string) bool { return expression.MatchString(v) }
 
 // wordy reports whether a token consists of words, like a name, and is not random.
 func wordy(v string) bool {
-	if identifies(v) {
-		return false
-	}
-	start, any := 0, false
-	for i := 0; i <= len(v); i++ {
-		if i < len(v) && isAlnum(v[i]) {
-			continue
-		}
-		if i < len(v) && strings.IndexByte("-_.:/~+=@", v[i]) < 0 {
-			return false
-		}
-		if i > start {
-			if !wordLike(v[start:i]) {
-				return false
-			}
-			any = true
-		}
-		start = i + 1
-	}
-	return any
+	all := strings.FieldsFunc(v, isSign)
+	return len(all) > 0 && isToken(v) && !identifies(v) && !slices.ContainsFunc(all, func(w string) bool { return !wordLike(w) })
 }
 
 // wordLike reports whether letters and digits are like a word, an abbreviation, a small
@@ -199,7 +127,7 @@ func wordLike(w string) bool {
 	if len(w) <= 4 {
 		return true
 	}
-	letters := strings.TrimRight(w, "0123456789")
+	letters := strings.TrimRight(w, numerals)
 	if len(letters) == 0 {
 		return len(w) <= 8 // a date
 	}
@@ -213,7 +141,7 @@ func wordLike(w string) bool {
 			length += len(hump)
 		}
 	}
-	if len(w)-len(letters) <= 2 && !strings.ContainsAny(letters, "0123456789") {
+	if len(w)-len(letters) <= 2 && !strings.ContainsAny(letters, numerals) {
 		return humps <= 1+len(letters)/4
 	}
 	if describing[strings.ToLower(w)] {
@@ -223,14 +151,14 @@ func wordLike(w string) bool {
 	return humps > 1 && length >= 4*humps && len(w)-length <= 5 && strings.ToLower(w) != w && strings.ToUpper(w) != w
 }
 
-var consonants = regexp.MustCompile(`[^aeiouy]{6}`)
+var (
+	vowels     = regexp.MustCompile(`[aeiouy]|^.{0,4}$`)
+	consonants = regexp.MustCompile(`[^aeiouy]{6}`)
+	identity   = regexp.MustCompile(`(?i)^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
+)
 
 // pronounceable reports whether a lower-case word has vowels as often as real words.
-func pronounceable(w string) bool {
-	return !consonants.MatchString(w) && (len(w) <= 4 || strings.ContainsAny(w, "aeiouy"))
-}
-
-var identity = regexp.MustCompile(`(?i)^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
+func pronounceable(w string) bool { return !consonants.MatchString(w) && vowels.MatchString(w) }
 
 // identifies reports whether a value is a UUID, or a hash such as git's.
 func identifies(v string) bool { return len(v) >= 32 && len(v)%4 == 0 && identity.MatchString(v) }
@@ -239,90 +167,55 @@ func identifies(v string) bool { return len(v) >= 32 && len(v)%4 == 0 && identit
 // with digits or signs, or digits alone.
 func telling(v string) bool {
 	v = strings.TrimLeft(strings.TrimRight(v, ".,;:!?"), "&*")
-	if len(v) < 6 || strings.Contains(v, "::") || strings.Contains(v, "->") {
+	switch {
+	case len(v) < 6 || strings.Contains(v, "::") || strings.Contains(v, "->"):
 		return false
+	case strings.IndexFunc(v, unicode.IsLetter) < 0:
+		return strings.Trim(v, numerals) == ""
+	case strings.ContainsAny(v, "!@#$%^&*+~?"):
+		return true
 	}
-	letters, digits, signs := 0, 0, 0
-	for _, c := range v {
-		switch {
-		case unicode.IsLetter(c):
-			letters++
-		case unicode.IsDigit(c):
-			digits++
-		case strings.ContainsRune("!@#$%^&*+~?", c):
-			signs++
-		}
-	}
-	if letters == 0 {
-		return digits == utf8.RuneCountInString(v)
-	}
-	if digits == 0 && signs == 0 {
-		return false
-	}
-	for _, w := range parts(v) {
-		if w = strings.Trim(w, "0123456789"); len(w) > 1 && !describing[w] {
-			return true
-		}
-	}
-	return signs > 0
+	return strings.ContainsAny(v, numerals) && slices.ContainsFunc(parts(v), func(w string) bool {
+		w = strings.Trim(w, numerals)
+		return len(w) > 1 && !describing[w]
+	})
 }
 
-// isToken reports whether a value has only the characters of random tokens.
-func isToken(v string) bool { return strings.Trim(v, nameChars+"-.+/=~:@%|") == "" }
+// isToken matches a value that has only the characters of random tokens.
+var isToken = regexp.MustCompile(`^[\w.+/=~:@%|-]*$`).MatchString
 
 // mixes reports whether the kind of character (small letters, capitals, digits, signs)
 // changes at no less than this percentage of a value's characters.
 func mixes(v string, percent int) bool {
 	changes := 0
 	for i := 1; i < len(v); i++ {
-		if class(v[i]) != class(v[i-1]) {
+		if a, b := v[i-1], v[i]; isLower(a) != isLower(b) || isUpper(a) != isUpper(b) || isDigit(a) != isDigit(b) {
 			changes++
 		}
 	}
 	return 100*changes >= percent*len(v)
 }
 
-func class(c byte) byte {
-	switch {
-	case isLower(c):
-		return 'a'
-	case isUpper(c):
-		return 'A'
-	case isDigit(c):
-		return '0'
-	}
-	return '-'
-}
-
-// generated reports whether a token may be random.
-func generated(v string) bool {
-	v = start(v)
-	return !wordy(v) && !isPlaceholder(v) && !describes(v) && entropy(v) > 2.5
-}
-
 // entropy returns the Shannon entropy of a text, in bits per character.
 func entropy(s string) (bits float64) {
-	count := make(map[rune]int)
-	n := 0
-	for _, c := range s {
-		count[c]++
-		n++
+	count := make(map[byte]float64)
+	for i := range len(s) {
+		count[s[i]]++
 	}
-	for _, c := range count {
-		p := float64(c) / float64(n)
-		bits -= p * math.Log2(p)
+	for _, n := range count {
+		bits -= n / float64(len(s)) * math.Log2(n/float64(len(s)))
 	}
 	return bits
 }
 
-// confides reports whether a name announces a secret, and not merely a key that identifies
+// confides matches a name that announces a secret, and not merely a key that identifies
 // something.
-func confides(name string) bool {
-	name = strings.ToLower(name)
-	for _, w := range []string{"api", "secret", "token", "passw", "cred", "private", "auth", "access", "jwt"} {
-		if strings.Contains(name, w) {
-			return true
-		}
-	}
-	return false
-}
+var confides = regexp.MustCompile(`(?i)api|secret|token|passw|cred|private|auth|access|jwt`).MatchString
+
+func isName(c byte) bool   { return isAlnum(c) || c == '_' || c == '-' }
+func isAlnum(c byte) bool  { return isLetter(c) || isDigit(c) }
+func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
+func isLower(c byte) bool  { return c >= 'a' && c <= 'z' }
+func isUpper(c byte) bool  { return c >= 'A' && c <= 'Z' }
+func isLetter(c byte) bool { return isLower(c) || isUpper(c) }
+func isGraph(c byte) bool  { return c > ' ' && c < 0x7f && c != '"' && c != '\'' && c != '`' }
