@@ -154,25 +154,3 @@ func wrapped(text string, most int) string {
 	}
 	return b.String()
 }
-
-// Key is a setting's name, with its allowed values if the list is closed.
-type Key struct {
-	Name   string
-	Values []string
-}
-
-// Keys returns all settings.
-func Keys() (list []Key) {
-	for _, f := range new(Config).fields() {
-		k := Key{Name: f.key}
-		if _, ok := f.value.Interface().(bool); ok {
-			k.Values = []string{"true", "false"}
-		} else if choices, ok := strings.CutPrefix(f.kind, "one of "); ok {
-			k.Values = strings.Split(choices, ", ")
-		} else if choices, ok := strings.CutPrefix(f.kind, "auto, or some of "); ok {
-			k.Values = append([]string{"auto"}, strings.Split(choices, ", ")...)
-		}
-		list = append(list, k)
-	}
-	return list
-}

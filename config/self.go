@@ -1,12 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 )
@@ -63,75 +63,35 @@ func (c *Config) checkUpstreams(fail func(error)) {
 	}
 }
 
-// leadsTo reports whether requests to a base address arrive at listen, without asking a
-// name server.
+// leadsTo reports whether requests to a base address arrive at listen, as far as the two addresses
+// tell. The proxy recognizes other loops by their requests.
 func leadsTo(base, listen string) bool {
 	u, err := url.Parse(base)
 	if err != nil {
 		return false
 	}
-	port := u.Port()
-	switch {
-	case port != "":
-	case u.Scheme == "http":
-		port = "80"
-	case u.Scheme == "https":
-		port = "443"
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	host, own, err := net.SplitHostPort(listen)
 	if err != nil || own != port || own == "0" {
 		return false
 	}
-	if strings.EqualFold(u.Hostname(), host) {
-		return true
-	}
-	return slices.ContainsFunc(addressesOf(u.Hostname()), func(ip netip.Addr) bool {
-		if unspecified(host) {
-			return ip.IsLoopback() || slices.Contains(interfaces(), ip)
-		}
-		return slices.Contains(addressesOf(host), ip)
+	any, err := netip.ParseAddr(host)
+	everywhere := host == "" || err == nil && any.Unmap().IsUnspecified()
+	return strings.EqualFold(u.Hostname(), host) || slices.ContainsFunc(addressesOf(u.Hostname()), func(ip netip.Addr) bool {
+		return everywhere && ip.IsLoopback() || slices.Contains(addressesOf(host), ip)
 	})
 }
 
-// unspecified reports whether a listen host stands for every address.
-func unspecified(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "" || err == nil && ip.Unmap().IsUnspecified()
-}
-
-// addressesOf returns the addresses of a host that is this machine or an IP address, or
-// nil if they are unknown.
+// addressesOf returns the addresses of a host that is an IP address or the local host, or nil.
 func addressesOf(host string) []netip.Addr {
-	loopback := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 	ip, err := netip.ParseAddr(host)
 	ip = ip.Unmap()
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	switch {
-	case err == nil && ip.IsUnspecified(): // clients connect to it as loopback
-		return loopback
-	case err == nil:
+	case err == nil && !ip.IsUnspecified(): // clients connect to that as loopback
 		return []netip.Addr{ip}
-	case name == "localhost", strings.HasSuffix(name, ".localhost"):
-		return loopback
-	}
-	if own, err := os.Hostname(); err == nil && strings.EqualFold(name, own) {
-		return append(interfaces(), loopback...)
+	case err == nil, name == "localhost", strings.HasSuffix(name, ".localhost"):
+		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 	}
 	return nil
-}
-
-// interfaces returns the machine's own addresses.
-func interfaces() (list []netip.Addr) {
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil
-	}
-	for _, a := range all {
-		if n, ok := a.(*net.IPNet); ok {
-			if ip, ok := netip.AddrFromSlice(n.IP); ok {
-				list = append(list, ip.Unmap())
-			}
-		}
-	}
-	return list
 }

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"net/netip"
-	"os"
 	"strings"
 	"testing"
 )
@@ -10,10 +8,6 @@ import (
 // TestUpstreamIsNotTheProxy checks that upstreams and the memory endpoint cannot be the
 // proxy itself, however its address is written, and that other addresses are accepted.
 func TestUpstreamIsNotTheProxy(t *testing.T) {
-	own, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, tc := range []struct {
 		listen, base string
 		want         bool
@@ -31,7 +25,6 @@ func TestUpstreamIsNotTheProxy(t *testing.T) {
 		{"0.0.0.0:8787", "http://127.9.9.9:8787", true},
 		{"[::]:8787", "http://localhost:8787", true},
 		{":8787", "http://localhost:8787", true},
-		{":8787", "http://" + own + ":8787", true},
 		{"0.0.0.0:80", "http://localhost", true},
 		{"0.0.0.0:443", "https://localhost/v1", true},
 		{"proxy.acme.test:8787", "http://proxy.acme.test:8787", true},
@@ -45,11 +38,6 @@ func TestUpstreamIsNotTheProxy(t *testing.T) {
 	} {
 		if got := leadsTo(tc.base, tc.listen); got != tc.want {
 			t.Errorf("%s, listening on %s: %v", tc.base, tc.listen, got)
-		}
-	}
-	for _, ip := range interfaces() {
-		if ip.Is4() && !leadsTo("http://"+netip.AddrPortFrom(ip, 8787).String(), ":8787") {
-			t.Errorf("%s is not known", ip)
 		}
 	}
 	for _, key := range []string{"upstream.openai", "upstream.anthropic", "upstream.gemini", "memory.endpoint"} {

@@ -24,7 +24,7 @@ func newBackupCommand() *cobra.Command {
 			if len(args) > 0 {
 				return cli.Usage(errors.New("--check reads a backup: leave out the new file"))
 			}
-			at, err := datadir.CheckBackup(c.Context(), check, tried)
+			at, err := datadir.CheckBackup(c.Context(), check, service.TryFiles)
 			if err == nil {
 				fmt.Fprintf(c.OutOrStdout(), "%s of %s is whole\n", check, at.Local().Format(time.DateTime))
 			}
@@ -68,7 +68,7 @@ func newRestoreCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		at, err := datadir.RestoreBackup(c.Context(), args[0], cfg.DataDir, tried)
+		at, err := datadir.RestoreBackup(c.Context(), args[0], cfg.DataDir, service.TryFiles)
 		if err = errors.Join(err, lock.Unlock()); err != nil {
 			return err
 		}
@@ -86,9 +86,6 @@ func withFiles(c *cobra.Command) (*config.Config, error) {
 	}
 	return cfg, err
 }
-
-// tried opens each database of a directory, and returns the errors.
-func tried(dir string) []error { return service.TryFiles(dir) }
 
 // backupCheck is the interval of checks for a due backup.
 const backupCheck = 10 * time.Minute

@@ -51,9 +51,9 @@ func documents(t *testing.T) (files []string) {
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	settings, variables := make(map[string]bool), make(map[string]bool)
-	for _, k := range config.Keys() {
-		settings[k.Name] = true
-		env := "GRAPHITI_PROXY_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
+	for _, k := range new(config.Config).Settings() {
+		settings[k.Key] = true
+		env := "GRAPHITI_PROXY_" + strings.ToUpper(strings.ReplaceAll(k.Key, ".", "_"))
 		variables[env], variables[env+"_FILE"] = true, true
 	}
 	commands := 0

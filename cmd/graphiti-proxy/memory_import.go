@@ -58,11 +58,8 @@ func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, nam
 	}
 	defer file.Close()
 	progress := terminal.NewProgress(c.ErrOrStderr(), file.Size)
-	im := service.FileImport{Distil: in.Distil, Tell: progress.Show, Call: func(ctx context.Context, lines service.ImportRequest) (service.Imported, error) {
+	im := service.FileImport{Distil: in.Distil, Tell: func(lines int) { progress.Show(lines, "") }, Call: func(ctx context.Context, lines service.ImportRequest) (service.Imported, error) {
 		return cli.Call(ctx, at, service.Import, lines)
-	}, Pending: func(ctx context.Context) (int, error) {
-		q, err := cli.Call(ctx, at, service.Counts, struct{}{})
-		return q.Pending, err
 	}}
 	done, err := im.Run(c.Context(), in.Selector, io.TeeReader(file, progress))
 	if err != nil {

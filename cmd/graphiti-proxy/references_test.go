@@ -35,8 +35,8 @@ func TestReferences(t *testing.T) {
 	}
 	page, metrics := read("docs/references.md"), read("docs/metrics.md")
 	settings := make(map[string]bool)
-	for _, k := range config.Keys() {
-		settings[k.Name] = true
+	for _, k := range new(config.Config).Settings() {
+		settings[k.Key] = true
 	}
 	rows := make(map[string]bool)
 	for _, m := range referenceRow.FindAllStringSubmatch(page, -1) {

@@ -30,7 +30,7 @@ func newServeCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return serve(c.Context(), c.OutOrStdout(), cli.FileLine(c, cfg), cfg, func() (*config.Config, error) { return cli.LoadConfig(c) })
+		return serve(c.Context(), c.OutOrStdout(), cli.FileLine(cfg), cfg, func() (*config.Config, error) { return cli.LoadConfig(c) })
 	}
 	cli.ServeFlags(c)
 	return c

@@ -14,58 +14,58 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
+// printer writes the lines of a section.
+type printer struct{ io.Writer }
+
+// line writes a line below the first one of a section, if it applies.
+func (p printer) line(applies bool, format string, args ...any) {
+	if applies {
+		fmt.Fprintf(p, "          "+format+"\n", args...)
+	}
+}
+
+// since returns the time since t in seconds, or 0 for nil.
+func since(t *time.Time) time.Duration {
+	if t == nil {
+		return 0
+	}
+	return time.Since(*t).Round(time.Second)
+}
+
+// when formats a time for people, or nil as "".
+func when(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.Local().Format(time.DateTime)
+}
+
 // Print writes the state of the memory and of the queue for a person.
 func (s *Status) Print(w io.Writer) {
-	m := s.Memory
+	m, p := s.Memory, printer{w}
 	fmt.Fprintf(w, "memory    %s, %s", m.Backend, m.State)
 	if m.Where != "" {
 		fmt.Fprintf(w, ", %s", m.Where)
 	}
 	fmt.Fprintln(w)
-	if m.State != StateOff { // off implies both
-		fmt.Fprintf(w, "          recall %s, ingestion %s\n", onOff(m.Recall), onOff(m.Ingest))
-	}
-	if len(m.Outcomes) > 0 {
-		fmt.Fprintf(w, "          requests since the start: %s\n", outcomes(m.Outcomes))
-	}
-	if len(s.Messages) > 0 {
-		fmt.Fprintf(w, "          messages since the start: %s\n", outcomes(s.Messages))
-	}
-	if n := s.Queue.Held; n > 0 {
-		fmt.Fprintf(w, "          %s held until their conversations show whether a person wrote them; memory show lists them\n", terminal.Count(n, "message"))
-	}
-	if m.ConsentSince != nil {
-		fmt.Fprintf(w, "          consent for %s, since %s\n", m.ConsentFor, m.ConsentSince.Local().Format(time.DateTime))
-	}
+	p.line(m.State != StateOff, "recall %s, ingestion %s", onOff[m.Recall], onOff[m.Ingest]) // off implies both
+	p.line(len(m.Outcomes) > 0, "requests since the start: %s", outcomes(m.Outcomes))
+	p.line(len(s.Messages) > 0, "messages since the start: %s", outcomes(s.Messages))
+	p.line(s.Queue.Held > 0, "%s held until their conversations show whether a person wrote them; memory show lists them", terminal.Count(s.Queue.Held, "message"))
+	p.line(m.ConsentSince != nil, "consent for %s, since %s", m.ConsentFor, when(m.ConsentSince))
 	if d := m.Distil; d != nil {
-		fmt.Fprintf(w, "          facts from %s today: %s of %s, %d refused; %d of %d tokens\n", d.Endpoint,
+		p.line(true, "facts from %s today: %s of %s, %d refused; %d of %d tokens", d.Endpoint,
 			terminal.Count(d.Today.Facts, "fact"), terminal.Count(d.Today.Calls, "call"), d.Today.Refused, d.Today.Tokens, d.DailyTokens)
-		if d.Paused {
-			fmt.Fprintln(w, "          facts are paused: distil.pause is set, or the consent was withdrawn")
-		} else if d.Problem != "" {
-			fmt.Fprintf(w, "          latest problem with facts: %s\n", d.Problem)
-		}
+		p.line(d.Paused, "facts are paused: distil.pause is set, or the consent was withdrawn")
+		p.line(!d.Paused && d.Problem != "", "latest problem with facts: %s", d.Problem)
 	}
-	if s.Bill != "" {
-		fmt.Fprintf(w, "          %s\n", s.Bill)
-	}
-	if m.Emptied > 0 {
-		fmt.Fprintf(w, "          memory forget emptied %s of running conversations; those conversations get no more blocks\n", terminal.Count(m.Emptied, "block"))
-	}
-	if n := len(s.Blocked); n > 0 {
-		fmt.Fprintf(w, "          %s blocked until memory forget succeeds: they are not recalled, and their new turns wait: %s\n",
-			terminal.Count(n, "group"), strings.Join(s.Blocked, ", "))
-		fmt.Fprintln(w, "          the proxy retries automatically; to see the cause, run the same memory forget again")
-	}
-	if m.Why != "" {
-		fmt.Fprintf(w, "          %s\n", m.Why)
-	}
-	if m.Since != nil {
-		fmt.Fprintf(w, "          since %s\n", m.Since.Local().Format(time.DateTime))
-	}
-	if m.Remedy != "" {
-		fmt.Fprintf(w, "          to do: %s\n", m.Remedy)
-	}
+	p.line(s.Bill != "", "%s", s.Bill)
+	p.line(m.Emptied > 0, "memory forget emptied %s of running conversations; those conversations get no more blocks", terminal.Count(m.Emptied, "block"))
+	p.line(len(s.Blocked) > 0, "%s blocked until memory forget succeeds: they are not recalled, and their new turns wait: %s", terminal.Count(len(s.Blocked), "group"), strings.Join(s.Blocked, ", "))
+	p.line(len(s.Blocked) > 0, "the proxy retries automatically; to see the cause, run the same memory forget again")
+	p.line(m.Why != "", "%s", m.Why)
+	p.line(m.Since != nil, "since %s", when(m.Since))
+	p.line(m.Remedy != "", "to do: %s", m.Remedy)
 	s.printLines(w)
 	s.printUnconfirmed(w)
 	PrintQueue(w, &s.Queue)
@@ -134,72 +134,35 @@ func (s *Status) printUnconfirmed(w io.Writer) {
 	}
 }
 
-func onOff(b bool) string {
-	if b {
-		return "on"
-	}
-	return "off"
-}
+var onOff = map[bool]string{true: "on", false: "off"}
 
 // PrintQueue writes the state of the queue for a person.
 func PrintQueue(w io.Writer, q *capture.QueueStatus) {
+	p := printer{w}
 	fmt.Fprintf(w, "turns     %d waiting, %d delivered (%d verified), %d dropped, %d dead\n",
 		q.Pending, q.Delivered, q.Verified, q.Dropped, q.Dead)
 	for _, full := range q.Full {
-		fmt.Fprintf(w, "          %s\n          to do: %s\n", terminal.Printable(full), capture.FullRemedy)
+		p.line(true, "%s\n          to do: %s", terminal.Printable(full), capture.FullRemedy)
 	}
-	if q.UnderWay > 0 {
-		quiet := ""
-		if q.Quiet != nil && q.Stalled == nil {
-			if d := time.Since(*q.Quiet).Round(time.Second); d > 0 {
-				quiet = "; nothing new for " + d.String()
-			}
-		}
-		fmt.Fprintf(w, "          %d of the waiting turns have been sent, but are not listed by the memory yet%s\n", q.UnderWay, quiet)
+	quiet := ""
+	if d := since(q.Quiet); d > 0 && q.Stalled == nil {
+		quiet = "; nothing new for " + d.String()
 	}
-	if q.Episodes > 0 {
-		fmt.Fprintf(w, "          Graphiti got %s since the start, about %d tokens; its model makes two or three calls for each, with instructions and earlier episodes\n", terminal.Count(q.Episodes, "episode"), q.Tokens)
-	}
-	if q.Diagnosis != "" && q.Stalled == nil && q.Unlisted == nil {
-		fmt.Fprintf(w, "          probably %s (%s)\n          to do: %s\n", q.Diagnosis.Says(), q.Diagnosis, q.Diagnosis.Remedy())
-	}
-	if q.Lost > 0 {
-		fmt.Fprintf(w, "          %d were accepted and lost by the memory, and were sent again\n", q.Lost)
-	}
-	if q.LeftOut > 0 {
-		fmt.Fprintf(w, "          %d earlier turns were not stored because the queue was full; the next request of their conversation retries\n", q.LeftOut)
-	}
-	if q.GivenUp > 0 {
-		fmt.Fprintf(w, "          %d answers exceeded the limits, so their turns are not stored\n", q.GivenUp)
-	}
-	if q.Unkept != nil || q.NotKept > 0 {
-		fmt.Fprintf(w, "          %d were lost because data_dir is unusable; %d wait in RAM\n", q.NotKept, q.InMemory)
-	}
-	if q.Here > 0 {
-		fmt.Fprintf(w, "          %d wait in data_dir of this replica for Postgres\n", q.Here)
-	}
-	if q.Oldest != nil {
-		fmt.Fprintf(w, "          the oldest has waited for %s\n", time.Since(*q.Oldest).Round(time.Second))
-	}
-	if q.Failing != nil {
-		fmt.Fprintf(w, "          delivery has been failing for %s: %s\n", time.Since(*q.Failing).Round(time.Second), q.LastError)
-		if q.Remedy != "" {
-			fmt.Fprintf(w, "          to do: %s\n", q.Remedy)
-		}
-	}
-	if q.Stalled != nil {
-		fmt.Fprintf(w, "          the memory has accepted turns and stored none for %s; sending is paused until it stores them\n", time.Since(*q.Stalled).Round(time.Second))
-	}
-	if q.Unlisted != nil {
-		fmt.Fprintf(w, "          delivery has not been verified for %s (%s): %s\n          to do: %s\n",
-			time.Since(*q.Unlisted).Round(time.Second), q.Diagnosis, q.Diagnosis.Says(), q.Diagnosis.Remedy())
-	}
-	if q.Withdrawn > 0 {
-		fmt.Fprintf(w, "          %s may still be in Graphiti; the proxy deletes it when it appears, and retries\n", terminal.Count(q.Withdrawn, "forgotten part"))
-	}
-	if q.Dead > 0 {
-		fmt.Fprintf(w, "          to see dead letters: graphiti-proxy queue list --state dead\n")
-	}
+	p.line(q.UnderWay > 0, "%d of the waiting turns have been sent, but are not listed by the memory yet%s", q.UnderWay, quiet)
+	p.line(q.Episodes > 0, "Graphiti got %s since the start, about %d tokens; its model makes two or three calls for each, with instructions and earlier episodes", terminal.Count(q.Episodes, "episode"), q.Tokens)
+	p.line(q.Diagnosis != "" && q.Stalled == nil && q.Unlisted == nil, "probably %s (%s)\n          to do: %s", q.Diagnosis.Says(), q.Diagnosis, q.Diagnosis.Remedy())
+	p.line(q.Lost > 0, "%d were accepted and lost by the memory, and were sent again", q.Lost)
+	p.line(q.LeftOut > 0, "%d earlier turns were not stored because the queue was full; the next request of their conversation retries", q.LeftOut)
+	p.line(q.GivenUp > 0, "%d answers exceeded the limits, so their turns are not stored", q.GivenUp)
+	p.line(q.Unkept != nil || q.NotKept > 0, "%d were lost because data_dir is unusable; %d wait in RAM", q.NotKept, q.InMemory)
+	p.line(q.Here > 0, "%d wait in data_dir of this replica for Postgres", q.Here)
+	p.line(q.Oldest != nil, "the oldest has waited for %s", since(q.Oldest))
+	p.line(q.Failing != nil, "delivery has been failing for %s: %s", since(q.Failing), q.LastError)
+	p.line(q.Failing != nil && q.Remedy != "", "to do: %s", q.Remedy)
+	p.line(q.Stalled != nil, "the memory has accepted turns and stored none for %s; sending is paused until it stores them", since(q.Stalled))
+	p.line(q.Unlisted != nil, "delivery has not been verified for %s (%s): %s\n          to do: %s", since(q.Unlisted), q.Diagnosis, q.Diagnosis.Says(), q.Diagnosis.Remedy())
+	p.line(q.Withdrawn > 0, "%s may still be in Graphiti; the proxy deletes it when it appears, and retries", terminal.Count(q.Withdrawn, "forgotten part"))
+	p.line(q.Dead > 0, "to see dead letters: graphiti-proxy queue list --state dead")
 }
 
 // outcomes formats the counts of outcomes, the most frequent first.

@@ -26,9 +26,8 @@ type importing struct {
 
 // imported is the result of an import. Scripts receive one line of JSON for each step.
 type imported struct {
-	Lines  int      `json:"lines"`           // processed lines
-	Waits  string   `json:"waits,omitempty"` // reason for a wait
-	Says   []string `json:"says,omitempty"`  // the result
+	Lines  int      `json:"lines"`          // processed lines
+	Says   []string `json:"says,omitempty"` // the result
 	Error  string   `json:"error,omitempty"`
 	Remedy string   `json:"remedy,omitempty"`
 	Done   bool     `json:"done,omitempty"`
@@ -87,12 +86,12 @@ func (v *visit) importFile() error {
 		steps = json.NewEncoder(v.w)
 	}
 	last := time.Time{}
-	done, err := v.importFrom(name, func(lines int, waits string) {
+	done, err := v.importFrom(name, func(lines int) {
 		if time.Since(last) < 200*time.Millisecond {
 			return
 		}
 		last = time.Now()
-		_ = errors.Join(steps.Encode(imported{Lines: lines, Waits: waits}), c.Flush())
+		_ = errors.Join(steps.Encode(imported{Lines: lines}), c.Flush())
 	})
 	if err != nil {
 		_, f := v.judge(err)
@@ -111,7 +110,7 @@ func (v *visit) importFile() error {
 }
 
 // importFrom imports a local file.
-func (v *visit) importFrom(name string, tell func(lines int, waits string)) (imported, error) {
+func (v *visit) importFrom(name string, tell func(lines int)) (imported, error) {
 	file, err := service.OpenImport(name)
 	if err != nil {
 		return imported{}, failed{service.OfInput, errors.New("the archive cannot be read or has no conversations.json; to do: send the original export, or JSON Lines")}
@@ -119,12 +118,6 @@ func (v *visit) importFrom(name string, tell func(lines int, waits string)) (imp
 	defer file.Close()
 	im := service.FileImport{Tell: tell, Call: func(_ context.Context, in service.ImportRequest) (service.Imported, error) {
 		return change(v, service.Import, func(to *service.ImportRequest) { *to = in })
-	}, Pending: func(context.Context) (int, error) {
-		if !v.Caller.Operator { // Import itself waits for room
-			return 0, nil
-		}
-		q, err := look(v, service.Counts, func(*struct{}) {})
-		return q.Pending, err
 	}}
 	got, err := im.Run(v.r.Context(), v.asked().selector(), file)
 	done := imported{Lines: got.Kept + got.Known}

@@ -161,14 +161,12 @@ func (a *archived) Close() error {
 
 // FileImport is an import of a file, in calls of Import.
 type FileImport struct {
-	Call    func(context.Context, ImportRequest) (Imported, error)
-	Pending func(context.Context) (int, error) // returns the number of turns that wait for the memory
-	Tell    func(lines int, waits string)      // receives the number of finished lines, and the reason for a wait or ""
-	Distil  bool
+	Call   func(context.Context, ImportRequest) (Imported, error)
+	Tell   func(lines int) // receives the number of finished lines
+	Distil bool
 }
 
-// Run sends the lines of a file in order, each batch in one call, as fast as the memory
-// takes them.
+// Run sends the lines of a file in order, each batch in one call.
 func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imported, err error) {
 	var batch []Line
 	bytes := 0
@@ -176,9 +174,6 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
-		}
-		if err := waitForRoom(ctx, im.Pending, im.tell(done)); err != nil {
-			return err
 		}
 		answer, err := im.Call(ctx, ImportRequest{Selector: s, Lines: batch, Distil: im.Distil})
 		if err != nil {
@@ -193,7 +188,7 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 			}
 		}
 		batch, bytes = batch[:0], 0
-		im.Tell(done.Kept+done.Known, "")
+		im.Tell(done.Kept + done.Known)
 		return nil
 	}
 	lines := 0
@@ -228,9 +223,4 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 		return done, err
 	}
 	return done, flush()
-}
-
-// tell returns a function that reports a wait.
-func (im FileImport) tell(done Imported) func(waits string) {
-	return func(waits string) { im.Tell(done.Kept+done.Known, waits) }
 }

@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"golang.org/x/text/encoding/unicode"
 
@@ -26,12 +24,11 @@ import (
 func importText(t *testing.T, m *servicetest.Fixture, text string) (done service.Imported, calls int, err error) {
 	t.Helper()
 	im := service.FileImport{
-		Tell: func(int, string) {},
+		Tell: func(int) {},
 		Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
 			calls++
 			return service.Import.Run(ctx, m.Host, &in)
 		},
-		Pending: func(context.Context) (int, error) { return m.Pipeline.Status().Pending, nil },
 	}
 	done, err = im.Run(t.Context(), service.Selector{}, strings.NewReader(text))
 	return done, calls, err
@@ -183,10 +180,10 @@ func TestExportGoesToNoOtherProject(t *testing.T) {
 		"an export":     `{"scope":"user","name":"n","where":"memory","role":"user","text":"I breed alpacas."}`,
 		"a named group": `{"group":"graphiti_user_x","role":"user","content":"I breed alpacas."}`,
 	} {
-		im := service.FileImport{Tell: func(int, string) {}, Call: func(context.Context, service.ImportRequest) (service.Imported, error) {
+		im := service.FileImport{Tell: func(int) {}, Call: func(context.Context, service.ImportRequest) (service.Imported, error) {
 			t.Errorf("%s: was sent", name)
 			return service.Imported{}, nil
-		}, Pending: func(context.Context) (int, error) { return 0, nil }}
+		}}
 		if _, err := im.Run(t.Context(), service.Selector{Workspace: "path:/x"}, strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "--workspace") {
 			t.Errorf("%s: got %v, want an error that names --workspace", name, err)
 		}
@@ -262,34 +259,6 @@ func TestOpenImport(t *testing.T) {
 }
 
 func exists(name string) bool { _, err := os.Stat(name); return err == nil }
-
-// TestAnImportWaits as long as the memory makes progress, and no longer.
-func TestAnImportWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began, most := time.Now(), 5000
-		im := service.FileImport{
-			Tell: func(int, string) {},
-			Call: func(context.Context, service.ImportRequest) (service.Imported, error) {
-				return service.Imported{Kept: 1}, nil
-			},
-			Pending: func(context.Context) (int, error) { // falls for 500 seconds
-				return most - 100*min(10, int(time.Since(began)/(50*time.Second))), nil
-			},
-		}
-		if _, err := im.Run(t.Context(), service.Selector{}, strings.NewReader(notes)); err == nil || !strings.Contains(err.Error(), "4000 turns wait, because the memory has accepted none for 10m0s") {
-			t.Errorf("more than may wait: %v", err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := im.Run(ctx, service.Selector{}, strings.NewReader(notes)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("cut off: %v", err)
-		}
-		most = service.MaxPending
-		if done, err := im.Run(t.Context(), service.Selector{}, strings.NewReader(notes)); err != nil || done.Kept != 1 {
-			t.Errorf("%+v, %v", done, err)
-		}
-	})
-}
 
 // TestExportIsImported: another owner's memory imports an export completely. Its own export is
 // the same, byte for byte, and it recalls the messages.

@@ -17,8 +17,17 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// importPeek is the number of bytes that tell a conversation from a line.
-const importPeek = 64 << 10
+const (
+	importPeek  = 64 << 10  // bytes that tell a conversation from a line
+	maxItem     = 32 << 20  // bytes of a line, or of an export's conversation in the file
+	maxExport   = 2 << 30   // bytes of a file, or of an unpacked archive
+	maxMessages = 2_000_000 // in a file; RAM holds a hash of each
+)
+
+var (
+	errItem   = fmt.Errorf("it is larger than %d MiB", maxItem>>20)
+	errExport = fmt.Errorf("the file contains more than %d GiB; import it in parts", maxExport>>30)
+)
 
 // filled fills each read: a JSON decoder reads blanks again for each piece that it gets.
 type filled struct{ io.Reader }
@@ -35,7 +44,12 @@ func (f filled) Read(p []byte) (int, error) {
 // line number, or in an export with the number of the message. It holds no more than one
 // item at a time. It returns the number of messages of an export that it left out.
 func ReadLines(r io.Reader, f func(int, Line) error) (left int, err error) {
-	whole := &bounded{r: transform.NewReader(r, unicode.BOMOverride(transform.Nop)), end: maxExport, most: maxExport}
+	whole := &io.LimitedReader{R: transform.NewReader(r, unicode.BOMOverride(transform.Nop)), N: maxExport}
+	defer func() {
+		if whole.N <= 0 {
+			err = errExport
+		}
+	}()
 	in := bufio.NewReaderSize(filled{whole}, 1<<20)
 	n := 1
 	for b, err := in.ReadByte(); err == nil; b, err = in.ReadByte() {
@@ -58,29 +72,29 @@ func ReadLines(r io.Reader, f func(int, Line) error) (left int, err error) {
 }
 
 // readJSONLines reads lines from the line n on.
-func readJSONLines(in *bufio.Reader, n int, f func(int, Line) error) error {
-	var b []byte
-	for ; ; n++ {
-		var err error
-		if b, err = lineOf(in, b); errors.Is(err, errItem) {
-			return fmt.Errorf("line %d cannot be read: %w", n, err)
+func readJSONLines(r io.Reader, n int, f func(int, Line) error) error {
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, maxItem)
+	for ; in.Scan(); n++ {
+		line := bytes.TrimSpace(in.Bytes())
+		if len(line) == 0 {
+			continue
 		}
-		if line := bytes.TrimSpace(b); len(line) > 0 {
-			l, err := readLine(line)
-			if err != nil {
-				return fmt.Errorf("line %d cannot be read: %w; write an object such as {\"role\":\"user\",\"content\":\"…\"}, see memory import --help", n, err)
-			}
-			if err := f(n, l); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+		l, err := readLine(line)
 		if err != nil {
-			return fmt.Errorf("read the file: %w", err)
+			return fmt.Errorf("line %d cannot be read: %w; write an object such as {\"role\":\"user\",\"content\":\"…\"}, see memory import --help", n, err)
+		}
+		if err := f(n, l); err != nil {
+			return err
 		}
 	}
+	switch err := in.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("line %d cannot be read: %w", n, errItem)
+	case err != nil:
+		return fmt.Errorf("read the file: %w", err)
+	}
+	return nil
 }
 
 // readLine reads a line, or a Record: only a Record has a field where.
@@ -151,9 +165,15 @@ type node struct {
 // readExport reads one conversation at a time, from one or more lists. It returns the
 // number of messages that it left out.
 func readExport(r io.Reader, f func(int, Line) error) (left int, err error) {
-	one := &bounded{r: r, end: maxItem, most: maxExport}
+	one := &io.LimitedReader{R: r, N: maxItem}
 	d := json.NewDecoder(one)
 	message, n := 0, 0
+	limited := func(err error) error {
+		if one.N <= 0 {
+			return errItem
+		}
+		return err
+	}
 	for {
 		if t, err := d.Token(); errors.Is(err, io.EOF) && n > 0 {
 			return left, nil
@@ -162,11 +182,11 @@ func readExport(r io.Reader, f func(int, Line) error) (left int, err error) {
 		} else if t != json.Delim('[') {
 			return left, fmt.Errorf("read the export: unexpected %v after %d conversations", t, n)
 		}
-		for one.item(d.InputOffset()); d.More(); one.item(d.InputOffset()) {
+		for one.N = maxItem; d.More(); one.N = maxItem {
 			n++
 			var e exported
 			if err := d.Decode(&e); err != nil {
-				return left, fmt.Errorf("conversation %d of the export cannot be read: %w", n, err)
+				return left, fmt.Errorf("conversation %d of the export cannot be read: %w", n, limited(err))
 			}
 			if e.Mapping == nil && e.Messages == nil {
 				return left, fmt.Errorf("item %d is not a conversation of ChatGPT or Claude; JSON Lines have one object in each line, without brackets around them", n)
@@ -181,7 +201,7 @@ func readExport(r io.Reader, f func(int, Line) error) (left int, err error) {
 			}
 		}
 		if _, err := d.Token(); err != nil {
-			return left, fmt.Errorf("the export ends in the middle: %w", err)
+			return left, fmt.Errorf("the export ends in the middle: %w", limited(err))
 		}
 		n = max(n, 1)
 	}

@@ -99,18 +99,11 @@ func memoryOf(t *ledger.Turn, owner string) string {
 	}
 }
 
-// MaxPending is the most turns that may wait for the memory during an import.
-const MaxPending = 2000
-
-// ImportTimeout is the timeout of one import call, which waits for the memory.
-const ImportTimeout = 10 * time.Minute
-
 // maxLines is the most lines in one call. A larger call writes fewer pages, but delays other
 // writes.
 const maxLines = 4000
 
-// Import stores lines in order, each once. While too many turns wait for the memory, it
-// waits.
+// Import stores lines in order, each once.
 func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported, err error) {
 	s, lines := in.Selector, in.Lines
 	if done.NotTaken = in.notes; in.notes > 0 && len(lines) == 0 {
@@ -158,10 +151,6 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 			done.Into = append(done.Into, memoryOf(&t, sv.o.Owner))
 		}
 	}
-	pending := func(context.Context) (int, error) { return sv.o.Pipeline.Status().Pending, nil }
-	if err := waitForRoom(ctx, pending, func(string) {}); err != nil {
-		return done, err
-	}
 	if len(turns) > 0 {
 		if err := sv.full(turns[0].Owner); err != nil {
 			return done, err
@@ -180,40 +169,6 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 		err = sv.queueDistilled(ctx, turns)
 	}
 	return done, err
-}
-
-// waitForRoom returns when at most MaxPending turns wait for the memory, so that the next
-// call ends soon even if the memory is slow.
-func waitForRoom(ctx context.Context, pending func(context.Context) (int, error), tell func(waits string)) error {
-	left, err := waitForTurns(ctx, MaxPending, ImportTimeout, pending, tell)
-	if err == nil && left > MaxPending {
-		err = fmt.Errorf("%d turns wait, because the memory has accepted none for %s; see graphiti-proxy status", left, ImportTimeout)
-	}
-	return err
-}
-
-// waitForTurns returns when at most most turns wait, or when their number has not fallen
-// for patience. It returns that number.
-func waitForTurns(ctx context.Context, most int, patience time.Duration, pending func(context.Context) (int, error), tell func(waits string)) (int, error) {
-	least, since := -1, time.Now()
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		left, err := pending(ctx)
-		if err != nil {
-			return 0, err
-		}
-		if least < 0 || left < least {
-			least, since = left, time.Now()
-		}
-		if left <= most || time.Since(since) > patience {
-			return left, nil
-		}
-		tell(fmt.Sprintf("%d turns wait for the memory", left))
-		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-time.After(pause):
-		}
-	}
 }
 
 // of returns the selector of a line: its own fields, and for the others those of the call.

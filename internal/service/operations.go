@@ -232,7 +232,7 @@ func (r *ImportRequest) narrow(ctx context.Context, h *Host, own Selector) error
 
 // Import stores each line once, in order. FileImport calls it for a file.
 var Import = Operation[ImportRequest, Imported]{
-	Spec: Spec{Name: "memory/import", About: "Import lines, each once", Size: 16 << 20, Takes: ImportTimeout},
+	Spec: Spec{Name: "memory/import", About: "Import lines, each once", Size: 16 << 20, Takes: ForgetTimeout},
 	Run:  withMemory((*Service).Import),
 	Audit: func(in *ImportRequest, out *Imported) Entry {
 		return in.audit("import", out.Groups, slog.Int("kept", out.Kept))

@@ -92,7 +92,7 @@ func importAll(t *testing.T, m *servicetest.Fixture, export []byte) (done servic
 	im := service.FileImport{
 		Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
 			return m.Memory.Import(ctx, &in)
-		}, Pending: func(context.Context) (int, error) { return m.Pipeline.Status().Pending, nil }, Tell: func(int, string) {},
+		}, Tell: func(int) {},
 	}
 	done, err := im.Run(t.Context(), service.Selector{}, bytes.NewReader(export))
 	if err != nil {

@@ -38,7 +38,7 @@ type TurnsImport struct {
 // ImportTurns stores turns of transcripts like live turns. It skips turns with known ids or
 // texts, and invalid turns. No text in them becomes a standing text.
 var ImportTurns = Operation[TurnsImport, Imported]{
-	Spec: Spec{Name: "memory/import-turns", About: "Import finished turns from transcripts of clients, each once", Size: 16 << 20, Takes: ImportTimeout},
+	Spec: Spec{Name: "memory/import-turns", About: "Import finished turns from transcripts of clients, each once", Size: 16 << 20, Takes: ForgetTimeout},
 	Run: func(ctx context.Context, h *Host, in *TurnsImport) (Imported, error) {
 		return h.Memory.ImportTurns(ctx, in)
 	},
@@ -83,10 +83,6 @@ func (sv *Service) ImportTurns(ctx context.Context, in *TurnsImport) (done Impor
 	if in.Dry {
 		done.Kept, err = sv.o.Pipeline.New(ctx, turns)
 		done.Known = len(turns) - done.Kept
-		return done, err
-	}
-	pending := func(context.Context) (int, error) { return sv.o.Pipeline.Status().Pending, nil }
-	if err := waitForRoom(ctx, pending, func(string) {}); err != nil {
 		return done, err
 	}
 	if err := sv.full(turns[0].Owner); err != nil {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -146,26 +145,10 @@ func LoadConfig(c *cobra.Command) (*config.Config, error) {
 	return config.Load(config.Sources{Flags: flags, Env: environment(c).Vars, File: file})
 }
 
-// FileLine returns the name of the file of settings in use, with a note about an unused one
-// in the current directory.
-func FileLine(c *cobra.Command, cfg *config.Config) string {
-	line := cfg.File()
-	if line == "" {
-		line = "no file, only defaults, environment and flags"
-	}
-	name := filepath.Join(environment(c).Dir, strayFile)
-	stray, err := os.Stat(name)
-	if err != nil {
-		return line
-	}
-	if used, err := os.Stat(cfg.File()); err == nil && os.SameFile(stray, used) {
-		return line
-	}
-	return line + " (" + name + " of the current directory is not read without --config)"
+// FileLine returns the name of the file of settings in use.
+func FileLine(cfg *config.Config) string {
+	return cmp.Or(cfg.File(), "no file, only defaults, environment and flags")
 }
-
-// strayFile is a frequent name for a file of settings.
-const strayFile = "graphiti-proxy.yaml"
 
 // Variable returns a function that reads variables from the environment of a command.
 func Variable(c *cobra.Command) func(name string) string {

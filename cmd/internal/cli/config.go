@@ -83,7 +83,7 @@ func check(c *cobra.Command) error {
 	}
 	found.Valid = err == nil
 	if WantsJSON(c) || err == nil {
-		err = errors.Join(err, Output(c, found, func(w io.Writer) { printChecked(w, FileLine(c, cfg), cfg, &found) }))
+		err = errors.Join(err, Output(c, found, func(w io.Writer) { printChecked(w, FileLine(cfg), cfg, &found) }))
 	}
 	return err
 }

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,25 +20,14 @@ func Complete(c *cobra.Command, flag string, values ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
 
-// completeSettings completes the names of settings, and then their values.
-func completeSettings(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	key, _, hasValue := strings.Cut(typed, "=")
-	var offers []string
-	for _, k := range config.Keys() {
-		if !hasValue && strings.HasPrefix(k.Name, typed) {
-			offers = append(offers, k.Name+"=")
-		}
-		if hasValue && k.Name == key {
-			for _, v := range k.Values {
-				offers = append(offers, key+"="+v)
-			}
+// completeSettings completes the names of settings.
+func completeSettings(_ *cobra.Command, _ []string, typed string) (offers []string, directive cobra.ShellCompDirective) {
+	for _, s := range new(config.Config).Settings() {
+		if strings.HasPrefix(s.Key, typed) {
+			offers = append(offers, s.Key+"=")
 		}
 	}
-	directive := cobra.ShellCompDirectiveNoFileComp
-	if !hasValue {
-		directive |= cobra.ShellCompDirectiveNoSpace
-	}
-	return offers, directive
+	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // Refuse returns an error for an unknown command, with the most likely one.
@@ -63,30 +54,20 @@ func Refuse(c *cobra.Command, word string) error {
 
 // flagMistake returns an error that explains a wrong value of a flag.
 func flagMistake(err error) error {
-	text := err.Error()
-	rest, ok := strings.CutPrefix(text, "invalid argument ")
-	if !ok {
+	var wrong *pflag.InvalidValueError
+	if !errors.As(err, &wrong) {
 		return err
 	}
-	value, rest, _ := strings.Cut(rest, " for ")
-	flag, reason, _ := strings.Cut(strings.TrimPrefix(rest, `"`), `" flag: `)
-	if i := strings.LastIndex(flag, "--"); i > 0 {
-		flag = flag[i:]
-	}
-	what := "cannot be read"
+	what := cmp.Or(map[string]string{
+		"int": "is not a number", "bool": "is neither true nor false", "duration": "is not a duration; write e.g. 30s",
+	}[wrong.GetFlag().Value.Type()], "cannot be read")
 	switch {
-	case strings.Contains(reason, "ParseInt") && strings.Contains(reason, "range"):
+	case errors.Is(wrong, strconv.ErrRange):
 		what = "is too large"
-	case strings.Contains(reason, "ParseInt"):
-		what = "is not a number"
-	case strings.Contains(reason, "ParseBool"):
-		what = "is neither true nor false"
-	case reason == errEmpty.Error():
+	case errors.Is(wrong, errEmpty):
 		what = "is empty; give it a value, or leave it out"
-	case strings.Contains(reason, "duration"):
-		what = "is not a duration; write e.g. 30s"
 	}
-	return fmt.Errorf("%s %s %s", flag, value, what)
+	return fmt.Errorf("--%s %q %s", wrong.GetFlag().Name, wrong.GetValue(), what)
 }
 
 // Text returns the value of a flag that must not be empty. It refuses an empty text, as

@@ -44,7 +44,7 @@ function send(chosen) {
   let done = false;
   const said = (s) => {
     if (!s.done) {
-      step.textContent = count(s.lines, "message") + (s.waits ? "; " + s.waits : "");
+      step.textContent = count(s.lines, "message");
       return;
     }
     done = true;
