@@ -100,13 +100,7 @@ func (f *field) set(s string) error {
 		}
 		return f.checkList(*p)
 	case *map[string]string:
-		switch f.kind {
-		case "name=age":
-			return setPairs(p, s, f.checkAge)
-		case "name=limit":
-			return setPairs(p, s, f.checkLimit)
-		}
-		return f.setNames(p, s)
+		return setPairs(p, s, map[string]func(name, value string) error{"name=age": f.checkAge, "name=limit": f.checkLimit, "name=url": f.checkName}[f.kind])
 	}
 	return nil
 }
@@ -117,34 +111,21 @@ var upstreamName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 // maxNames limits the named upstreams.
 const maxNames = 64
 
-// setNames parses name=url pairs, separated by commas.
-func (f *field) setNames(p *map[string]string, s string) error {
-	all := make(map[string]string)
-	for item := range strings.SplitSeq(s, ",") {
-		if item = strings.TrimSpace(item); item == "" {
-			continue
-		}
-		name, base, _ := strings.Cut(item, "=")
-		one := field{key: f.key + "." + name, kind: "url"}
-		switch err := one.checkText(base); {
-		case !upstreamName.MatchString(name):
-			return f.wrong(name, "is not a name", "write up to 32 small letters, digits, - and _, as in ollama: http://127.0.0.1:11434")
-		case name == "openai" || name == "anthropic" || name == "gemini":
-			return f.wrong(name, "is a provider with its own setting", "set upstream."+name+", or choose another name")
-		case all[name] != "":
-			return f.wrong(name, "is given twice", "keep one")
-		case base == "":
-			return f.wrong(name, "has no address", "write e.g. "+name+": http://127.0.0.1:11434")
-		case err != nil:
-			return err
-		}
-		all[name] = base
+func (f *field) checkName(name, base string) error {
+	one := field{key: f.key + "." + name, kind: "url"}
+	switch all := f.value.Interface().(map[string]string); {
+	case !upstreamName.MatchString(name):
+		return f.wrong(name, "is not a name", "write up to 32 small letters, digits, - and _, as in ollama: http://127.0.0.1:11434")
+	case name == "openai" || name == "anthropic" || name == "gemini":
+		return f.wrong(name, "is a provider with its own setting", "set upstream."+name+", or choose another name")
+	case all[name] != "":
+		return f.wrong(name, "is given twice", "keep one")
+	case base == "":
+		return f.wrong(name, "has no address", "write e.g. "+name+": http://127.0.0.1:11434")
+	case len(all) == maxNames:
+		return fmt.Errorf("%s: at most %d names are allowed", f.key, maxNames)
 	}
-	if len(all) > maxNames {
-		return fmt.Errorf("%s: %d names are too many; at most %d are allowed", f.key, len(all), maxNames)
-	}
-	*p = all
-	return nil
+	return one.checkText(base)
 }
 
 // setPairs parses name=value pairs, separated by commas, and checks each.
@@ -288,21 +269,11 @@ func (f *field) wrong(s, what, remedy string) error {
 }
 
 func (f *field) outside(s string) error {
-	lo, hi := f.min, f.max
-	if strings.HasSuffix(s, "%") {
-		lo, hi = percent(lo), percent(hi)
-	}
-	limits := "at least " + lo
-	if hi != "" {
-		limits = "between " + lo + " and " + hi
+	limits := "at least " + f.min
+	if f.max != "" {
+		limits = "between " + f.min + " and " + f.max
 	}
 	return f.wrong(s, "is out of range", "write a value "+limits)
-}
-
-// percent returns a limit as a percentage.
-func percent(limit string) string {
-	v, _ := parseFloat(limit) // a constant
-	return strconv.FormatFloat(100*v, 'f', -1, 64) + "%"
 }
 
 // redact masks the credentials in an address.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/connect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
@@ -252,7 +253,7 @@ func takeBack(c *cobra.Command, m *connect.Machine, p *connect.Plan) error {
 const connectedOnly = "connected, but without memory: this client names no directory on this machine; send the header X-Graphiti-Workspace with its requests, or set workspace.optional to true, and report its version"
 
 // seenSince returns the newest request to a model that a client sent after a number.
-func seenSince(ctx context.Context, running *cli.AdminClient, client *connect.Client, number int) (*service.LoggedRequest, error) {
+func seenSince(ctx context.Context, running *cli.AdminClient, client *connect.Client, number int) (*graphiti.LoggedRequest, error) {
 	for wait := time.Now().Add(2 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		p, err := cli.Ask(ctx, running, service.Requests, service.RequestsRequest{After: number, Limit: 100})
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -75,7 +76,7 @@ func TestDoctor_NoDirectory(t *testing.T) {
 func TestStatusLine(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 28, 10, 0, 12, 0, time.UTC)
-	requests := []service.LoggedRequest{
+	requests := []graphiti.LoggedRequest{
 		{API: "messages", Time: "2026-11-28T09:00:00.000Z", Facts: 9, Fate: "stored"},
 		{API: "messages", Time: "2026-11-28T10:00:00.000Z", Facts: 2, Fate: "stored"},
 		{API: "messages", Time: "2026-11-28T10:00:05.000Z"}, {Path: "/v1/models", Time: "2026-11-28T10:00:06.000Z"},

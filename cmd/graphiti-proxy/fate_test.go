@@ -76,7 +76,7 @@ func TestFates(t *testing.T) {
 			})
 			w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL, "identity.mode": tc.mode, "log.requests": "true"})
 			var header string
-			var last service.LoggedRequest
+			var last graphiti.LoggedRequest
 			for i, s := range tc.steps {
 				answer = s.answer
 				_, h := w.exchange("/v1/chat/completions", s.body, s.header...)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -65,7 +66,7 @@ func TestMembersWithoutMeaning(t *testing.T) {
 				}
 				_, _ = io.Copy(io.Discard, resp.Body)
 				resp.Body.Close()
-				var last service.LoggedRequest
+				var last graphiti.LoggedRequest
 				waitUntil(t, "the settled message", func() bool {
 					p, err := w.passes(service.Caller{Operator: true})
 					if err != nil || len(p.Requests) == 0 {

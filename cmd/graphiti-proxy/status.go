@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -72,7 +73,7 @@ func newStatusLineCommand() *cobra.Command {
 }
 
 // statusLine describes the newest message, and the number of waiting lines.
-func statusLine(requests []service.LoggedRequest, waiting int, now time.Time) string {
+func statusLine(requests []graphiti.LoggedRequest, waiting int, now time.Time) string {
 	said := "no message yet"
 	for _, r := range slices.Backward(requests) {
 		if r.Fate == "" {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -17,7 +18,7 @@ type live struct {
 
 // requestRow is one request.
 type requestRow struct {
-	service.LoggedRequest
+	graphiti.LoggedRequest
 	Parts    [3]int  // percent of its time: memory, provider until the answer begins, answer
 	Answer   float64 // milliseconds of the answer
 	AnswerAt int
@@ -74,14 +75,14 @@ func (v *visit) passing(after int) (*live, error) {
 }
 
 // resultOf returns the result of a search in words.
-func resultOf(s *service.LoggedSearch) string {
+func resultOf(s *graphiti.LoggedSearch) string {
 	if s.Failed != "" {
 		return "failed: " + sentence(s.Failed)
 	}
 	return strconv.Itoa(s.Found) + " found"
 }
 
-func (v *visit) passed(r *service.LoggedRequest) requestRow {
+func (v *visit) passed(r *graphiti.LoggedRequest) requestRow {
 	p := requestRow{LoggedRequest: *r, Bad: r.Status == 0 || r.Status >= http.StatusBadRequest}
 	p.Answer = max(0, r.TotalMs-r.MemoryMs-r.UpstreamMs)
 	if whole := r.MemoryMs + r.UpstreamMs + p.Answer; whole > 0 {
@@ -93,7 +94,7 @@ func (v *visit) passed(r *service.LoggedRequest) requestRow {
 	if r.Reason != "" {
 		p.Why = reasonOf(r.Reason)
 	}
-	if r.Conversation != "" && !strings.HasPrefix(r.Person, service.HashedPerson) {
+	if r.Conversation != "" && !strings.HasPrefix(r.Person, graphiti.HashedPerson) {
 		p.Talk = conversationAt(whose{User: r.Person}, r.Conversation, r.Turn)
 	}
 	return p

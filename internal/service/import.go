@@ -73,7 +73,7 @@ func (i *Imported) Says(omitted []string) (says []string) {
 	says = append(says, fmt.Sprintf("%s imported, %d already present", terminal.Count(i.Kept, "message"), i.Known))
 	add(i.Rules, "line", " of rules and preferences imported")
 	if len(i.Into) > 0 {
-		says = append(says, "into "+strings.Join(i.Into, ", "))
+		says = append(says, "for "+strings.Join(i.Into, ", "))
 	}
 	add(i.Waiting, "line", " of rules and preferences wait for your confirmation, because this installation did not export them: graphiti-proxy memory pending")
 	add(i.Full, "rule", " left out: too many rules wait; decide on some first: graphiti-proxy memory pending")
@@ -83,20 +83,6 @@ func (i *Imported) Says(omitted []string) (says []string) {
 	}
 	add(i.NotTaken, "line", " skipped: only an operator may import session notes")
 	return says
-}
-
-// memoryOf names the memory of a turn with one group.
-func memoryOf(t *ledger.Turn, owner string) string {
-	switch scope := t.Targets[0].Scope; {
-	case scope == graphiti.ScopeWorkspace && t.Workspace != "":
-		return "the project " + t.Workspace
-	case scope == graphiti.ScopeUser && t.Owner == owner:
-		return "your own memory"
-	case scope == graphiti.ScopeUser:
-		return "the memory of " + t.Owner
-	default:
-		return "the group " + t.Targets[0].Group
-	}
 }
 
 // maxLines is the most lines in one call. A larger call writes fewer pages, but delays other
@@ -148,7 +134,7 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 		}
 		if !slices.Contains(done.Groups, group) {
 			done.Groups = append(done.Groups, group)
-			done.Into = append(done.Into, memoryOf(&t, sv.o.Owner))
+			done.Into = append(done.Into, sv.keptFor(t.Targets[0].Scope, graphiti.Who{User: t.Owner, Workspace: t.Workspace}, group))
 		}
 	}
 	if len(turns) > 0 {

@@ -24,7 +24,7 @@ type Host struct {
 
 	// Passed returns the newest requests after a number, oldest first. An empty owner selects all
 	// owners. nil if the request log is off.
-	Passed func(after, limit int, owner string) []LoggedRequest
+	Passed func(after, limit int, owner string) []graphiti.LoggedRequest
 
 	// Status returns the proxy's status. With fresh it waits for the memory's answer; otherwise
 	// it reports the last one.

@@ -13,8 +13,8 @@ import (
 // without a recorded owner. It creates no file.
 func Owners(ctx context.Context, dir string) (owners []string, err error) {
 	memory := filepath.Join(dir, "memory.db")
-	if !there(memory) {
-		return nil, nil
+	if _, err := os.Stat(memory); err != nil {
+		return nil, nil //nolint:nilerr // there is no memory
 	}
 	e, err := embedded.Open(memory)
 	if err != nil {
@@ -33,9 +33,4 @@ func Owners(ctx context.Context, dir string) (owners []string, err error) {
 		owners = append(owners, "")
 	}
 	return owners, err
-}
-
-func there(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

@@ -17,25 +17,16 @@ type RequestsRequest struct {
 
 // Passed is a part of the request log, oldest request first.
 type Passed struct {
-	Requests []LoggedRequest `json:"requests"`
-	Last     int             `json:"last"` // number of the newest request
+	Requests []graphiti.LoggedRequest `json:"requests"`
+	Last     int                      `json:"last"` // number of the newest request
 }
-
-// HashedPerson begins the hash of a person in a LoggedRequest.
-const HashedPerson = graphiti.HashedPerson
-
-// LoggedRequest is one entry of the request log, and LoggedSearch one of its searches.
-type (
-	LoggedRequest = graphiti.LoggedRequest
-	LoggedSearch  = graphiti.LoggedSearch
-)
 
 // Requests lists the newest requests that passed.
 var Requests = Operation[RequestsRequest, Passed]{
 	Spec:    Spec{Name: "requests", About: "The newest requests: client, model, status, outcome of memory, duration of each part", Reads: true, WithoutMemory: true},
 	Default: RequestsRequest{Limit: 100},
 	Run: func(_ context.Context, h *Host, in *RequestsRequest) (Passed, error) {
-		p := Passed{Requests: []LoggedRequest{}, Last: in.After}
+		p := Passed{Requests: []graphiti.LoggedRequest{}, Last: in.After}
 		switch {
 		case in.After < 0:
 			return p, invalid("after must be the number of a request, or 0")

@@ -98,8 +98,8 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 	m := &Fixture{Pipeline: p, State: state, Backend: kept, planner: planner, Host: &service.Host{
 		Memory: sv, Queue: p,
 		Counts: func(context.Context) (capture.QueueStatus, error) { return p.Status(), nil },
-		Passed: func(int, int, string) []service.LoggedRequest {
-			return []service.LoggedRequest{{Number: 1, Path: "/v1/models", Status: 200}}
+		Passed: func(int, int, string) []graphiti.LoggedRequest {
+			return []graphiti.LoggedRequest{{Number: 1, Path: "/v1/models", Status: 200}}
 		},
 		Status: func(context.Context, bool) health.Status {
 			return health.Status{Ready: true, Started: began, Memory: health.MemoryStatus{Backend: "embedded", State: health.StateWorking}, Queue: p.Status()}

@@ -123,7 +123,8 @@ func (cl *Claims) twice(s *Source) bool {
 	case s.pattern:
 		return cl.mixed
 	case s.query != "":
-		return queryDiffers(cl.h.RequestURI(), s.query)
+		all := queryValues(cl.h.RequestURI(), s.query)
+		return slices.ContainsFunc(all, func(v []byte) bool { return !bytes.Equal(v, all[0]) })
 	}
 	return false
 }
@@ -154,7 +155,9 @@ func (cl *Claims) value(s *Source) (v string) {
 	case s.pattern:
 		v = string(cl.generic)
 	case s.query != "":
-		v = string(queryValue(cl.h.RequestURI(), s.query))
+		if all := queryValues(cl.h.RequestURI(), s.query); len(all) > 0 {
+			v = string(all[0])
+		}
 	case s.prompt != "":
 		if cl.conv != nil {
 			v = cl.conv.Prompted(s.prompt)
@@ -188,27 +191,15 @@ func fieldValue(raw []byte, path string) string {
 	return r.Str
 }
 
-// queryValue returns a query parameter of a URI.
-func queryValue(uri []byte, name string) []byte {
+// queryValues returns the values of a query parameter of a URI.
+func queryValues(uri []byte, name string) [][]byte {
 	_, query, ok := bytes.Cut(uri, []byte{'?'})
 	if !ok {
 		return nil
 	}
 	var args fasthttp.Args
 	args.ParseBytes(query)
-	return args.Peek(name)
-}
-
-// queryDiffers reports whether a query parameter has two different values.
-func queryDiffers(uri []byte, name string) bool {
-	_, query, ok := bytes.Cut(uri, []byte{'?'})
-	if !ok {
-		return false
-	}
-	var args fasthttp.Args
-	args.ParseBytes(query)
-	all := args.PeekMulti(name)
-	return slices.ContainsFunc(all, func(v []byte) bool { return !bytes.Equal(v, all[0]) })
+	return args.PeekMulti(name)
 }
 
 // claim returns the key of the first source of a kind with a valid value, and the source's

@@ -37,13 +37,6 @@ type spans struct {
 // (https://www.w3.org/TR/trace-context/).
 var traceContext propagation.TraceContext
 
-// headerCarrier reads a request's fields.
-type headerCarrier struct{ h *fasthttp.RequestHeader }
-
-func (c headerCarrier) Get(key string) string { return string(c.h.Peek(key)) }
-func (c headerCarrier) Set(string, string)    { panic("BUG: the client's own fields are not changed") }
-func (c headerCarrier) Keys() []string        { return nil }
-
 // begin begins a request's span.
 func (o *Observer) begin(r *Request, h *fasthttp.RequestHeader, route string, began time.Time) *spans {
 	method := string(h.Method())
@@ -52,8 +45,8 @@ func (o *Observer) begin(r *Request, h *fasthttp.RequestHeader, route string, be
 		name += " " + route
 	}
 	parent := context.Background()
-	if len(h.Peek("traceparent")) > 0 {
-		parent = traceContext.Extract(parent, headerCarrier{h})
+	if sent := string(h.Peek("traceparent")); sent != "" {
+		parent = traceContext.Extract(parent, propagation.MapCarrier{"traceparent": sent, "tracestate": string(h.Peek("tracestate"))})
 	}
 	ctx, span := o.tracer.Start(parent, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(began))
 	if span.IsRecording() {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// commandsFresh is the time after which the files of a directory are read again.
+	// commandsFresh is the time after which the files of a directory in use are read again.
 	commandsFresh = 10 * time.Second
 
 	maxCommandDirs  = 256 // cached directories
@@ -37,14 +37,8 @@ const (
 // repository. Several clients send such a file as if the person had typed it. The zero value is
 // ready to use. It is safe for concurrent use.
 type Commands struct {
-	mu    sync.Mutex // protects known, and every commandFiles
-	known map[string]*commandFiles
-}
-
-type commandFiles struct {
-	found commandTexts
-	at    time.Time     // when they were read; zero if never
-	read  chan struct{} // closed at the end of the current read; nil if there is none
+	once  sync.Once // sets reads
+	reads *reads[commandTexts]
 }
 
 // commandTexts has the paragraphs of files in lower case.
@@ -91,42 +85,14 @@ func (c *Commands) hold(dir, message string, wait time.Duration) bool {
 
 // files returns the texts of a directory's files. ok is false if they were never read.
 func (c *Commands) files(dir string, wait time.Duration) (found commandTexts, ok bool) {
-	c.mu.Lock()
-	one := c.known[dir]
-	if one == nil {
-		if c.known == nil || len(c.known) >= maxCommandDirs {
-			c.known = make(map[string]*commandFiles)
-		}
-		one = &commandFiles{}
-		c.known[dir] = one
-	}
-	if one.read == nil && (one.at.IsZero() || time.Since(one.at) > commandsFresh) {
-		one.read = make(chan struct{})
-		go c.readFiles(dir, one) // ends when the file system has answered; one for a directory
-	}
-	read := one.read
-	c.mu.Unlock()
-	if read != nil {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		select {
-		case <-read:
-		case <-t.C:
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return one.found, !one.at.IsZero()
+	c.once.Do(func() { c.reads = newReads(readCommands, commandsFresh, maxCommandDirs) })
+	return c.reads.find(dir, wait)
 }
 
-func (c *Commands) readFiles(dir string, one *commandFiles) {
+func readCommands(dir string) commandTexts {
 	found := commandTexts{left: maxCommandBytes}
 	found.readDir(dir, nil)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	one.found, one.at = found, time.Now()
-	close(one.read)
-	one.read = nil
+	return found
 }
 
 // notCommands are the directories of tools with many files, of which no client takes commands.

@@ -97,7 +97,9 @@ func TestCommands(t *testing.T) {
 
 // TestCommands_NoAnswer: while the file system does not answer a message may be a file.
 func TestCommands_NoAnswer(t *testing.T) {
-	c := Commands{known: map[string]*commandFiles{"/slow": {read: make(chan struct{})}}}
+	var c Commands
+	c.files(t.TempDir(), time.Minute)
+	c.reads.known["/slow"] = &place[commandTexts]{look: make(chan struct{})}
 	if !c.Hold(&Repo{Dir: "/slow", Root: "/slow"}, "Remember that we prefer tabs in every file.", 0) {
 		t.Error("Hold = false before the files were read, want true")
 	}

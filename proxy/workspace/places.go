@@ -76,15 +76,41 @@ type Places struct {
 	// Wait is the longest time that a request waits for a file system.
 	Wait time.Duration
 
-	mu    sync.Mutex // guards known, its places, and looks
-	known map[string]*place
+	reads *reads[Repo]
+}
+
+// NewPlaces returns a Places that is ready for use. It trusts every remote until its
+// Projects are set.
+func NewPlaces() *Places {
+	p := &Places{Projects: &Projects{readOnly: true}, Wait: placeWait}
+	p.Read = func(dir string) Repo { return p.Projects.settle(readCheckout(dir)) }
+	p.reads = newReads(func(dir string) Repo { return p.Read(dir) }, placeAgain, maxPlaces)
+	return p
+}
+
+// Find returns the repository of a directory. It waits up to Wait for the file
+// system. ok is false if the directory was never read and the file system has not
+// answered by then.
+func (p *Places) Find(dir string) (repo Repo, ok bool) { return p.reads.find(dir, p.Wait) }
+
+// Await is Find with a longer wait, for a finished turn.
+func (p *Places) Await(dir string) (repo Repo, ok bool) { return p.reads.find(dir, patience) }
+
+// reads caches what a function reads of directories. A directory in use is read again and again. It
+// is safe for concurrent use.
+type reads[T any] struct {
+	read  func(dir string) T // may block as long as the file system does
+	again time.Duration      // between two reads of a directory
+	most  int                // cached directories
+
+	mu    sync.Mutex // guards known, its elements, and looks
+	known map[string]*place[T]
 	looks int // number of concurrent reads
 }
 
-// place is the cached Repo of a directory. The old Repo counts until the directory has
-// been read again.
-type place struct {
-	repo  Repo
+// place is the cached result for a directory. It counts until the directory has been read again.
+type place[T any] struct {
+	got   T
 	found bool          // it was read
 	fresh bool          // it is read again and again
 	asked time.Time     // the time of the last request
@@ -93,30 +119,20 @@ type place struct {
 	fault any           // the panic of the last read; nil if there was none
 }
 
-// NewPlaces returns a Places that is ready for use. It trusts every remote until its
-// Projects are set.
-func NewPlaces() *Places {
-	p := &Places{Projects: &Projects{readOnly: true}, Wait: placeWait, known: make(map[string]*place)}
-	p.Read = func(dir string) Repo { return p.Projects.settle(readCheckout(dir)) }
-	return p
+func newReads[T any](read func(dir string) T, again time.Duration, most int) *reads[T] {
+	return &reads[T]{read: read, again: again, most: most, known: make(map[string]*place[T])}
 }
 
-// Find returns the repository of a directory. It waits up to Wait for the file
-// system. ok is false if the directory was never read and the file system has not
-// answered by then.
-func (p *Places) Find(dir string) (repo Repo, ok bool) { return p.find(dir, p.Wait) }
-
-// Await is Find with a longer wait, for a finished turn.
-func (p *Places) Await(dir string) (repo Repo, ok bool) { return p.find(dir, patience) }
-
-func (p *Places) find(dir string, most time.Duration) (repo Repo, ok bool) {
+// find returns the result for a directory. ok is false if the directory was never read and the file
+// system does not answer in the given time.
+func (p *reads[T]) find(dir string, most time.Duration) (got T, ok bool) {
 	dir = filepath.Clean(dir)
 	p.mu.Lock()
 	one := p.place(dir)
 	one.asked = time.Now()
 	if one.fresh {
 		defer p.mu.Unlock()
-		return one.repo, true
+		return one.got, true
 	}
 	if one.look == nil && p.begin(one) {
 		// Ends when the file system has answered; one for a directory.
@@ -137,31 +153,31 @@ func (p *Places) find(dir string, most time.Duration) (repo Repo, ok bool) {
 	if one.fault != nil {
 		panic(one.fault) // the handler of the request recovers from it and logs it
 	}
-	return one.repo, one.found
+	return one.got, one.found
 }
 
-// place returns the place of a directory. If there are maxPlaces, it drops the others,
+// place returns the place of a directory. If there are too many, it drops the others,
 // except during their read, so that two reads of a directory never run at the same time.
 // The caller holds mu.
-func (p *Places) place(dir string) *place {
+func (p *reads[T]) place(dir string) *place[T] {
 	one := p.known[dir]
 	if one != nil {
 		return one
 	}
-	if len(p.known) >= maxPlaces {
+	if len(p.known) >= p.most {
 		for d, other := range p.known {
 			if other.look == nil {
 				delete(p.known, d)
 			}
 		}
 	}
-	one = &place{}
+	one = &place[T]{}
 	p.known[dir] = one
 	return one
 }
 
 // begin notes the beginning of a read; false if there are too many. The caller holds mu.
-func (p *Places) begin(one *place) bool {
+func (p *reads[T]) begin(one *place[T]) bool {
 	if p.looks >= maxLooks {
 		return false
 	}
@@ -170,8 +186,8 @@ func (p *Places) begin(one *place) bool {
 	return true
 }
 
-// lookAgain reads a directory again if it is in use. The old Repo counts meanwhile.
-func (p *Places) lookAgain(dir string, one *place) {
+// lookAgain reads a directory again if it is in use. The old result counts meanwhile.
+func (p *reads[T]) lookAgain(dir string, one *place[T]) {
 	p.mu.Lock()
 	one.fresh = p.known[dir] == one && time.Since(one.asked) <= placeUsed && p.begin(one)
 	again := one.fresh
@@ -181,20 +197,20 @@ func (p *Places) lookAgain(dir string, one *place) {
 	}
 }
 
-func (p *Places) lookAt(dir string, one *place) {
-	var repo Repo
+func (p *reads[T]) lookAt(dir string, one *place[T]) {
+	var got T
 	defer func() {
 		fault := recover()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		one.fault, one.fresh = fault, fault == nil
 		if one.fresh {
-			one.repo, one.found = repo, true
-			time.AfterFunc(placeAgain, func() { p.lookAgain(dir, one) })
+			one.got, one.found = got, true
+			time.AfterFunc(p.again, func() { p.lookAgain(dir, one) })
 		}
 		close(one.look)
 		one.look = nil
 		p.looks--
 	}()
-	repo = p.Read(dir)
+	got = p.read(dir)
 }
