@@ -14,8 +14,6 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v3"
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/unicode"
 )
 
 // format edits settings files. set and remove change one text value and leave every other
@@ -35,29 +33,18 @@ var (
 	dotenv     = inFile(format{decodeDotenv, setDotenv, removeDotenv})
 )
 
-// inFile returns a format for files, from one for UTF-8: a mark states the encoding of a file.
+// inFile returns a format for files, which may begin with a byte order mark.
 func inFile(f format) *format {
 	edit := func(file []byte, edit func(text []byte) ([]byte, error)) ([]byte, error) {
-		e := encoding.Nop
-		for mark, of := range map[string]encoding.Encoding{"\xef\xbb\xbf": unicode.UTF8BOM, "\xff\xfe": unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), "\xfe\xff": unicode.UTF16(unicode.BigEndian, unicode.UseBOM)} {
-			if bytes.HasPrefix(file, []byte(mark)) {
-				e = of
-			}
+		text, marked := bytes.CutPrefix(file, byteOrderMark)
+		text, err := edit(text)
+		if err == nil && marked {
+			text = slices.Concat(byteOrderMark, text)
 		}
-		text, err := e.NewDecoder().Bytes(file)
-		if err == nil {
-			text, err = edit(text)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return e.NewEncoder().Bytes(text)
+		return text, err
 	}
 	return &format{
-		decode: func(file []byte) (tree map[string]any, err error) {
-			_, err = edit(file, func(text []byte) ([]byte, error) { tree, err = f.decode(text); return text, err })
-			return tree, err
-		},
+		decode: func(file []byte) (map[string]any, error) { return f.decode(bytes.TrimPrefix(file, byteOrderMark)) },
 		set: func(file []byte, path []string, value string) ([]byte, error) {
 			return edit(file, func(text []byte) ([]byte, error) { return f.set(text, path, value) })
 		},
@@ -66,6 +53,8 @@ func inFile(f format) *format {
 		},
 	}
 }
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // formats are the formats by name.
 var formats = map[string]*format{"json": strictJSON, "jsonc": jsonC, "toml": tomlFile, "yaml": yamlFile, "dotenv": dotenv}

@@ -4,38 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tailscale/hujson"
 )
 
-// jsonAt returns the value at the longest existing part of a path, its parent object, and
-// its index there.
-func jsonAt(root *hujson.Value, path []string) (v *hujson.Value, parent *hujson.Object, index, depth int, err error) {
-	v = root
-	for i, name := range path {
-		var next *hujson.Value
-		switch of := v.Value.(type) {
-		case *hujson.Object:
-			for j := range of.Members {
-				if l, ok := of.Members[j].Name.Value.(hujson.Literal); ok && l.String() == name {
-					next, parent, index = &of.Members[j].Value, of, j // the last one counts
-				}
-			}
-		case *hujson.Array:
-			if n, err := strconv.Atoi(name); err == nil && n < len(of.Elements) {
-				next = &of.Elements[n]
-			}
-		default:
-			return nil, nil, 0, 0, fmt.Errorf("%s is not an object", strings.Join(path[:i], "."))
-		}
-		if next == nil {
-			return v, parent, index, i, nil
-		}
-		v = next
+// pointer returns the JSON pointer of a path.
+func pointer(path []string) (p string) {
+	for _, name := range path {
+		p += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 	}
-	return v, parent, index, len(path), nil
+	return p
 }
 
 func setJSON(text []byte, path []string, value string) ([]byte, error) {
@@ -46,15 +25,18 @@ func setJSON(text []byte, path []string, value string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, _, _, depth, err := jsonAt(&root, path)
-	if err != nil {
-		return nil, err
+	depth := len(path)
+	for root.Find(pointer(path[:depth])) == nil {
+		depth--
 	}
-	if depth == len(path) {
+	v := root.Find(pointer(path[:depth]))
+	obj, isObject := v.Value.(*hujson.Object)
+	switch {
+	case depth == len(path):
 		v.Value = hujson.String(value)
-	} else if obj, ok := v.Value.(*hujson.Object); ok {
+	case isObject:
 		addMember(text, &root, v, obj, path[depth:], value)
-	} else {
+	default:
 		return nil, fmt.Errorf("%s is not an object", strings.Join(path[:depth], "."))
 	}
 	return root.Pack(), nil
@@ -108,21 +90,23 @@ func removeJSON(text []byte, path []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, parent, i, depth, err := jsonAt(&root, path)
-	if err != nil || depth < len(path) {
+	v, parent := root.Find(pointer(path)), root.Find(pointer(path[:len(path)-1]))
+	if v == nil {
 		return nil, fmt.Errorf("%s is gone", strings.Join(path, "."))
 	}
-	before, comma := parent.Members[i].Name.BeforeExtra, v.AfterExtra
-	parent.Members = slices.Delete(parent.Members, i, i+1)
-	after, n := &parent.AfterExtra, len(parent.Members)
+	obj := parent.Value.(*hujson.Object) //nolint:forcetypeassert // no path ends with the number of an element
+	i := slices.IndexFunc(obj.Members, func(m hujson.ObjectMember) bool { return m.Name.Value.(hujson.Literal).String() == path[len(path)-1] })
+	before, comma := obj.Members[i].Name.BeforeExtra, v.AfterExtra
+	obj.Members = slices.Delete(obj.Members, i, i+1)
+	after, n := &obj.AfterExtra, len(obj.Members)
 	switch {
 	case i < n:
-		if after = &parent.Members[i].Name.BeforeExtra; !bytes.Contains(*after, []byte("\n")) { // one line
+		if after = &obj.Members[i].Name.BeforeExtra; !bytes.Contains(*after, []byte("\n")) { // one line
 			*after = before
 			return root.Pack(), nil
 		}
 	case n > 0:
-		last := &parent.Members[n-1].Value
+		last := &obj.Members[n-1].Value
 		last.AfterExtra, before = comma, slices.Concat(last.AfterExtra, before) // as before: a comma, or none
 	case len(comments(before)) == 0:
 		*after = bytes.TrimLeft(*after, " \t\r\n")

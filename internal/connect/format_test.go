@@ -50,7 +50,6 @@ func TestFormat(t *testing.T) {
 			t.Parallel()
 			for name, e := range map[string]encoding.Encoding{
 				"no mark": encoding.Nop, "UTF-8": unicode.UTF8BOM,
-				"UTF-16": unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), "UTF-16, big-endian": unicode.UTF16(unicode.BigEndian, unicode.UseBOM),
 			} {
 				in := func(text string) string {
 					file, err := e.NewEncoder().String(text)
