@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -34,7 +33,7 @@ type app struct {
 	memory memory
 	hosted *service.Host // for the admin side
 	proxy  *proxy.Server
-	admin  adminSide
+	admin  *admin.Server // nil if it is off
 
 	stopStack
 }
@@ -71,28 +70,12 @@ type holders interface {
 	holder(ctx context.Context, fingerprint string, head http.Header) (service.Caller, error)
 }
 
-// adminSide is the listener for operators: a server, or noAdmin.
-type adminSide interface {
-	Addr() net.Addr
-	Serve() error
-	Shutdown(ctx context.Context) error
-	SetToken(token string)
-}
-
-// noAdmin is the admin side of a proxy without one.
-type noAdmin struct{}
-
-func (noAdmin) Addr() net.Addr                 { return nil }
-func (noAdmin) Serve() error                   { return nil }
-func (noAdmin) Shutdown(context.Context) error { return nil }
-func (noAdmin) SetToken(string)                {}
-
 // newApp builds the parts and binds the addresses. If it fails, it ends the parts that it
 // has built.
 func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	quiet := telemetry.Quiet(log)
 	a := &app{
-		settings: newSettings(cfg), log: log, started: time.Now(), files: &files{cfg: cfg, log: log}, admin: noAdmin{},
+		settings: newSettings(cfg), log: log, started: time.Now(), files: &files{cfg: cfg, log: log},
 		stopStack: stopStack{Grace: cfg.ShutdownGrace, Log: log},
 	}
 	defer func() {
@@ -151,11 +134,9 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		if m, ok := a.memory.(holders); ok && cfg.Identity.Mode == "multi" {
 			o.Callers = m.holder
 		}
-		side, err := openAdmin(o, cfg.DataDir, lock)
-		if err != nil {
+		if a.admin, err = openAdmin(o, cfg.DataDir, lock); err != nil {
 			return nil, err
 		}
-		a.admin = side
 	}
 	return a, errors.Join(t.ObserveQueue(a.memory.queue), t.ObserveMemory(a.gauges), t.ObserveStored(a.stored))
 }
@@ -220,6 +201,9 @@ const adminGrace = time.Second
 // closeSides closes both sides at the same time: clients must not connect while a call of
 // the admin side, or an idle connection to it, delays its end.
 func (a *app) closeSides(ctx context.Context) error {
+	if a.admin == nil {
+		return a.proxy.Shutdown(ctx)
+	}
 	done := make(chan struct{})
 	// Ends within adminGrace.
 	go func() {
@@ -237,7 +221,10 @@ func (a *app) closeSides(ctx context.Context) error {
 
 // Serve serves until Shutdown, or until one side fails.
 func (a *app) Serve() error {
-	sides := []func() error{a.proxy.Serve, a.admin.Serve}
+	sides := []func() error{a.proxy.Serve}
+	if a.admin != nil {
+		sides = append(sides, a.admin.Serve)
+	}
 	failed := make(chan error, len(sides))
 	for _, serve := range sides {
 		// Ends with Shutdown.
@@ -273,7 +260,9 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 	if err := a.memory.reload(cfg, func() error { return a.proxy.SetRoutes(a.routes(cfg)) }); err != nil {
 		return nil, err
 	}
-	a.admin.SetToken(cfg.Admin.Token)
+	if a.admin != nil {
+		a.admin.SetToken(cfg.Admin.Token)
+	}
 	a.live.Store(cfg)
 	return a.status(context.Background(), false).Waiting, nil
 }

@@ -53,12 +53,7 @@ func newBackupCommand() *cobra.Command {
 
 func newRestoreCommand() *cobra.Command {
 	c := described("restore")
-	c.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return cli.Usage(errors.New("name the backup to restore, such as mine.zip"))
-		}
-		return nil
-	}
+	c.Args = cli.NeedsOne("the backup to restore, such as mine.zip")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		cfg, err := withFiles(c)
 		if err != nil {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 func TestConnectCommands(t *testing.T) {

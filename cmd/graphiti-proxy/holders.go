@@ -39,11 +39,11 @@ func (r *remembering) holder(ctx context.Context, fingerprint string, head http.
 	case gateway:
 		return asserted(&id, fingerprint, head)
 	case person == nil:
-	case person.Admin && !person.Doubted: // even without a memory of their own
+	case person.Admin && person.Doubt == nil: // even without a memory of their own
 		return service.Caller{Operator: true, Name: person.ID}, nil
 	case person.Off:
 		return c, errMemoryOff
-	case person.Doubted:
+	case person.Doubt != nil:
 		return c, errDoubted
 	default:
 		return service.Caller{Name: person.ID, Auditor: person.Auditor, Own: service.Selector{User: person.Memory()}}, nil

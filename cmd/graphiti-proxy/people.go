@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
@@ -20,7 +19,6 @@ type people struct {
 	identity.Registry
 	proofs *cache.Proofs
 	log    *slog.Logger
-	doubts atomic.Pointer[[]identity.Doubt] // result of the last judge
 
 	mu sync.Mutex // held from judge to takeLocked
 }
@@ -33,8 +31,7 @@ const readPeopleWithin = 10 * time.Second
 // can be read.
 func openPeople(proofs *cache.Proofs, list []identity.Person, log *slog.Logger) *people {
 	p := &people{proofs: proofs, log: log}
-	p.doubts.Store(&[]identity.Doubt{})
-	p.Take(identity.DoubtAll(list))
+	p.Set(identity.DoubtAll(list))
 	if err := p.Check(context.Background()); err != nil {
 		log.Error("people of identity.users_file have no memory: read the owners of memories failed; reload the configuration to try again", "error", err)
 	}
@@ -46,49 +43,49 @@ func (p *people) reload(list []identity.Person, rest func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ctx := context.Background()
-	j, err := p.judge(ctx, list)
+	judged, claims, err := p.judge(ctx, list)
 	if err == nil {
 		err = rest()
 	}
 	if err == nil {
-		p.takeLocked(ctx, j)
+		p.takeLocked(ctx, judged, claims)
 	}
 	return err
 }
 
 // judge compares people with the proofs in the state. Its caller holds p.mu until
 // takeLocked.
-func (p *people) judge(ctx context.Context, list []identity.Person) (identity.Judged, error) {
+func (p *people) judge(ctx context.Context, list []identity.Person) (judged []identity.Person, claims map[[32]byte]string, err error) {
 	if len(list) == 0 {
-		return identity.Judged{}, nil
+		return nil, nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readPeopleWithin)
 	defer cancel()
 	known, err := p.proofs.All(ctx)
-	if err != nil {
-		return identity.Judged{}, err
+	if err == nil {
+		judged, claims = identity.Judge(list, known)
 	}
-	return identity.Judge(list, known), nil
+	return judged, claims, err
 }
 
 // takeLocked applies the judged people, and logs the people without memory.
-func (p *people) takeLocked(ctx context.Context, j identity.Judged) {
+func (p *people) takeLocked(ctx context.Context, judged []identity.Person, claims map[[32]byte]string) {
 	ctx, cancel := context.WithTimeout(ctx, readPeopleWithin)
 	defer cancel()
-	p.Take(j)
-	p.doubts.Store(&j.Doubts)
-	if err := p.proofs.Claim(ctx, j.Claims); err != nil {
+	p.Set(judged)
+	if err := p.proofs.Claim(ctx, claims); err != nil {
 		p.log.Warn("store keys and identities of people failed, renames stay unnoticed until the next reload", "error", err)
 	}
-	if len(j.Doubts) == 0 {
+	doubts := p.Doubts()
+	if len(doubts) == 0 {
 		return
 	}
 	var ids []string
-	for _, d := range j.Doubts {
+	for _, d := range doubts {
 		ids = append(ids, d.ID)
 	}
 	attrs := []any{"people", ids}
-	if d := &j.Doubts[0]; len(ids) == 1 && d.Named() {
+	if d := doubts[0]; len(ids) == 1 && d.Named() {
 		attrs = append(attrs, "why", d.Why(), "to_do", d.Remedy())
 	} else {
 		attrs = append(attrs, "to_do", "run graphiti-proxy status for each person's remedy")
@@ -100,9 +97,9 @@ func (p *people) takeLocked(ctx context.Context, j identity.Judged) {
 func (p *people) Check(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	j, err := p.judge(ctx, p.People())
+	judged, claims, err := p.judge(ctx, p.People())
 	if err == nil {
-		p.takeLocked(ctx, j)
+		p.takeLocked(ctx, judged, claims)
 	}
 	return err
 }
@@ -129,15 +126,14 @@ func (p *people) name(key string) (name string, ok bool) {
 
 // All returns all registered people.
 func (p *people) All() []service.Person {
-	doubts := make(map[string]string)
-	for _, d := range *p.doubts.Load() {
-		doubts[d.ID] = d.Why()
-	}
 	registered := p.People()
 	list := make([]service.Person, len(registered))
 	for i := range registered {
 		one := &registered[i]
-		list[i] = service.Person{ID: one.ID, Memory: one.Memory(), Name: one.Name, Admin: one.Admin, Off: one.Off, Doubt: doubts[one.ID]}
+		list[i] = service.Person{ID: one.ID, Memory: one.Memory(), Name: one.Name, Admin: one.Admin, Off: one.Off}
+		if one.Doubt != nil {
+			list[i].Doubt = one.Doubt.Why()
+		}
 	}
 	return list
 }
@@ -165,7 +161,7 @@ func (p *people) Accept(ctx context.Context, id string) error {
 
 // unconfirmed returns the people in doubt, for the status.
 func (p *people) unconfirmed() (list []health.Unconfirmed) {
-	for _, d := range *p.doubts.Load() {
+	for _, d := range p.Doubts() {
 		list = append(list, health.Unconfirmed{ID: d.ID, Why: d.Why(), Remedy: d.Remedy()})
 	}
 	return list

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -21,13 +20,10 @@ func newRegistryCommand() *cobra.Command {
 func newRegistryAcceptCommand() *cobra.Command {
 	var yes bool
 	c := described("registry-accept")
-	c.Args = cli.Needs("the id of a person")
+	c.Args = cli.NeedsOne("the id of one person")
 	c.Flags().BoolVar(&yes, "yes", false, "confirm without asking")
 	cli.JSONFlag(c)
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Runner) error {
-		if len(args) > 1 {
-			return cli.Usage(errors.New("name one person"))
-		}
 		id := args[0]
 		a := service.Acceptance{ID: id, Keep: yes}
 		if !yes {

@@ -22,16 +22,13 @@ func newWorkspaceCommand() *cobra.Command {
 
 func newWorkspaceJoinCommand() *cobra.Command {
 	c := described("workspace-join")
-	c.Args = cli.Needs("a directory")
+	c.Args = cli.NeedsOne("one directory")
 	c.RunE = joinWorkspace
 	cli.JSONFlag(c)
 	return c
 }
 
 func joinWorkspace(c *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return cli.Usage(errors.New("name one directory"))
-	}
 	cfg, err := cli.LoadConfig(c)
 	if err != nil {
 		return err

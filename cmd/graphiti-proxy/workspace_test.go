@@ -63,7 +63,7 @@ func TestWorkspaceJoinRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{}, "needs a directory"},
+		{[]string{}, "needs one directory"},
 		{[]string{dir, dir}, "name one directory"},
 		{[]string{filepath.Join(data, "nowhere")}, "there is no directory"},
 		{[]string{data}, "is in no git repository"},

@@ -87,7 +87,7 @@ func (id *Settings) Identify(cl *Claims, upstream string) (c Caller) {
 		person = id.tenant(cl, &c, shown, upstream)
 	}
 	if person != nil {
-		w.User, c.Off, c.Doubted = person.Memory(), c.Off || person.Off, person.Doubted && !person.Off
+		w.User, c.Off, c.Doubted = person.Memory(), c.Off || person.Off, person.Doubt != nil && !person.Off
 	}
 	if id.Multi && w.Proven {
 		w.SetPerson()

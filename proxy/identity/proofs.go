@@ -23,29 +23,23 @@ type Doubt struct {
 	// Heir is the ID of a doubted person with a key or identity that belonged to Memory
 	// before, or "".
 	Heir string
-}
 
-// Judged is the result of Judge.
-type Judged struct {
-	people []Person
-	Doubts []Doubt
-
-	// Claims maps the new proofs of all people without doubts to their memories.
-	Claims map[[32]byte]string
+	unread bool // the store is unreadable
 }
 
 // Judge compares registered people with known, the memory that each proof belonged to
 // before. A person is doubted if a proof belonged to another memory, or if the person's
 // memory had proofs before and the person has lost all of them. A person without any keys
-// and identities, now and before, is not doubted.
-func Judge(list []Person, known map[[32]byte]string) Judged {
-	j := Judged{people: slices.Clone(list), Claims: make(map[[32]byte]string)}
-	byMemory := make(map[string]string, len(list))
+// and identities, now and before, is not doubted. claims maps the new proofs of all people
+// without doubts to their memories.
+func Judge(list []Person, known map[[32]byte]string) (judged []Person, claims map[[32]byte]string) {
+	judged, claims = slices.Clone(list), make(map[[32]byte]string)
+	byMemory, heirs := make(map[string]string, len(list)), make(map[string]string)
 	for i := range list {
 		byMemory[list[i].Memory()] = list[i].ID
 	}
-	for i := range j.people {
-		one := &j.people[i]
+	for i := range judged {
+		one := &judged[i]
 		d := Doubt{ID: one.ID, Memory: one.Memory()}
 		proofs, theirs := one.Proofs(), false
 		for _, p := range proofs {
@@ -57,33 +51,31 @@ func Judge(list []Person, known map[[32]byte]string) Judged {
 			}
 		}
 		_, seen := known[memoryProof(d.Memory)]
-		if one.Doubted = d.Was != "" || seen && !theirs; one.Doubted {
-			j.Doubts = append(j.Doubts, d)
+		if one.Doubt = nil; d.Was != "" || seen && !theirs {
+			one.Doubt, heirs[d.Was] = &d, d.ID
 			continue
 		}
 		for _, p := range proofs {
 			if known[p] == "" {
-				j.Claims[p] = d.Memory
+				claims[p] = d.Memory
 			}
 		}
 	}
-	heirs := make(map[string]string)
-	for _, d := range j.Doubts {
-		heirs[d.Was] = d.ID
+	for i := range judged {
+		if d := judged[i].Doubt; d != nil {
+			d.Heir = heirs[d.Memory]
+		}
 	}
-	for i := range j.Doubts {
-		j.Doubts[i].Heir = heirs[j.Doubts[i].Memory]
-	}
-	return j
+	return judged, claims
 }
 
 // DoubtAll doubts all people. It is used while the store is unreadable.
-func DoubtAll(list []Person) Judged {
-	j := Judged{people: slices.Clone(list)}
-	for i := range j.people {
-		j.people[i].Doubted = true
+func DoubtAll(list []Person) []Person {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Doubt = &Doubt{ID: list[i].ID, Memory: list[i].Memory(), unread: true}
 	}
-	return j
+	return list
 }
 
 // Proofs returns digests of the keys and identities that prove a person, and of the key of
@@ -108,7 +100,10 @@ func memoryProof(memory string) [32]byte {
 
 // Why returns the reason for the doubt as a sentence.
 func (d *Doubt) Why() string {
-	if d.Was != "" {
+	switch {
+	case d.unread:
+		return "the owners of memories could not be read"
+	case d.Was != "":
 		return fmt.Sprintf("a key or an identity of %s belonged to the memory of %s before", d.ID, d.Was)
 	}
 	return fmt.Sprintf("no earlier key or identity of %[1]s matches %[2]s: the id may be another person's now", d.Memory, d.ID)
@@ -118,6 +113,8 @@ func (d *Doubt) Why() string {
 func (d *Doubt) Remedy() string {
 	accept := "graphiti-proxy registry accept " + d.ID
 	switch {
+	case d.unread:
+		return "reload the configuration to try again"
 	case d.Was == "" && d.Heir != "":
 		return fmt.Sprintf("the stored memory may belong to  %s: confirm %s first", d.Heir, d.Heir)
 	case d.Was == "":

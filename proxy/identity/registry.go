@@ -18,7 +18,7 @@ type Person struct {
 	// Key is the key of the person's memory, or "" to derive it from ID.
 	Key string
 
-	Doubted bool // no memory until an operator confirms the person (see Doubt)
+	Doubt *Doubt // why the person has no memory until an operator confirms them; nil without a doubt
 }
 
 // Memory returns the key of a person's memory.
@@ -39,11 +39,8 @@ type people struct {
 	byIdentity            map[[2]string]*Person // platform and id
 }
 
-// Set replaces all people at once, without judging them.
-func (r *Registry) Set(list []Person) { r.Take(Judged{people: list}) }
-
-// Take replaces all people at once by the result of Judge.
-func (r *Registry) Take(j Judged) { r.people.Store(newPeople(j.people)) }
+// Set replaces all people at once.
+func (r *Registry) Set(list []Person) { r.people.Store(newPeople(list)) }
 
 func newPeople(list []Person) *people {
 	p := &people{list, make(map[string]*Person), make(map[string]*Person), make(map[string]*Person), make(map[[2]string]*Person)}
@@ -69,6 +66,16 @@ func (r *Registry) People() []Person {
 		return p.list
 	}
 	return nil
+}
+
+// Doubts returns the doubts about registered people.
+func (r *Registry) Doubts() (list []*Doubt) {
+	for _, one := range r.People() {
+		if one.Doubt != nil {
+			list = append(list, one.Doubt)
+		}
+	}
+	return list
 }
 
 // Resolve returns the memory of the person that a user key refers to, or the key itself if

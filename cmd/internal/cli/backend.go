@@ -101,18 +101,3 @@ func ConnectMemory(o MemoryOptions) (MemoryService, error) {
 	}
 	return rest.New(o.Remote)
 }
-
-// TestMemory checks a service. With smoke it also checks that the service stores a message.
-func TestMemory(ctx context.Context, s MemoryService, smoke bool, report func(remote.Check)) {
-	healthy := true
-	first := true
-	s.Check(ctx, func(c remote.Check) {
-		if first {
-			healthy, first = c.OK, false
-		}
-		report(c)
-	})
-	if smoke && healthy {
-		remote.Smoke(ctx, s.Memory(), report)
-	}
-}

@@ -54,6 +54,16 @@ func Needs(what string) cobra.PositionalArgs {
 	}
 }
 
+// NeedsOne refuses a command line without one argument.
+func NeedsOne(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return UsageError{fmt.Errorf("name %s; see %s --help", what, c.CommandPath())}
+		}
+		return Needs(what)(c, args)
+	}
+}
+
 // RefuseArgs makes commands without arguments refuse them.
 func RefuseArgs(c *cobra.Command) {
 	for _, sub := range c.Commands() {

@@ -10,7 +10,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
-// TryConnection tests a memory service, and prints the results.
+// TryConnection tests a memory service, and prints the results. With smoke it also checks that the
+// service stores a message.
 func TryConnection(ctx context.Context, w io.Writer, m MemoryService, cfg *config.Config, smoke, asJSON bool) error {
 	var all []remote.Check
 	failed := 0
@@ -26,7 +27,10 @@ func TryConnection(ctx context.Context, w io.Writer, m MemoryService, cfg *confi
 	if !asJSON {
 		fmt.Fprintln(w, "Graphiti at "+cfg.Memory.Endpoint)
 	}
-	TestMemory(ctx, m, smoke, report)
+	m.Check(ctx, report)
+	if smoke && (len(all) == 0 || all[0].OK) { // the first check is that of the health
+		remote.Smoke(ctx, m.Memory(), report)
+	}
 	if !cfg.Consented() {
 		report(remote.Check{Name: "consent: not given", OK: true, Remedy: "set memory.consent to " + cfg.Memory.Endpoint + "; until then the proxy forwards requests without memory"})
 	}
