@@ -6,7 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
@@ -30,23 +31,26 @@ type app struct {
 	started time.Time
 
 	files  *files
-	memory memory
-	hosted *service.Host // for the admin side
+	now    atomic.Pointer[memory] // current memory
+	hosted *service.Host          // for the admin side
 	proxy  *proxy.Server
 	admin  *admin.Server // nil if it is off
+
+	reloading sync.Mutex // held while a configuration or the memory changes
 
 	stopStack
 }
 
-// memory is the memory of a proxy: remembering, noMemory, or awaited, which begins as
-// noMemory and becomes remembering.
+func (a *app) become(m memory) { a.now.Store(&m) }
+func (a *app) memory() memory  { return *a.now.Load() }
+
+// memory is the memory of a proxy: remembering or noMemory.
 type memory interface {
 	// serving returns the memory for a new proxy.
 	serving() proxy.Memory
 
-	// start starts the work outside of the requests of p, until the app ends. It calls
-	// opened if the memory opens later.
-	start(p *proxy.Server, opened func(read *config.Config))
+	// start starts the work outside of the requests of p, until the app ends.
+	start(p *proxy.Server)
 
 	// warm builds the index for the first searches, and returns when it is ready.
 	warm(ctx context.Context)
@@ -63,11 +67,6 @@ type memory interface {
 	describe(ctx context.Context, s *health.Status, fresh bool)
 
 	queue() capture.QueueStatus
-}
-
-// holders is a memory that can identify the holders of credentials.
-type holders interface {
-	holder(ctx context.Context, fingerprint string, head http.Header) (service.Caller, error)
 }
 
 // newApp builds the parts and binds the addresses. If it fails, it ends the parts that it
@@ -96,7 +95,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a.memory = memory
+	a.become(memory)
 	if lock != nil {
 		a.startBackups()
 	}
@@ -107,7 +106,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	a.proxy, err = proxy.New(proxy.Options{
 		Listen:    cfg.Listen,
 		Routes:    a.routes(cfg),
-		Memory:    a.memory.serving(),
+		Memory:    memory.serving(),
 		Memo:      remember.known,
 		ServerTLS: only("client"),
 		Budget:    remember.budget,
@@ -125,20 +124,23 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	}
 	a.OnClose("listeners", a.closeSides)
 	a.hosted = a.host()
-	a.memory.start(a.proxy, a.memoryOpened)
+	memory.start(a.proxy)
+	if w := remember.awaited; w != nil {
+		w.tries.Go(func() { w.open(a) }) // ends after a try without a busy file, or with close
+	}
 	if cfg.Admin.Listen != "off" {
 		o := adminOptions(cfg, log, a.hosted, t.Handler(), only("admin"))
 		if o.Project = projectFinder(a.live.Load); o.Project != nil {
 			o.Transcripts = countTranscripts
 		}
-		if m, ok := a.memory.(holders); ok && cfg.Identity.Mode == "multi" {
-			o.Callers = m.holder
+		if _, ok := memory.(*remembering); (ok || remember.awaited != nil) && cfg.Identity.Mode == "multi" {
+			o.Callers = a.holder
 		}
 		if a.admin, err = openAdmin(o, cfg.DataDir, lock); err != nil {
 			return nil, err
 		}
 	}
-	return a, errors.Join(t.ObserveQueue(a.memory.queue), t.ObserveMemory(a.gauges), t.ObserveStored(a.stored))
+	return a, errors.Join(t.ObserveQueue(func() capture.QueueStatus { return a.memory().queue() }), t.ObserveMemory(a.gauges), t.ObserveStored(a.stored))
 }
 
 // certified returns the TLS configuration of each listener, nil for one without TLS.
@@ -238,26 +240,19 @@ func (a *app) Serve() error {
 	return nil
 }
 
-// memoryOpened applies a memory that opened after the start. read is the latest
-// configuration.
-func (a *app) memoryOpened(read *config.Config) {
-	a.hosted.Become(a.host())
-	if err := a.proxy.SetRoutes(a.routes(read)); err != nil {
-		a.log.Error("set routes failed, WebSockets have no memory until a reload", "error", err)
-	}
-}
-
 // reload applies the changes of a new configuration, and returns the changed settings that
 // wait for a restart. A mistake in it leaves everything unchanged: all steps that can fail
 // come before the first change.
 func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
 	if cfg.Identity.Mode != a.cfg.Identity.Mode || cfg.Identity.GroupIDs != a.cfg.Identity.GroupIDs || cfg.Identity.WorkspaceIDs != a.cfg.Identity.WorkspaceIDs || cfg.Identity.Owner != a.cfg.Identity.Owner {
 		return nil, errors.New("identity.mode, identity.owner, identity.group_ids and identity.workspace_ids determine the owners of memories; restart the proxy to change them")
 	}
 	if listen := a.cfg.Admin.Listen; listen != "off" && cfg.Admin.Token == "" && !config.Loopback(listen) {
 		return nil, fmt.Errorf("admin.token: the admin side listens on %s until a restart, which is open to other machines; set a token", listen)
 	}
-	if err := a.memory.reload(cfg, func() error { return a.proxy.SetRoutes(a.routes(cfg)) }); err != nil {
+	if err := a.memory().reload(cfg, func() error { return a.proxy.SetRoutes(a.routes(cfg)) }); err != nil {
 		return nil, err
 	}
 	if a.admin != nil {
@@ -269,7 +264,7 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 
 // host returns the host of the operations.
 func (a *app) host() *service.Host {
-	h := a.memory.host()
+	h := a.memory().host()
 	h.Status = a.status
 	h.Passed = func(after, limit int, owner string) []graphiti.LoggedRequest { // a.proxy is not set yet
 		return a.proxy.Observer().Passed(after, limit, owner)
@@ -297,6 +292,6 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 	if s.Memory.Backend == "embedded" {
 		s.Memory.Where = cli.StorePlace(a.cfg)
 	}
-	a.memory.describe(ctx, &s, fresh)
+	a.memory().describe(ctx, &s, fresh)
 	return s
 }

@@ -109,7 +109,7 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 }
 
 // remembers returns the memory part of the proxy.
-func (w *world) remembers() *remembering { return w.app.memory.(*remembering) }
+func (w *world) remembers() *remembering { return w.app.memory().(*remembering) }
 
 // chatBody returns a conversation of one message.
 func chatBody(text string) []byte {
@@ -154,7 +154,7 @@ func (w *world) say(text string, headers ...string) (answer, header, saw string)
 // delivered waits until n turns are delivered.
 func (w *world) delivered(n int) {
 	w.t.Helper()
-	waitUntil(w.t, fmt.Sprint(n, " delivered turns"), func() bool { return w.app.memory.queue().Delivered >= n })
+	waitUntil(w.t, fmt.Sprint(n, " delivered turns"), func() bool { return w.app.memory().queue().Delivered >= n })
 	// The file counts a turn a moment before it is indexed. After a later write, the index
 	// is complete.
 	if err := w.remembers().pipeline.CutOff(context.Background(), ledger.Turn{ID: "none"}); err != nil {
@@ -181,7 +181,7 @@ func (w *world) restart() *world {
 	w.t.Helper()
 	w.stop()
 	next := start(w.t, w.dir, w.settings)
-	waitUntil(w.t, "what was captured to be delivered", func() bool { return next.app.memory.queue().Pending == 0 })
+	waitUntil(w.t, "what was captured to be delivered", func() bool { return next.app.memory().queue().Pending == 0 })
 	return next
 }
 

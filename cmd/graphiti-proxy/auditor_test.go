@@ -18,7 +18,7 @@ func TestAuditor(t *testing.T) {
 	}
 	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.group_ids": "raw", "admin.token": "secret", "identity.users_file": file})
 	w.say("My cat is called Miso.", "Authorization", "Bearer sk-josh")
-	waitUntil(t, "the turn", func() bool { return w.app.memory.queue().Delivered > 0 })
+	waitUntil(t, "the turn", func() bool { return w.app.memory().queue().Delivered > 0 })
 	read := func(key, path string) int {
 		t.Helper()
 		req, _ := http.NewRequest(http.MethodGet, "http://"+w.app.admin.Addr().String()+"/api/v1/"+path, http.NoBody)

@@ -138,11 +138,11 @@ func TestDeletedFilesAreNoticed(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.off()
-			before := w.app.memory.queue().NotKept
+			before := w.app.memory().queue().NotKept
 			if answer, _, saw := w.say(question); answer != "I do not know." || saw != question {
 				t.Errorf("answer %q, the model saw %q; want the question alone and no memory", answer, saw)
 			}
-			if n := w.app.memory.queue().NotKept; n != before+1 {
+			if n := w.app.memory().queue().NotKept; n != before+1 {
 				t.Errorf("%d turns are counted as not kept, want %d", n, before+1)
 			}
 			status := w.status()
@@ -340,7 +340,7 @@ func TestDamagedFile(t *testing.T) {
 				if answer, header, _ = w.say(question); strings.Contains(answer, "Miso") != (file != "memory.db") {
 					t.Errorf("after the remedy for %s: answer %q, header %q; want the fact: %v", file, answer, header, file != "memory.db")
 				}
-				if q := w.app.memory.queue(); file == "state.db" && q.Delivered == 0 {
+				if q := w.app.memory().queue(); file == "state.db" && q.Delivered == 0 {
 					t.Errorf("the queue has forgotten: %+v", q)
 				}
 			})

@@ -39,7 +39,7 @@ func startDemo(dir, upstream string) (*cli.DemoProxy, error) {
 	go func() { served <- a.Serve() }()
 	return &cli.DemoProxy{
 		URL:       "http://" + a.proxy.Addr().String(),
-		Delivered: func() int { return a.memory.queue().Delivered },
+		Delivered: func() int { return a.memory().queue().Delivered },
 		Stop:      func(ctx context.Context) error { return errors.Join(a.Shutdown(ctx), <-served) },
 	}, nil
 }

@@ -155,7 +155,7 @@ func TestEveryDialectRemembers(t *testing.T) {
 		w.delivered(6)
 		post("/v1/responses", m{"input": "go on", "previous_response_id": fmt.Sprint("resp_", n+2)})
 		w.delivered(7) // same text, but another turn
-		if q := w.app.memory.queue(); q.Delivered != 7 || q.Pending != 0 {
+		if q := w.app.memory().queue(); q.Delivered != 7 || q.Pending != 0 {
 			t.Errorf("got %+v, want Delivered 7, Pending 0", q)
 		}
 		w.stop()
@@ -214,8 +214,8 @@ func TestHeadersMarkChores(t *testing.T) {
 	}
 	w.stop() // writes all turns to the spool
 	w = start(t, dir, settings)
-	waitUntil(t, "all turns", func() bool { return w.app.memory.queue().Pending == 0 })
-	if n := w.app.memory.queue().Delivered; n != turns {
+	waitUntil(t, "all turns", func() bool { return w.app.memory().queue().Pending == 0 })
+	if n := w.app.memory().queue().Delivered; n != turns {
 		t.Errorf("%d turns were kept, not %d", n, turns)
 	}
 	said := ""

@@ -54,7 +54,7 @@ func TestChatWithFullDisk(t *testing.T) {
 			t.Errorf("got %q, %s, %q, want answer \"I do not know.\", \"reason=not_persisted\" in it, no \"graphiti_memory\" in it", answer, header, saw)
 		}
 	}
-	waitUntil(t, "the turns to wait in RAM", func() bool { return w.app.memory.queue().InMemory == 5 })
+	waitUntil(t, "the turns to wait in RAM", func() bool { return w.app.memory().queue().InMemory == 5 })
 	if s := w.status(); !strings.Contains(s, "5 wait in RAM, 0 are lost") || !strings.Contains(s, "embedded, trouble") || !strings.Contains(s, "make room") {
 		t.Errorf("got %v, want \"5 wait in RAM, 0 are lost\" in it, \"embedded, trouble\" in it, \"make room\" in it", s)
 	}
@@ -70,7 +70,7 @@ func TestChatWithFullDisk(t *testing.T) {
 	restore()
 	w.delivered(6)
 	waitUntil(t, "no turn in RAM, and a line that turns are kept again", func() bool {
-		q := w.app.memory.queue()
+		q := w.app.memory().queue()
 		return q.InMemory+q.NotKept == 0 && q.Unkept == nil && strings.Contains(w.log.String(), "turns are kept on disk again")
 	})
 	if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") {

@@ -101,7 +101,7 @@ func forgets(t *testing.T, dir string, settings map[string]string, g *graphitite
 			t.Errorf("%s: the running conversation still has %q", when, first)
 		}
 	}
-	if q := w.app.memory.queue(); q.Pending != 0 || q.Dead != 0 {
+	if q := w.app.memory().queue(); q.Pending != 0 || q.Dead != 0 {
 		t.Errorf("got %+v, want Pending 0, Dead 0", q)
 	}
 	settled(t, g)

@@ -390,7 +390,7 @@ func TestPlacesAndModelsWithoutMemory(t *testing.T) {
 	}
 	w.delivered(1)
 	w = w.restart()
-	if q := w.app.memory.queue(); q.Delivered != 1 {
+	if q := w.app.memory().queue(); q.Delivered != 1 {
 		t.Errorf("queue %+v, want 1 delivered", q)
 	}
 }

@@ -41,9 +41,9 @@ func withoutFiles(f *files) *noMemory {
 	return &noMemory{files: f, given: f.serving(), why: func(m *health.MemoryStatus) { m.WithoutFiles(f.Faults()) }}
 }
 
-func (n *noMemory) serving() proxy.Memory                   { return n.given }
-func (*noMemory) start(*proxy.Server, func(*config.Config)) {}
-func (*noMemory) warm(context.Context)                      {}
+func (n *noMemory) serving() proxy.Memory { return n.given }
+func (*noMemory) start(*proxy.Server)     {}
+func (*noMemory) warm(context.Context)    {}
 
 // reload only checks for mistakes.
 func (*noMemory) reload(cfg *config.Config, rest func() error) error {

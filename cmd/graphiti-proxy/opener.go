@@ -41,6 +41,8 @@ type opener struct {
 	known  *memo.Memo                 // data about current conversations
 	files  *files
 	stop   *stopStack // receives the parts
+
+	awaited *awaited // result of open: a memory to open later, or nil
 }
 
 // open opens the memory. If data_dir cannot be used, and no other process uses it, the
@@ -71,7 +73,8 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 	case sqlite.IsBusy(err) && holder == datadir.Proxy:
 		o.stop.Undo(before)
 		o.files.busy(err)
-		return o.await(), lock, nil
+		o.awaited = o.await()
+		return withoutFiles(o.files), lock, nil
 	case sqlite.IsFault(err):
 		o.stop.Undo(before)
 		o.files.broken(err, true)

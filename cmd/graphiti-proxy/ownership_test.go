@@ -52,7 +52,7 @@ func TestOwnershipContext(t *testing.T) {
 				for _, again := range []string{" thing", " matter"} {
 					w.say(text+again, tc.headers...)
 				}
-				waitUntil(t, "the turns", func() bool { s := w.app.memory.queue(); return s.Pending == 0 && s.Verified >= 2*(i+1) })
+				waitUntil(t, "the turns", func() bool { s := w.app.memory().queue(); return s.Pending == 0 && s.Verified >= 2*(i+1) })
 				if list, err := w.remembers().pipeline.Owned(context.Background(), ""); err == nil && len(list) == 1 {
 					group = list[0].Group
 				}

@@ -16,7 +16,7 @@ func TestReachedQuota(t *testing.T) {
 			t.Parallel()
 			w := start(t, t.TempDir(), map[string]string{setting: limit, "identity.owner": "user:josh"})
 			w.say("My cat is called Miso.")
-			waitUntil(t, "the quota", func() bool { return len(w.app.memory.queue().Full) > 0 })
+			waitUntil(t, "the quota", func() bool { return len(w.app.memory().queue().Full) > 0 })
 			quota := "quota=" + strings.TrimPrefix(setting, "quota.")
 			if _, header, _ := w.say("My dog is called Rex."); !strings.HasSuffix(header, quota) {
 				t.Errorf("got %q, want %s", header, quota)

@@ -302,7 +302,7 @@ func TestHistory_OfAStoredSession(t *testing.T) {
 	waitUntil(t, "the unseen turn", func() bool {
 		return strings.Contains(strings.Join(w.held(), "\n"), "Rex")
 	})
-	if held := w.app.memory.queue().Held; held > 0 {
+	if held := w.app.memory().queue().Held; held > 0 {
 		t.Errorf("got %d held turns, want 0", held)
 	}
 }

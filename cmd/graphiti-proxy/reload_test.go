@@ -253,7 +253,7 @@ func TestConsentIsForTheEndpointThatRuns(t *testing.T) {
 	defer g.Close()
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
 	w.say("My cat is called Miso.")
-	waitUntil(t, "the turn", func() bool { return w.app.memory.queue().Verified == 1 })
+	waitUntil(t, "the turn", func() bool { return w.app.memory().queue().Verified == 1 })
 	same, moved := *w.app.cfg, *w.app.cfg
 	moved.Memory.Endpoint = "http://elsewhere.example"
 	since := w.app.status(t.Context(), true).Memory.ConsentSince
@@ -294,7 +294,7 @@ func TestConsentTakenBack(t *testing.T) {
 	dir := t.TempDir()
 	w := start(t, dir, map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
 	w.say("My cat is called Miso.")
-	waitUntil(t, "the turn", func() bool { return w.app.memory.queue().Verified == 1 })
+	waitUntil(t, "the turn", func() bool { return w.app.memory().queue().Verified == 1 })
 	// A call that was cancelled may reach Graphiti later.
 	quiet := func() { t.Helper(); waitUntil(t, "the facts to be read", func() bool { return unread(t, dir) == 0 }) }
 	quiet()
@@ -320,7 +320,7 @@ func TestConsentTakenBack(t *testing.T) {
 		t.Errorf("got %q, want \"recalled;\" at its beginning", header)
 	}
 	w.say("My dog is called Rex.") // Graphiti gets no copy of a question
-	waitUntil(t, "the second turn", func() bool { return w.app.memory.queue().Verified == 2 })
+	waitUntil(t, "the second turn", func() bool { return w.app.memory().queue().Verified == 2 })
 	quiet()
 	if _, err := w.app.reload(&without); err != nil {
 		t.Fatal(err)

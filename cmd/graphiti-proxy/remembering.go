@@ -56,7 +56,7 @@ type remembering struct {
 
 func (r *remembering) serving() proxy.Memory { return r.given.wanted }
 
-func (r *remembering) start(p *proxy.Server, _ func(*config.Config)) {
+func (r *remembering) start(p *proxy.Server) {
 	r.given.proxy = p
 	r.pipeline.OnFate(p.Fate)
 	r.pending.OnFate(p.Fate)

@@ -70,7 +70,7 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 	served := make(chan error, 1)
 	// It ends with Shutdown below.
 	go func() { served <- a.Serve() }()
-	a.memory.warm(ctx)
+	a.memory().warm(ctx)
 	go watchSecrets(ctx, cfg.SecretFiles(), hup)
 	for {
 		select {

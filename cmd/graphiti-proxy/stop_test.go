@@ -154,7 +154,7 @@ func TestStopLogsUndeliveredTurns(t *testing.T) {
 	dir := t.TempDir()
 	w := start(t, dir, map[string]string{"memory.backend": "graphiti", "memory.endpoint": "http://127.0.0.1:1", "memory.consent": "true"})
 	w.say("My cat is called Miso.")
-	waitUntil(t, "the turn", func() bool { return w.app.memory.queue().Pending == 1 })
+	waitUntil(t, "the turn", func() bool { return w.app.memory().queue().Pending == 1 })
 	w.stop()
 	if want := "stay in the queue, and are delivered after the next start\" turns=1"; !strings.Contains(w.log.String(), want) {
 		t.Errorf("the log lacks %s: %s", want, w.log)

@@ -37,7 +37,7 @@ func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 		"identity.owner": "user:josh", "identity.group_ids": "raw", "recall.enabled": "false",
 	})
 	defer w.stop()
-	full := func() bool { return w.app.memory.queue().InMemory > 0 }
+	full := func() bool { return w.app.memory().queue().InMemory > 0 }
 	said := 0
 	for ; said < 500 && !full(); said++ {
 		if answer, _, _ := w.say(fmt.Sprint("I say ", said, " ", strings.Repeat("and so on ", 3000))); answer == "" {
@@ -52,8 +52,8 @@ func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 			t.Fatal("no answer")
 		}
 	}
-	waitUntil(t, "all turns to be on disk or in RAM", func() bool { q := w.app.memory.queue(); return q.Pending+q.InMemory == said+3 })
-	taken := w.app.memory.queue().Pending
+	waitUntil(t, "all turns to be on disk or in RAM", func() bool { q := w.app.memory().queue(); return q.Pending+q.InMemory == said+3 })
+	taken := w.app.memory().queue().Pending
 	if taken == 0 || taken >= said+3 {
 		t.Fatalf("%d turns of %d were taken", taken, said+3)
 	}
@@ -65,14 +65,14 @@ func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 	}
 	g.Always(graphititest.Messages, nil)
 	waitUntil(t, "every turn", func() bool {
-		q := w.app.memory.queue()
+		q := w.app.memory().queue()
 		return q.Verified == said+3 && q.Pending == 0 && q.Unkept == nil
 	})
-	if n, q := len(g.Episodes("user_josh")), w.app.memory.queue(); n != q.Verified {
+	if n, q := len(g.Episodes("user_josh")), w.app.memory().queue(); n != q.Verified {
 		t.Errorf("%d messages of %d turns", n, q.Verified)
 	}
 	waitUntil(t, "no turn in RAM, and a line that turns are kept again", func() bool {
-		q := w.app.memory.queue()
+		q := w.app.memory().queue()
 		return q.InMemory+q.NotKept == 0 && strings.Contains(w.log.String(), "turns are kept on disk again")
 	})
 	t.Logf("%d turns said, %d found room, all of them delivered", said+3, taken)

@@ -210,7 +210,7 @@ func TestAnswerWithoutACleanEndIsNeverKept(t *testing.T) {
 	ask(w, "d", user("I ask twice."), m{"role": "assistant", "content": "half an answer, and the rest"}, user("Go on."))
 	w.stop()
 	w = start(t, dir, settings) // turns from the histories are on disk
-	waitUntil(t, "delivery", func() bool { return w.app.memory.queue().Pending == 0 })
+	waitUntil(t, "delivery", func() bool { return w.app.memory().queue().Pending == 0 })
 	want := []string{"I ask twice.", "half an answer, and the rest"}
 	for range len(talks) + 2 + 1 {
 		want = append(want, "Go on.", "I go on.")
@@ -244,7 +244,7 @@ func TestAnswersAboveLimitsAreCounted(t *testing.T) {
 		t.Errorf("before: %s", words)
 	}
 	w.request(history(0, "Tell me everything."))
-	waitUntil(t, "an answer to be given up", func() bool { return w.app.memory.queue().GivenUp == 1 })
+	waitUntil(t, "an answer to be given up", func() bool { return w.app.memory().queue().GivenUp == 1 })
 	metrics, words = told()
 	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 1\n") || !strings.Contains(words, "1 answers exceeded the limits") {
 		t.Errorf("after: %s", words)
