@@ -95,21 +95,3 @@ func (q queue) status(ctx context.Context) (s QueueStatus, err error) {
 	s.Delivered, s.Verified, s.Dropped = t.Delivered, t.Verified, t.Dropped
 	return s, err
 }
-
-// Offline provides access to the copies of a stopped proxy. It delivers nothing and needs
-// exclusive access to the file.
-type Offline struct {
-	*ledger.Ledger
-	copies queue
-}
-
-// NewOffline returns an Offline that owns an open store.
-func NewOffline(s *ledger.Ledger) *Offline { return &Offline{s, queue{Copies: s, record: s}} }
-
-// Status returns the counts of the store.
-func (f *Offline) Status(ctx context.Context) (QueueStatus, error) { return f.copies.status(ctx) }
-
-// Turns returns queued copies, oldest first, and the number of all matching ones.
-func (f *Offline) Turns(ctx context.Context, o ledger.ListOptions) ([]ledger.Item, int, error) {
-	return f.copies.Turns(ctx, o)
-}

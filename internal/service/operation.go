@@ -15,7 +15,7 @@ import (
 
 // Host provides the memory and queue for operations: those of a running proxy, or its files.
 type Host struct {
-	Memory *Service // nil if memory is off, or only the queue is open
+	Memory *Service // nil if memory is off
 	Queue  Spool    // nil if memory is off
 	Counts func(context.Context) (capture.QueueStatus, error)
 

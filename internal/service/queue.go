@@ -3,32 +3,19 @@ package service
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
-// Spool holds the turns that are not delivered. In a running proxy it is
-// *capture.Pipeline, without one *capture.Offline. With no numbers, Retry and Drop mean
-// all dead turns.
+// Spool holds the turns that are not delivered: a *capture.Pipeline. With no numbers, Retry and
+// Drop mean all dead turns.
 type Spool interface {
 	Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
 	Retry(numbers []int64) (int, error)
 	Drop(numbers []int64) (int, error)
 	Send(since time.Time) (int, error)
-}
-
-// OpenQueue opens the queue of a data directory.
-func OpenQueue(dir string) (*capture.Offline, error) {
-	e, err := embedded.Open(filepath.Join(dir, "memory.db"))
-	if err != nil {
-		return nil, err
-	}
-	return capture.NewOffline(e.Ledger(nil)), nil
 }
 
 // Listed is a list of turns that are not delivered.

@@ -69,7 +69,7 @@ func TryFiles(dir string) (all []error) {
 	}
 	s, err := cache.OpenState(filepath.Join(dir, "state.db"), time.Hour)
 	note(s, err)
-	l, err := OpenQueue(dir)
-	note(l, err)
+	m, err := embedded.Open(filepath.Join(dir, "memory.db"))
+	note(m, err)
 	return all
 }
