@@ -125,9 +125,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	a.OnClose("listeners", a.closeSides)
 	a.hosted = a.host()
 	memory.start(a.proxy)
-	if w := remember.awaited; w != nil {
-		w.tries.Go(func() { w.open(a) }) // ends after a try without a busy file, or with close
-	}
+	remember.awaited.start(a)
 	if cfg.Admin.Listen != "off" {
 		o := adminOptions(cfg, log, a.hosted, t.Handler(), only("admin"))
 		if o.Project = projectFinder(a.live.Load); o.Project != nil {

@@ -37,7 +37,14 @@ func (o *opener) await() *awaited {
 	return w
 }
 
-// open opens the memory of a running app once its files are free, unless they have another fault.
+// start opens the memory of a running app, if it is awaited.
+func (w *awaited) start(a *app) {
+	if w != nil {
+		w.tries.Go(func() { w.open(a) }) // ends after a try without a busy file, or with the app
+	}
+}
+
+// open opens the memory once its files are free, unless they have another fault.
 func (w *awaited) open(a *app) {
 	for {
 		select {
