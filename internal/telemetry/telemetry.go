@@ -113,7 +113,7 @@ var (
 		{"turns_dropped", "", "Turns dropped since the queue was created: an operator dropped them." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Dropped) }},
 		{"turns_lost", "", "Turns that the memory accepted and lost; they were sent again." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Lost) }},
 		{"answers_dropped", "", "Answers that this process skipped because of their size or number; their turns are not stored.", func(s *capture.QueueStatus) float64 { return float64(s.GivenUp) }},
-		{"earlier_turns_left_out", "", "Earlier turns of a conversation that this process did not store because the queue was full; the conversation's next request retries.", func(s *capture.QueueStatus) float64 { return float64(s.LeftOut) }},
+		{"earlier_turns_left_out", "", "Earlier turns of a conversation that this process did not store because the queue was full.", func(s *capture.QueueStatus) float64 { return float64(s.LeftOut) }},
 		{"turns_not_kept", "", "Turns that this process lost because data_dir was unusable, and RAM was full or memory was off.", func(s *capture.QueueStatus) float64 { return float64(s.NotKept) }},
 		{"distil_calls", "", "Calls of this process to the model that distils facts.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Calls) }},
 		{"distil_failures", "", "Of those, calls without a usable answer.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Failed) }},
@@ -192,8 +192,8 @@ func (t *Telemetry) ObserveQueue(status func() capture.QueueStatus) error {
 func (t *Telemetry) ObserveMemory(check func() map[string]bool) error {
 	m := t.Meter()
 	for name, about := range map[string]string{
-		"graphiti_healthy": "Result of the last health check of Graphiti by this process, every 20 seconds: 1 healthy, 0 unhealthy.",
-		"search_working":   "Result of the last test search in Graphiti by this process, every five minutes, and every 20 seconds after a failure: 1 success, 0 failure.",
+		"graphiti_healthy": "Result of the last health check of Graphiti by this process: 1 healthy, 0 unhealthy.",
+		"search_working":   "Result of the last test search in Graphiti by this process: 1 success, 0 failure.",
 	} {
 		_, err := m.Int64ObservableGauge("graphiti_proxy_"+name, metric.WithDescription(about), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			if ok, known := check()[name]; known {
@@ -211,9 +211,9 @@ func (t *Telemetry) ObserveMemory(check func() map[string]bool) error {
 // ObserveStored registers the metrics of the memory's extent, which call stored at each scrape.
 func (t *Telemetry) ObserveStored(stored func(context.Context) (graphiti.Stored, error)) error {
 	m := t.Meter()
-	rows, failed := m.Int64ObservableGauge("graphiti_proxy_memory_rows", metric.WithDescription("Rows of the memory, by kind and state: messages, stored or waiting for the model that distils facts; facts, valid or ended."+ofAll))
+	rows, failed := m.Int64ObservableGauge("graphiti_proxy_memory_rows", metric.WithDescription("Messages and facts, by kind and state."+ofAll))
 	size, err := m.Int64ObservableGauge("graphiti_proxy_memory_size", metric.WithUnit("By"), metric.WithDescription("Size of the databases in data_dir, and of the database in Postgres."))
-	arms, none := m.Int64ObservableGauge("graphiti_proxy_proof_conversations", metric.WithDescription("Conversations in the comparison of proof mode, by arm: shown, withheld, missing, open, or left out, with the reason."+ofAll))
+	arms, none := m.Int64ObservableGauge("graphiti_proxy_proof_conversations", metric.WithDescription("Conversations in the comparison of proof mode, by arm, or left out, with the reason."+ofAll))
 	if err = errors.Join(failed, err, none); err == nil {
 		_, err = m.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 			s, err := stored(ctx)
@@ -242,7 +242,7 @@ func (t *Telemetry) ObserveStored(stored func(context.Context) (graphiti.Stored,
 // CountCalls returns a function that counts calls to a memory service.
 func (t *Telemetry) CountCalls() (func(call, outcome string), error) {
 	c, err := t.Meter().Int64Counter("graphiti_proxy_memory_calls", metric.WithDescription(
-		"Calls of this process to Graphiti, by call and outcome: ok; refused: status 3xx or 4xx; failed: status 5xx, or a tool's failure; timeout; canceled; unreachable; unreadable: another answer."))
+		"Calls of this process to Graphiti, by call and outcome: ok; refused: status 3xx or 4xx; failed: status 5xx, or a tool's failure; timeout; canceled; unreachable; unreadable."))
 	if err != nil {
 		return nil, fmt.Errorf("prepare metrics: %w", err)
 	}

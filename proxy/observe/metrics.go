@@ -120,11 +120,11 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		in.tokens[1].report(m, "cached_input_tokens", "Of those, the tokens that providers read from their prompt caches."),
 		in.tokens[2].report(m, "output_tokens", "Tokens of answers, reported by providers."),
 		in.requests.report(m, "requests", "Requests of known dialects, by outcome of memory."),
-		in.answers.report(m, "upstream_answers", "Requests sent to an upstream, by class of the answer's status; unreachable: no answer, or an incomplete head; timeout: no answer in time."),
+		in.answers.report(m, "upstream_answers", "Requests sent to an upstream, by class of the answer's status, unreachable or timeout."),
 		in.messages.report(m, "messages", "Messages of the role user, by fate. A message counts again when its fate changes: open and held messages get another fate."),
 		in.limited.report(m, "requests_limited", "Requests refused with status 429, by limit: limits.requests_per_minute or limits.tokens_per_minute."),
-		in.lost.report(m, "answers_not_stored", "Lost messages, by reason: cut_off, error, filtered: the answer was incomplete; no_end: no end was recognized; encoding, unread, too_large, busy: reading failed; store: writing failed; late: the project's directory was not read in time; abandoned: a short turn had no end; plan: planning failed."),
-		in.signs.report(m, "client_signs", "Signs of outdated rules for a client, by client: unknown_tag: a turn that begins with a tag without a rule; no_place: a request without a known place; no_words: a request without a person's words."))
+		in.lost.report(m, "answers_not_stored", "Lost messages, by reason, which docs/memory.md explains."),
+		in.signs.report(m, "client_signs", "Signs of outdated rules for a client, by client: unknown_tag, no_place, no_words, which docs/clients.md explains."))
 }
 
 // expect adds the known series.
