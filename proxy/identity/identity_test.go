@@ -296,9 +296,9 @@ func TestClaims_Application(t *testing.T) {
 const identityNotes = `
 ## Contradictions
 
-A request with two different values in a header of these tables, or with an invalid or expired ` + "`X-OpenWebUI-User-Jwt`" + `, has no memory (` + "`off; reason=untrusted`" + `).
+A request with two different values in one of these headers, or with an invalid or expired ` + "`X-OpenWebUI-User-Jwt`" + `, has no memory (` + "`off; reason=untrusted`" + `).
 
-In single mode, a request that may come from a web page has no memory either: its ` + "`Sec-Fetch-Site`" + ` is neither ` + "`same-origin`" + ` nor ` + "`none`" + `, or it has another ` + "`Origin`" + `. A page on another port of this machine counts, because a cloned repository's development server has one too.
+In single mode, a request that may come from a web page has no memory either: its ` + "`Sec-Fetch-Site`" + ` is neither ` + "`same-origin`" + ` nor ` + "`none`" + `, it has another ` + "`Origin`" + `, or it names a host other than this machine's. A page on another port of this machine counts, because a cloned repository's development server has one too.
 
 ## Tenants
 
@@ -316,21 +316,24 @@ func TestReferenceOfSources(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Identity of a request\n\nThe first source with a value wins. `graphiti-proxy status --header … --body …` explains the result for a request.\n")
 	for _, table := range tables {
-		fmt.Fprintf(&b, "\n## %s\n\n| source | note |\n| --- | --- |\n", strings.ToUpper(table.What[:1])+table.What[1:])
+		fmt.Fprintf(&b, "\n## %s\n\n", strings.ToUpper(table.What[:1])+table.What[1:])
 		for _, s := range table.Sources {
 			note := s.Note
 			if s.Platform != "" {
 				note = strings.TrimPrefix(note+"; `"+s.Platform+"`", "; ")
 			}
-			fmt.Fprintf(&b, "| `%s` | %s |\n", s.Name, note)
+			if note != "" {
+				note = ": " + note
+			}
+			fmt.Fprintf(&b, "- `%s`%s\n", s.Name, note)
 		}
 		switch table.What {
 		case "session":
 			b.WriteString("\nThen the conversation's history, in the same directory or project.\n\nThe same ID in two projects means two sessions. A request without a directory takes the project of its session, found by ID or by a referenced answer.\n")
 		case "user":
-			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). A row with a platform means the person `user:<platform>:<id>`.\n\nIn single mode, and with a key in `identity.trusted_keys`, only headers name a person, unless `identity.body_users` accepts the other sources too ([OpenAI SDKs](../deploy/recipes/openai-sdks.md)). In multi mode, a name is scoped to its credential, except for [gateways and registered people](teams.md).\n")
+			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). A platform at the end of a line means the person `user:<platform>:<id>`.\n\nIn single mode, and with a key in `identity.trusted_keys`, only headers name a person, unless `identity.body_users` accepts the other sources too ([OpenAI SDKs](../deploy/recipes/openai-sdks.md)). In multi mode, a name is scoped to its credential, except for [gateways and registered people](teams.md).\n")
 		case "workspace":
-			b.WriteString("\nThe working directory comes from the prompt of a known client, from the position where the client itself writes it. [privacy.md](privacy.md) describes clones, hostile repositories, and requests without a usable directory. `.graphiti-proxy-ignore` and `workspace.ignored` apply to all of these sources.\n")
+			b.WriteString("\nThe working directory comes from the position in a known client's prompt that only the client writes ([privacy.md](privacy.md)). `.graphiti-proxy-ignore` and `workspace.ignored` apply to all of these sources.\n")
 		}
 	}
 	b.WriteString(identityNotes)
