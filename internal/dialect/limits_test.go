@@ -105,7 +105,7 @@ func summaries(size int) string {
 // TestParsingLooksAtTheClock checks that Parse stops soon after its deadline for a body of
 // any shape. The test counts reads of a fake clock instead of measuring time.
 func TestParsingLooksAtTheClock(t *testing.T) {
-	const size = 4 << 20
+	const size = 2 << 20
 	long := func(text string) []byte {
 		return []byte(`{"messages":[{"role":"user","content":"` + strings.Repeat(text, size/len(text)) + `"}]}`)
 	}
@@ -130,36 +130,39 @@ func TestParsingLooksAtTheClock(t *testing.T) {
 		"a prompt of places": []byte(`{"messages":[{"role":"user","content":"x"},{"role":"system","content":"` + strings.Repeat(strings.Repeat(" ", 4000)+`irectory: \n`, size/4012) + `"}]}`),
 	}
 	for name, body := range shapes {
-		// read parses a body whose deadline passes at a given read of the clock. It counts
-		// the reads.
-		read := func(over int) (looks int, c dialect.Conversation) {
-			until := time.Unix(1, 0)
-			c.Limit(dialect.Limits{Until: until, Now: func() time.Time {
-				if looks++; looks < over {
-					return until.Add(-time.Second)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// read parses a body whose deadline passes at a given read of the clock. It counts
+			// the reads.
+			read := func(over int) (looks int, c dialect.Conversation) {
+				until := time.Unix(1, 0)
+				c.Limit(dialect.Limits{Until: until, Now: func() time.Time {
+					if looks++; looks < over {
+						return until.Add(-time.Second)
+					}
+					return until
+				}})
+				if (chat.Dialect{}).Parse(body, &c) {
+					c.Place("Codex")
+					c.Place("")
 				}
-				return until
-			}})
-			if (chat.Dialect{}).Parse(body, &c) {
-				c.Place("Codex")
-				c.Place("")
+				return looks, c
 			}
-			return looks, c
-		}
-		all, c := read(math.MaxInt)
-		least := size >> 20 // one read per MiB
-		if name == "one string" || name == "white space" {
-			least = 1 // one call of package bytes scans it, at gigabytes per second
-		}
-		if c.Stopped() != dialect.NotStopped || all < least {
-			t.Errorf("%s: %v, the clock was asked %d times, want %d at least", name, c.Stopped(), all, least)
-		}
-		for _, over := range []int{1, (all + 3) / 4} {
-			if looks, c := read(over); c.Stopped() != dialect.StoppedLate || looks > over+3 {
-				t.Errorf("%s: the time was over at look %d of %d: %v, and the clock was asked %d times", name, over, all, c.Stopped(), looks)
+			all, c := read(math.MaxInt)
+			least := size >> 20 // one read per MiB
+			if name == "one string" || name == "white space" {
+				least = 1 // one call of package bytes scans it, at gigabytes per second
 			}
-		}
-		t.Logf("%-20s asks %d times", name, all)
+			if c.Stopped() != dialect.NotStopped || all < least {
+				t.Errorf("%v, the clock was asked %d times, want %d at least", c.Stopped(), all, least)
+			}
+			for _, over := range []int{1, (all + 3) / 4} {
+				if looks, c := read(over); c.Stopped() != dialect.StoppedLate || looks > over+3 {
+					t.Errorf("the time was over at look %d of %d: %v, and the clock was asked %d times", over, all, c.Stopped(), looks)
+				}
+			}
+			t.Logf("asks %d times", all)
+		})
 	}
 }
 
