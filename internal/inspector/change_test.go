@@ -417,7 +417,7 @@ func TestResultsAreChanged(t *testing.T) {
 	if undo(w); strings.Contains(ended(), "MySQL") {
 		t.Error("the undo left messages ended")
 	}
-	w = s.post(t, "/search/change?q=MySQL", "do", "move", "message", mysql, "to", "workspace_w")
+	w = s.post(t, "/search/change?q=MySQL", "do", "move", "message", mysql, "to", "w")
 	if _, body := s.get(t, "/memory/show?group=workspace_w"); !strings.Contains(body, "MySQL") {
 		t.Errorf("not moved: %d, %s", w.Code, w.Body)
 	}

@@ -71,7 +71,7 @@ func (v *visit) changeMany() error {
 		out, err := change(v, service.ChangeMany, func(in *service.ManyRequest) {
 			in.Selector, in.Do, in.Messages = v.ofWhom(s.Group), do, messages
 			if do == "move" {
-				in.To = s.keys[v.r.FormValue("to")]
+				in.To = v.r.FormValue("to")
 			}
 		})
 		if err != nil {

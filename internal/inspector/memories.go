@@ -2,6 +2,7 @@ package inspector
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -60,6 +61,8 @@ type about struct {
 	ledger.Owned
 	Name string
 	Here string // the current one of its pages
+
+	Projects []choice // of its person
 }
 
 // Timeline returns the address of the newest messages.
@@ -87,7 +90,7 @@ func (v *visit) meant(here string) (*about, error) {
 			break
 		}
 	}
-	a.Name = v.nameOf(a.Owned)
+	a.Name, a.Projects = v.nameOf(a.Owned), v.projectsIn(groups)
 	return a, nil
 }
 
@@ -95,6 +98,16 @@ func (v *visit) meant(here string) (*about, error) {
 func (v *visit) groups() ([]ledger.Owned, error) {
 	m, err := look(v, service.Groups, func(in *service.Selector) { *in = v.ofWhom(v.r.FormValue("group")) })
 	return m.Groups, err
+}
+
+// projectsIn returns the projects among memories, by key.
+func (v *visit) projectsIn(groups []ledger.Owned) (list []choice) {
+	for _, o := range groups {
+		if o.Scope == "workspace" && o.Key != "" {
+			list = append(list, choice{o.Key, strings.TrimPrefix(v.nameOf(o), "the project ")})
+		}
+	}
+	return list
 }
 
 // nameOf returns the name of a memory for people.

@@ -17,6 +17,7 @@ type search struct {
 	service.SearchFilter
 	Query, Place, Order string // Place is the group of a project
 	Places              []choice
+	Projects            []choice
 	keys                map[string]string // of projects, by group
 	Many                string            // address of a change of results
 	Asked               bool
@@ -73,6 +74,7 @@ func (v *visit) searched() (*search, error) {
 		},
 	}
 	groups, err := v.groups()
+	s.Projects = v.projectsIn(groups)
 	for _, o := range groups {
 		if o.Scope == "workspace" && o.Key != "" || o.Scope == "user" {
 			if o.Scope == "workspace" {
@@ -116,7 +118,11 @@ func (v *visit) find(s *search) error {
 	back, rows := s.at("/search", s.query()...), []service.Found(nil)
 	rows, s.Pager = onPage(v, got.Facts, got.All, "/search", s.query()...)
 	for i := range rows {
-		s.Hits = append(s.Hits, v.hit(&rows[i], back))
+		h := v.hit(&rows[i], back)
+		if h.Rule != nil && rows[i].Scope == "user" {
+			h.Rule.Projects = s.Projects
+		}
+		s.Hits = append(s.Hits, h)
 	}
 	s.Many = s.at("/search/change", s.query()...)
 	if s.Kind == service.KindFact && s.State == string(service.Valid) {
@@ -178,7 +184,7 @@ func (v *visit) hit(f *service.Found, back string) (h hitView) {
 		h.ShownIn = v.conversationAt(l.Conversation, l.Turn)
 	}
 	if h.Line != nil {
-		h.Rule = &standing{*h.Line, lineForm{v.whose(), v.r.FormValue("group"), back}, ""}
+		h.Rule = &standing{*h.Line, lineForm{v.whose(), v.r.FormValue("group"), back}, editable(h.Line.Text), nil}
 	}
 	return h
 }

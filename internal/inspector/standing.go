@@ -23,6 +23,7 @@ type standing struct {
 	service.Standing
 	lineForm
 	Editable string
+	Projects []choice // to limit a line of all projects to one
 }
 
 // lineForm has the fields of a form about lines.
@@ -77,6 +78,10 @@ func (v *visit) standings(of *about) (list standings, err error) {
 	if of != nil {
 		group, back = of.Group, of.Timeline()
 	}
+	var projects []choice
+	if of != nil && of.Scope == "user" {
+		projects = of.Projects
+	}
 	got, err := look(v, service.Pending, func(in *service.PendingRequest) { in.Selector, in.All = v.ofWhom(group), of != nil })
 	if err != nil {
 		return list, err
@@ -94,12 +99,12 @@ func (v *visit) standings(of *about) (list standings, err error) {
 			to = &list.Card
 		}
 		if len(*to) < linesAtOnce {
-			*to = append(*to, standing{l, lineForm{v.whose(), group, back}, editable(l.Text)})
+			*to = append(*to, standing{l, lineForm{v.whose(), group, back}, editable(l.Text), projects})
 		}
 	}
 	for _, l := range got.Ended {
 		if of == nil {
-			list.Ended = append(list.Ended, standing{l, lineForm{v.whose(), group, back}, ""})
+			list.Ended = append(list.Ended, standing{l, lineForm{v.whose(), group, back}, "", nil})
 		}
 	}
 	return list, nil
@@ -113,11 +118,14 @@ func (v *visit) settle() error {
 	if !known || len(ids) == 0 {
 		return errNowhere
 	}
+	if what == "edit" && v.r.FormValue("to") != "" {
+		notice = "line-limited"
+	}
 	return act(v, service.Settle, v.back(v.whose().at("/")), notice, func(in *service.SettleRequest) {
 		in.Selector = v.ofWhom(v.r.FormValue("group"))
 		*map[string]*[]string{"accept": &in.Accept, "edit": &in.Accept, "reject": &in.Reject, "end": &in.End, "undo": &in.Undo}[what] = ids
 		if what == "edit" {
-			in.Text = v.r.FormValue("text")
+			in.Text, in.To = v.r.FormValue("text"), v.r.FormValue("to")
 		}
 	})
 }

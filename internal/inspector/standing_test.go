@@ -161,3 +161,35 @@ func TestPeopleDecideOnTheirOwnLines(t *testing.T) {
 	s.post(t, "/memory/lines", "do", "accept", "id", "all")
 	s.has(t, "/", "Always sign as ann.", false)
 }
+
+// TestALineIsLimitedToAProject checks that the card and a search offer to limit a line of all projects to
+// one, and that the line is then on the card of that project only.
+func TestALineIsLimitedToAProject(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	s := newSite(t, m)
+	m.Say(t, "", "one", widgets, "We use Postgres.")
+	if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Use tabs."}}); err != nil {
+		t.Fatal(err)
+	}
+	m.Settle(t)
+	own := "/memory/show?group=" + servicetest.OwnersGroup
+	for _, page := range []string{own, "/search?kind=rule"} {
+		s.has(t, page, `<option value="`+widgets+`">only in acme/widgets</option>`, true)
+	}
+	w := s.post(t, "/memory/lines", "do", "edit", "id", s.lineSaying(t, "Use tabs."), "text", "Use tabs in Go.", "to", widgets, "back", own)
+	redirects(t, w, "/memory/show?done=line-limited&group="+servicetest.OwnersGroup+"&undo")
+	m.Settle(t)
+	s.has(t, w.Header().Get("Location"), `action="/changes/undo"`, true)
+	s.has(t, own, `id="card"`, false)
+	s.has(t, "/changes", "Limited to a project", true)
+	list, err := m.Memory.Catalog(t.Context(), &service.ListRequest{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range list.Memories {
+		if k.Scope == "workspace" {
+			s.has(t, "/memory/show?group="+k.Group, "Use tabs in Go.", true)
+			s.has(t, "/memory/show?group="+k.Group, "only in acme", false)
+		}
+	}
+}

@@ -269,6 +269,7 @@ type SettleRequest struct {
 	Undo   []string `json:"undo,omitempty" help:"revert the last decision on these lines"`
 	End    []string `json:"end,omitempty"`  // they are taken off the card
 	Text   string   `json:"text,omitempty"` // accepts one line with this text in place of its own
+	To     string   `json:"to,omitempty" help:"limit the accepted line to this project"`
 }
 
 // Settled are the lines that changed.
@@ -294,13 +295,17 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 	if err != nil {
 		return done, err
 	}
-	if in.Text = strings.TrimSpace(in.Text); in.Text != "" && len(in.Accept) != 1 {
-		return done, invalid("text: changes one line; name only that line with accept")
+	if in.Text = strings.TrimSpace(in.Text); in.Text+in.To != "" && (len(in.Accept) != 1 || in.Accept[0] == "all") {
+		return done, invalid("text, to: change one line; name only that line with accept")
 	}
 	if len(groups) == 0 {
 		return done, InvalidError{errNobody}
 	}
 	lines = withoutCopies(lines)
+	accept, accepts := sv.acceptLine, "accept"
+	if in.To != "" {
+		accept, accepts = sv.limiter(in, &done.change), "limit"
+	}
 	type change struct {
 		l    *card.Line
 		do   func(context.Context, *card.Line, string) error
@@ -311,7 +316,7 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 		ids  []string
 		do   func(context.Context, *card.Line, string) error
 		what string
-	}{{in.Accept, sv.acceptLine, "accept"}, {in.Reject, sv.setLine(card.Rejected), "reject"}, {in.End, sv.setLine(card.Ended), "off"}, {in.Undo, sv.undoLine, ""}} {
+	}{{in.Accept, accept, accepts}, {in.Reject, sv.setLine(card.Rejected), "reject"}, {in.End, sv.setLine(card.Ended), "off"}, {in.Undo, sv.undoLine, ""}} {
 		for _, id := range c.ids {
 			named := linesNamed(lines, id)
 			if named == nil && id != "all" {
@@ -395,6 +400,37 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) er
 		l.Edited = text
 	}
 	return sv.setLine(card.Confirmed)(ctx, l, "")
+}
+
+// limiter returns a function that accepts a rule in a project only, and ends the line with its promoted
+// text.
+func (sv *Service) limiter(in *SettleRequest, c *Change) func(context.Context, *card.Line, string) error {
+	return func(ctx context.Context, l *card.Line, text string) error {
+		to, who, err := sv.target(Selector{User: in.User, Credential: in.Credential, Workspace: in.To}, string(graphiti.ScopeWorkspace))
+		if err != nil {
+			return InvalidError{err}
+		}
+		if !l.ForCard() || to.Group == l.Group {
+			return invalid("to: names another project, for a rule or a pinned text")
+		}
+		kind := l.Kind
+		if kind == card.KindRule {
+			kind = "decision"
+		}
+		t := promoted(who, to, sv.o.State.Generations.Now(), kind, cmp.Or(text, l.Edited, l.Text))
+		if err := cmp.Or(sv.checkText(t.User), sv.store(ctx, t)); err != nil {
+			return fmt.Errorf("limit a line: %w", err)
+		}
+		c.in(to.Group).Added = []string{personsName(&t)}
+		if l.Place == "" { // a promoted text is a message, which a search finds
+			part := c.in(l.Group)
+			part.Ended = append(part.Ended, graphiti.EpisodeName(l.Turn, graphiti.RoleSystem))
+			if err := sv.endNames(ctx, l.Group, part.Ended, sv.o.State.Generations.Now()); err != nil {
+				return err
+			}
+		}
+		return sv.setLine(card.Ended)(ctx, l, "")
+	}
 }
 
 // promotedIn returns the promoted turn of a line's text, in the line's group.

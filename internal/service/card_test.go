@@ -427,3 +427,58 @@ func TestForgetThat(t *testing.T) {
 		}
 	})
 }
+
+// TestSettle_To checks that a rule of all projects is limited to one, with another text if there is one,
+// and that undo makes it apply everywhere again.
+func TestSettle_To(t *testing.T) {
+	t.Parallel()
+	const gadgets = "github_repo:github.com/acme/gadgets"
+	for name, rule := range map[string]func(m *servicetest.Fixture){
+		"a pinned text": func(m *servicetest.Fixture) {
+			run(t, m, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Commits are signed."}})
+		},
+		"a sentence in a chat": func(m *servicetest.Fixture) {
+			m.Talk(t, graphiti.Who{User: servicetest.Owner, Session: "a", Application: "codex"}, "Always remember that commits are signed.")
+			run(t, m, service.Settle, service.SettleRequest{Accept: []string{"all"}})
+		},
+	} {
+		m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+		rule(m)
+		m.Settle(t)
+		cards := func() (list []string) {
+			for _, project := range []string{widgets, gadgets} {
+				list = append(list, strings.Join(run(t, m, service.Show, service.ShowRequest{Selector: service.Selector{Workspace: project}, Last: 10}).Card, "|"))
+			}
+			return list
+		}
+		lines := run(t, m, service.Pending, service.PendingRequest{All: true}).Lines
+		if len(lines) != 1 || !lines[0].OnCard {
+			t.Fatalf("%s: %+v", name, lines)
+		}
+		out, _, err := service.Settle.Call(t.Context(), m.Host, service.Operator, func(in any) error {
+			s := in.(*service.SettleRequest) //nolint:forcetypeassert // the input of Settle
+			s.Accept, s.To, s.Text = []string{lines[0].ID}, widgets, "Commits are signed with SSH."
+			return nil
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Settle(t)
+		if got := cards(); !strings.Contains(got[0], "with SSH") || strings.Count(got[0], "signed") != 1 || strings.Contains(got[1], "signed") {
+			t.Errorf("%s, limited: %q", name, got)
+		}
+		if found := run(t, m, service.Search, service.SearchRequest{Selector: service.Selector{Workspace: gadgets}, Query: "Are commits signed?"}); name == "a pinned text" && len(found.Facts) > 0 && found.Facts[0].Omitted() == "" {
+			t.Errorf("%s: another project recalls %+v", name, found.Facts)
+		}
+		run(t, m, service.Undo, service.UndoRequest{ID: out.(service.Settled).Undo}) //nolint:forcetypeassert // the output of Settle
+		m.Settle(t)
+		if got := cards(); strings.Contains(got[0], "SSH") || !strings.Contains(got[1], "ommits are signed") {
+			t.Errorf("%s, undone: %q", name, got)
+		}
+		for _, bad := range []service.SettleRequest{{Accept: []string{"all"}, To: widgets}, {Reject: []string{lines[0].ID}, To: widgets}} {
+			if _, err := m.Memory.Settle(t.Context(), &bad); err == nil {
+				t.Errorf("%s: Settle(%+v): no error", name, bad)
+			}
+		}
+	}
+}

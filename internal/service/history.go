@@ -23,7 +23,7 @@ const undoFor = 30 * 24 * time.Hour
 type Change struct {
 	ID     string        `json:"id"`
 	Time   string        `json:"time"`
-	What   string        `json:"what"` // correct, end, restore, move, pin, accept, reject, edit, off for the card, import or forget
+	What   string        `json:"what"` // correct, end, restore, move, pin, accept, limit, reject, edit, off for the card, import or forget
 	By     string        `json:"by,omitempty"`
 	Parts  []ChangedPart `json:"parts,omitempty"`
 	Import string        `json:"import,omitempty"` // name of an import of transcripts, whose session memory/forget deletes
