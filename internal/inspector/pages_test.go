@@ -245,3 +245,24 @@ func TestFormsReturnToPagesOfOurs(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOperatorSearchesByPerson checks that an operator chooses the person of a search, that its words
+// and filters stay, and that the filter of another person's project does not.
+func TestAnOperatorSearchesByPerson(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
+	m.Say(t, "ann", "s1", "", "The vault is in Oslo.")
+	m.Say(t, "ben", "s2", "", "The vault is in Rome.")
+	s := newSite(t, m)
+	const anns = "/search?kind=message&amp;q=vault&amp;user=user%3Aann"
+	s.has(t, "/search?q=vault&kind=message", "Oslo", false)
+	s.has(t, "/search?q=vault&kind=message&project=p", `href="`+anns+`"`, true)
+	_, body := s.get(t, strings.ReplaceAll(anns, "&amp;", "&"))
+	if !strings.Contains(body, "in Oslo") || strings.Contains(body, "in Rome") || !strings.Contains(body, `<b>ann</b> <a class="button small" href="/search?kind=message&amp;q=vault">`) {
+		t.Errorf("of ann: %s", body)
+	}
+	s.caller = service.Caller{Name: "ben", Own: service.Selector{User: "ben"}}
+	if status, body := s.get(t, strings.ReplaceAll(anns, "&amp;", "&")); status != http.StatusForbidden || strings.Contains(body, "in Oslo") {
+		t.Errorf("ben: %d, %s", status, body)
+	}
+	s.has(t, "/search?q=vault", "Another person", false)
+}

@@ -23,20 +23,20 @@ type personRow struct {
 	Group string // without a selector of the person
 }
 
-// crowd lists people, with links to a page at a path.
-func (v *visit) crowd(got *service.Crowd, path string) *peoplePage {
+// crowd lists people, with links to a page at a path, with more in its query.
+func (v *visit) crowd(got *service.Crowd, path string, with ...string) *peoplePage {
 	c := &peoplePage{All: got.AllPeople}
 	for _, s := range got.People {
 		w := whose{s.Means.User, s.Means.Credential}
 		p := personRow{Somebody: s, whose: w, Group: s.Means.Group}
 		switch {
 		case w != (whose{}):
-			p.Open = w.at(path)
+			p.Open = w.at(path, with...)
 		case s.Means.Group == "":
 		case path == "/memory": // page of one group
 			p.Open = w.at("/memory/show", "group", s.Means.Group)
 		case path != "/conversations": // conversations belong to a person
-			p.Open = w.at(path, "group", s.Means.Group)
+			p.Open = w.at(path, append([]string{"group", s.Means.Group}, with...)...)
 		}
 		c.People = append(c.People, p)
 	}

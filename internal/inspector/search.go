@@ -20,6 +20,7 @@ type search struct {
 	Projects            []choice
 	keys                map[string]string // of projects, by group
 	Many                string            // address of a change of results
+	Name, Other         string            // the person, and the choice of another one, for an operator
 	Asked               bool
 	Hits                []hitView
 	Pairs               [][2]*hitView // valid statements about one subject
@@ -72,6 +73,9 @@ func (v *visit) searched() (*search, error) {
 			Client: strings.TrimSpace(f("client")), Since: f("since"), Until: f("until"),
 			Speaker: f("speaker"), Kind: f("kind"), State: f("state"), Newest: f("sort") == "time",
 		},
+	}
+	if v.Caller.Operator && v.multi() {
+		s.Name, s.Other = v.ofWhom(s.Group).Whose(), whose{}.at("/search", s.query()[2:]...) // without the group
 	}
 	groups, err := v.groups()
 	s.Projects = v.projectsIn(groups)

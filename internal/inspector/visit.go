@@ -157,7 +157,7 @@ func (w whose) at(path string, more ...string) string {
 }
 
 // choosePerson shows a list of people to choose from, unless the page has a person or a group,
-// and reports whether it has.
+// and reports whether it has. The links keep the page's other fields.
 func (v *visit) choosePerson(title string) (bool, error) {
 	if !v.Caller.Operator || !v.multi() || v.whose() != (whose{}) || v.r.FormValue("group") != "" {
 		return true, nil
@@ -166,7 +166,13 @@ func (v *visit) choosePerson(title string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return false, v.show(title, v.crowd(&crowd, v.r.URL.Path).choice())
+	var with []string
+	for name, values := range v.r.URL.Query() {
+		if name != "project" { // of another person
+			with = append(with, name, values[0])
+		}
+	}
+	return false, v.show(title, v.crowd(&crowd, v.r.URL.Path, with...).choice())
 }
 
 // back returns the page that a form names, or otherwise if that is not a path of this site.
