@@ -198,8 +198,9 @@ func sourceOf(t *ledger.Turn, scope graphiti.Scope) string {
 		Repo    string         `json:"repository,omitempty"`
 		Import  string         `json:"import,omitempty"`
 		Git     ledger.Git     `json:"git,omitzero"`
-		Model   string         `json:"provider,omitempty"`
-	}{"graphiti-proxy", scope, t.Client, t.Place, t.OfSession(), graphiti.RepositoryName(t.Workspace), t.Import, t.Git, t.Provider})
+		Serves  string         `json:"provider,omitempty"`
+		Model   string         `json:"model,omitempty"`
+	}{"graphiti-proxy", scope, t.Client, t.Place, t.OfSession(), graphiti.RepositoryName(t.Workspace), t.Import, t.Git, t.Provider, t.Model})
 	return string(b)
 }
 

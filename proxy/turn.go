@@ -168,7 +168,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		p.turn.Kind, p.chained, p.guess = graphiti.KindSessionSummary, false, conv.Guessed || p.guess
 		return p, 0
 	}
-	p.turn.User = string(conv.Text(conv.Last))
+	p.turn.User, p.turn.Model = string(conv.Text(conv.Last)), c.seen.Model()
 	p.turn.Asked = p.held != (dialect.Fingerprint{}) || asked(conv, conv.Last)
 	if d.session.summary {
 		p.turn.User = ""

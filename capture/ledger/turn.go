@@ -25,6 +25,7 @@ type Turn struct {
 
 	Client   string            // client family, such as "openai-js", or ""
 	Tools    string            `json:",omitempty"` // one line about the tools called, or ""
+	Model    string            `json:",omitempty"` // the model's name, or "" if unknown
 	Git      Git               `json:",omitzero"`
 	Provider string            `json:",omitempty"` // id of the model's provider, or "" if no facts are distilled there
 	Trace    string            `json:",omitempty"` // W3C traceparent, or "" without tracing

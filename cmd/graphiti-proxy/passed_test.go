@@ -134,3 +134,20 @@ func TestNoRequestLogWithoutAdminSide(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
+
+// TestConversationHasItsModel checks that the list of conversations and a conversation have the model of
+// the first message.
+func TestConversationHasItsModel(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), nil)
+	w.say("My cat is called Miso.", "X-Graphiti-Session", "s1")
+	w.delivered(1)
+	list, err := service.List.Run(t.Context(), w.app.host(), &service.ListRequest{Limit: 10})
+	if err != nil || len(list.Conversations) != 1 || list.Conversations[0].Model != "stand-in" {
+		t.Fatalf("got %+v, %v", list.Conversations, err)
+	}
+	one, err := service.TurnsOf.Run(t.Context(), w.app.host(), &service.ConversationRequest{Hash: list.Conversations[0].Hash, Limit: 10})
+	if err != nil || one.Model != "stand-in" || one.Client == "" {
+		t.Errorf("got %+v, %v", one.Conversation, err)
+	}
+}

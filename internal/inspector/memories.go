@@ -68,6 +68,9 @@ type about struct {
 // Timeline returns the address of the newest messages.
 func (a *about) Timeline() string { return a.at("/memory/show", "group", a.Group) }
 
+// Weeks returns the address of the decisions, changes and work by week.
+func (a *about) Weeks() string { return a.at("/memory/weeks", "group", a.Group) }
+
 // Facts returns the address of the valid facts.
 func (a *about) Facts() string {
 	return a.at("/search", "group", a.Group, "project", a.Group, "kind", service.KindFact, "state", string(service.Valid), "sort", "time")

@@ -71,6 +71,7 @@ var routes = map[string]func(*visit) error{
 
 	"GET /memory":         (*visit).memories,
 	"GET /memory/show":    (*visit).timeline,
+	"GET /memory/weeks":   (*visit).weeks,
 	"POST /memory/lines":  (*visit).settle,
 	"POST /memory/held":   (*visit).settleHeld,
 	"POST /memory/export": (*visit).export,

@@ -49,6 +49,7 @@ type Conversation struct {
 	Hash    string `json:"hash"`              // hash of its ID
 	Begins  string `json:"begins,omitempty"`  // its first message, truncated
 	Client  string `json:"client,omitempty"`  // of its first message
+	Model   string `json:"model,omitempty"`   // likewise
 	In      string `json:"in"`                // name of its memory
 	Group   string `json:"group"`             // group of its memory
 	Span
@@ -239,7 +240,7 @@ func (sv *Service) readBeginnings(ctx context.Context, all []*counted) error {
 			if err != nil {
 				return withRemedy(err)
 			}
-			of[r.ID].Begins, of[r.ID].Client = beginning(r.Text), gjson.Get(r.Source, "client").Str
+			of[r.ID].Begins, of[r.ID].Client, of[r.ID].Model = beginning(r.Text), gjson.Get(r.Source, "client").Str, gjson.Get(r.Source, "model").Str
 		}
 	}
 	return nil

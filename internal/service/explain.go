@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -222,7 +224,7 @@ func (g *gathering) describe(x *Explained) {
 	for _, m := range g.messages {
 		all.count(m.at)
 		if x.Begins == "" && m.Role == string(graphiti.RoleUser) {
-			x.Begins = beginning(m.Text)
+			x.Begins, x.Client, x.Model = beginning(m.Text), gjson.Get(m.Source, "client").Str, gjson.Get(m.Source, "model").Str
 		}
 		x.Session = cmp.Or(x.Session, m.Session)
 	}

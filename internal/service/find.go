@@ -386,21 +386,20 @@ func (sv *Service) lastShown(ctx context.Context, in *SearchRequest, list []Foun
 	if err != nil {
 		return err
 	}
-	of := make(map[string]*Found) // by group and ID
-	var read []string
+	all := make(map[string]map[string]*Found) // by group and ID
 	for i := range list {
-		for _, id := range append(list[i].copies, list[i].ID) {
-			of[list[i].Group+id] = &list[i]
+		if all[list[i].Group] == nil {
+			all[list[i].Group] = make(map[string]*Found)
 		}
-		if !slices.Contains(read, list[i].Group) {
-			read = append(read, list[i].Group)
+		for _, id := range append(list[i].copies, list[i].ID) {
+			all[list[i].Group][id] = &list[i]
 		}
 	}
 	turns := make(map[string][]*InTurn) // by the name of the message
-	for _, group := range read {
+	for group, of := range all {
 		if err := sv.o.State.Decisions.Latest(ctx, group, func(key []byte, c inject.Considered, at time.Time) {
 			for _, p := range c.Pieces {
-				f := of[group+graphiti.MessageID(cmp.Or(p.Episode, p.UUID))]
+				f := of[graphiti.MessageID(cmp.Or(p.Episode, p.UUID))]
 				if f == nil || f.LastShown != nil || p.Verdict != inject.Shown || p.Group != group || in.own && c.Owner != inject.OwnerID(owner) {
 					continue
 				}

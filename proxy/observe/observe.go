@@ -121,6 +121,9 @@ func (a Answered) Report(of *dialect.Answer) {
 // Model returns the name of the model that answers.
 func (a Answered) Model() string { return a.model.model }
 
+// Model returns the name of the requested model.
+func (r *Request) Model() string { return r.model.model }
+
 // Settled reports the new fate of the newest message, or of the earlier ones, after the answer.
 func (a Answered) Settled(f graphiti.Fate) {
 	if a.o == nil {
