@@ -1,7 +1,6 @@
 package inspector
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -17,8 +16,8 @@ type weeksPage struct {
 
 // week begins on a Monday of the visitor.
 type week struct {
-	Monday, All string // All is the search for the week
-	Hits        []hitView
+	Monday time.Time
+	Hits   []hitView
 }
 
 // A page has mostWeeks, and mostOfWeek results of each.
@@ -42,7 +41,7 @@ func (v *visit) weeks() error {
 			}
 		}
 	}
-	slices.SortFunc(p.Weeks, func(a, b week) int { return cmp.Compare(b.Monday, a.Monday) })
+	slices.SortFunc(p.Weeks, func(a, b week) int { return b.Monday.Compare(a.Monday) })
 	p.Weeks = p.Weeks[:min(mostWeeks, len(p.Weeks))]
 	return v.show(upper(a.Name), p.main())
 }
@@ -50,12 +49,11 @@ func (v *visit) weeks() error {
 // add adds a result to its week in a zone.
 func (p *weeksPage) add(h hitView, zone *time.Location) {
 	at, _ := time.Parse(time.RFC3339, h.Time) // a search has written it
-	at = at.In(zone)
-	at = at.AddDate(0, 0, -(int(at.Weekday())+6)%7)
-	monday, sunday := at.Format(time.DateOnly), at.AddDate(0, 0, 6).Format(time.DateOnly)
-	i := slices.IndexFunc(p.Weeks, func(w week) bool { return w.Monday == monday })
+	y, m, d := at.In(zone).Date()
+	monday := time.Date(y, m, d-(int(at.In(zone).Weekday())+6)%7, 0, 0, 0, 0, time.UTC)
+	i := slices.IndexFunc(p.Weeks, func(w week) bool { return w.Monday.Equal(monday) })
 	if i < 0 {
-		i, p.Weeks = len(p.Weeks), append(p.Weeks, week{Monday: monday, All: p.at("/search", "group", p.Group, "project", p.Group, "since", monday, "until", sunday)})
+		i, p.Weeks = len(p.Weeks), append(p.Weeks, week{Monday: monday})
 	}
 	if w := &p.Weeks[i]; len(w.Hits) < mostOfWeek {
 		w.Hits = append(w.Hits, h)

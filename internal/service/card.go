@@ -402,26 +402,22 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) er
 	return sv.setLine(card.Confirmed)(ctx, l, "")
 }
 
-// limiter returns a function that accepts a rule in a project only, and ends the line with its promoted
-// text.
+// limiter returns a function that promotes the text of a rule in a project, and ends the line with its
+// promoted text.
 func (sv *Service) limiter(in *SettleRequest, c *Change) func(context.Context, *card.Line, string) error {
 	return func(ctx context.Context, l *card.Line, text string) error {
-		to, who, err := sv.target(Selector{User: in.User, Credential: in.Credential, Workspace: in.To}, string(graphiti.ScopeWorkspace))
+		p := Promotion{Kind: l.Kind, Scope: string(graphiti.ScopeWorkspace), Text: cmp.Or(text, l.Edited, l.Text)}
+		if p.Kind == card.KindRule {
+			p.Kind = "decision"
+		}
+		if l.Scope != graphiti.ScopeUser {
+			return invalid("to: limits a line of all projects; this one has its own")
+		}
+		kept, err := sv.Promote(ctx, &PromoteRequest{Selector: Selector{User: in.User, Credential: in.Credential, Workspace: in.To}, Promotion: p})
 		if err != nil {
-			return InvalidError{err}
+			return InvalidError{fmt.Errorf("to: %w", err)}
 		}
-		if !l.ForCard() || to.Group == l.Group {
-			return invalid("to: names another project, for a rule or a pinned text")
-		}
-		kind := l.Kind
-		if kind == card.KindRule {
-			kind = "decision"
-		}
-		t := promoted(who, to, sv.o.State.Generations.Now(), kind, cmp.Or(text, l.Edited, l.Text))
-		if err := cmp.Or(sv.checkText(t.User), sv.store(ctx, t)); err != nil {
-			return fmt.Errorf("limit a line: %w", err)
-		}
-		c.in(to.Group).Added = []string{personsName(&t)}
+		c.Parts = kept.change.Parts
 		if l.Place == "" { // a promoted text is a message, which a search finds
 			part := c.in(l.Group)
 			part.Ended = append(part.Ended, graphiti.EpisodeName(l.Turn, graphiti.RoleSystem))
