@@ -144,7 +144,7 @@ type Config struct {
 		InspectBytes  int           `key:"limits.inspect_bytes" reload:"yes" default:"16MiB" kind:"size" min:"1KiB" max:"1GiB" doc:"larger request bodies are forwarded without memory"`
 		InspectTotal  int           `key:"limits.inspect_total" reload:"yes" default:"0" kind:"size" min:"0" doc:"maximum bytes under inspection in all requests and answers; further requests are forwarded without memory. 0 means a quarter of the memory limit (GOMEMLIMIT or the cgroup's), else of the machine's memory, at most 1GiB"`
 		Messages      int           `key:"limits.messages" reload:"yes" default:"20000" min:"1" max:"1000000" doc:"maximum messages in a request; larger requests are forwarded without memory"`
-		Requests      int           `key:"limits.requests_per_minute" reload:"yes" default:"0" min:"0" doc:"maximum requests of a proven person, or else of a credential, in a minute, at each replica; 0 means no limit"`
+		Requests      int           `key:"limits.requests_per_minute" reload:"yes" default:"0" min:"0" doc:"maximum requests of a proven person, or else of a credential, in a minute, at all replicas; 0 means no limit"`
 		Tokens        int           `key:"limits.tokens_per_minute" reload:"yes" default:"0" min:"0" doc:"likewise for input and output tokens that providers report; the tokens of an answer delay later requests"`
 		HeaderBytes   int           `key:"limits.header_bytes" default:"64KiB" kind:"size" min:"4KiB" max:"1MiB" doc:"maximum size of a request's head"`
 		HeaderTimeout time.Duration `key:"limits.header_timeout" default:"10s" min:"100ms" doc:"maximum time for a request's head to arrive"`

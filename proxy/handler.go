@@ -104,7 +104,7 @@ func (s *Server) admit(x *wire.Exchange, c *call) (webSocket bool, err error) {
 	if !c.limits.Keys.Admit(c.head) {
 		return false, wire.ErrClientKey
 	}
-	if c.payers, err = s.pay(c); err != nil {
+	if c.tokens, err = s.pay(c); err != nil {
 		return false, err
 	}
 	if err := x.Check(c.route.upstream); err != nil {
@@ -222,7 +222,7 @@ type call struct {
 	pieces [][]byte       // of the outgoing body
 	fields []byte         // the proxy's lines for the answer's head
 	seen   observe.Request
-	payers []payer // pay for the answer's tokens
+	tokens []*bucket // the answer's tokens are spent from them
 }
 
 var calls = sync.Pool{New: func() any { return new(call) }}
@@ -246,7 +246,7 @@ func (c *call) release() {
 	c.share.Release()
 	clear(c.pieces[:cap(c.pieces)])
 	c.buffers.claims, c.buffers.chain = identity.Claims{}, c.buffers.chain[:0]
-	c.request, c.share, c.x, c.seen, c.payers = request{}, budget.Share{}, nil, observe.Request{}, nil
+	c.request, c.share, c.x, c.seen, c.tokens = request{}, budget.Share{}, nil, observe.Request{}, nil
 	c.pieces, c.fields = c.pieces[:0], c.fields[:0]
 	calls.Put(c)
 }

@@ -149,11 +149,10 @@ func (x *intercept) Request(message []byte) ([]byte, error) {
 	}
 	c := x.newCall(message, &ask)
 	defer c.share.Release() // except for the part that the exchange takes over
-	payers, err := x.s.pay(c)
-	if err != nil {
+	var err error
+	if c.tokens, err = x.s.pay(c); err != nil {
 		return nil, err
 	}
-	c.payers = payers
 	if c.held, ok = x.admit(ask.Lane, ask.Previous); !ok {
 		return nil, errLanes
 	}
@@ -196,7 +195,7 @@ func (x *intercept) newExchange(c *call, d *decision) *exchange {
 		ex.pending, ex.backfill, held = x.s.pendingTurn(c, d)
 		ex.pending.end = ex.end
 		ex.tee = c.memory.Responses.Read(x.route.dialect.NewReader(""), response.Meta{Order: orderOf(ex.pending.who.Session), Lost: ex.pending.unread, Of: ex.pending.referredBy()},
-			callback(ex.pending, d.blockTokens(), c.payers, false, ex.seen.Read()))
+			callback(ex.pending, d.blockTokens(), x.s.spends(c), false, ex.seen.Read()))
 	}
 	c.share.Shrink(held)
 	ex.share, c.share = c.share, budget.Share{}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -9,7 +10,9 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -53,9 +56,130 @@ func TestRates(t *testing.T) {
 				if got != s.wait {
 					t.Fatalf("step %d: wait of %d s, want %d", i, got, s.wait)
 				}
-				spend(all, s.tokens, now)
+				r.Spend(all, s.tokens, now)
 				r.Set(tc.set) // a reload without a change
 			}
+		})
+	}
+}
+
+// shared stands in for the database of several replicas.
+type shared struct {
+	mu   sync.Mutex
+	full map[[32]byte]time.Time
+	down error
+}
+
+func (s *shared) share(_ context.Context, spent map[[32]byte]time.Duration) (map[[32]byte]time.Duration, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down != nil {
+		return nil, s.down
+	}
+	until := make(map[[32]byte]time.Duration)
+	for key, d := range spent {
+		if s.full[key].Before(time.Now()) {
+			s.full[key] = time.Now()
+		}
+		s.full[key] = s.full[key].Add(d)
+	}
+	for key, full := range s.full {
+		until[key] = time.Until(full)
+	}
+	return until, nil
+}
+
+// TestSharedRates checks that replicas count together after each exchange, that a replica counts
+// alone during an outage of the shared state, and that a long outage leaves no debt beyond the
+// missing part of its buckets.
+func TestSharedRates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		state := shared{full: make(map[[32]byte]time.Time)}
+		var both [2]rates
+		exchange := func() {
+			for range 2 { // the second one reads what the other one has spent
+				for i := range both {
+					if err := both[i].share(t.Context(), state.share); !errors.Is(err, state.down) {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		ask := func(i, want int) {
+			t.Helper()
+			tokens, _, err := both[i].Admit(nil, func(*fasthttp.RequestHeader) []string { return []string{"a"} }, time.Now())
+			got := 0
+			if ce := (*wire.ClientError)(nil); errors.As(err, &ce) {
+				got = ce.RetryAfter
+			} else {
+				both[i].Spend(tokens, 10, time.Now())
+			}
+			if got != want {
+				t.Fatalf("replica %d: wait of %d s, want %d", i, got, want)
+			}
+		}
+		for i := range both {
+			both[i].Set(Rates{Requests: 4, Tokens: 60})
+		}
+		exchange()
+		ask(0, 0)
+		ask(0, 0)
+		exchange()
+		ask(1, 0)
+		ask(1, 0)
+		ask(1, 15) // alone, two more
+		exchange()
+		ask(0, 15)
+		time.Sleep(15 * time.Second) // of a fake clock
+		ask(0, 0)
+		exchange()
+		ask(1, 15)
+		state.down = errors.New("away")
+		time.Sleep(time.Minute)
+		for range 240 {
+			exchange()
+			ask(0, 0)
+			ask(1, 0)
+			time.Sleep(15 * time.Second)
+		}
+		state.down = nil
+		exchange()
+		ask(0, 0)
+		time.Sleep(time.Minute)
+		both[0].Set(Rates{Requests: 3}) // others have four
+		exchange()
+		ask(1, 0)
+		exchange()
+		ask(0, 0)
+		ask(0, 0)
+		ask(0, 0)
+		ask(0, 20)
+	})
+}
+
+// BenchmarkAdmit measures a request's check of its limits, alone and while replicas share them.
+func BenchmarkAdmit(b *testing.B) {
+	for name, slow := range map[string]time.Duration{"alone": 0, "shared": time.Millisecond} {
+		b.Run(name, func(b *testing.B) {
+			var r rates
+			r.Set(Rates{Requests: 1e9, Tokens: 1e9})
+			ctx, cancel := context.WithCancel(b.Context())
+			var done sync.WaitGroup
+			done.Go(func() {
+				for slow > 0 && ctx.Err() == nil { // a thousand times as often as in a proxy
+					_ = r.share(ctx, func(context.Context, map[[32]byte]time.Duration) (map[[32]byte]time.Duration, error) {
+						time.Sleep(slow)
+						return nil, nil
+					})
+				}
+			})
+			payers := []string{"person user:mira"}
+			for b.Loop() {
+				tokens, _, _ := r.Admit(nil, func(*fasthttp.RequestHeader) []string { return payers }, time.Now())
+				r.Spend(tokens, 100, time.Now())
+			}
+			cancel()
+			done.Wait()
 		})
 	}
 }

@@ -63,7 +63,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	}
 	p, backfill, held := s.pendingTurn(c, d)
 	meta.Order, meta.Lost, meta.Of = orderOf(p.who.Session), p.unread, p.referredBy()
-	tee = c.memory.Responses.Read(d.parsed.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, d.blockTokens(), c.payers, d.parsed.conv.Threaded(), c.seen.Read()))
+	tee = c.memory.Responses.Read(d.parsed.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, d.blockTokens(), s.spends(c), d.parsed.conv.Threaded(), c.seen.Read()))
 	backfill()
 	if tee == nil {
 		c.seen.Unread()
@@ -74,14 +74,14 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 
 // callback returns the function to call with an answer after it was read. In a thread, the next
 // request names the answer by its first key. used has the tokens of blocks,
-// and payers pay for all of them.
-func callback(p *pendingTurn, used graphiti.Usage, payers []payer, threaded bool, read observe.Answered) func(dialect.Answer, bool) {
+// and spend takes all of them from the rates.
+func callback(p *pendingTurn, used graphiti.Usage, spend func(tokens int), threaded bool, read observe.Answered) func(dialect.Answer, bool) {
 	p.seen = read
 	return func(a dialect.Answer, clean bool) {
 		read.Report(&a)
 		used.Input, used.Cached, used.Output = int64(a.Usage.Input), int64(a.Usage.Cached), int64(a.Usage.Output)
 		p.memory.Figures.Used(p.who, read.Model(), &used)
-		spend(payers, a.Usage.Input+a.Usage.Output, time.Now())
+		spend(a.Usage.Input + a.Usage.Output)
 		if threaded && len(a.Keys) > 0 {
 			a.ID = a.Keys[0]
 		}

@@ -20,7 +20,7 @@ import (
 // schemaSteps are the versions of the schema in Postgres. During an update, replicas of the
 // previous version use a new schema, so a step only adds tables and columns.
 func schemaSteps() []string {
-	return []string{cache.PostgresSchema() + ledger.PostgresSchema + embedded.PostgresSchema}
+	return []string{cache.PostgresSchema() + ledger.PostgresSchema + embedded.PostgresSchema, cache.RatesSchema}
 }
 
 // openPostgres connects to the Postgres that replicas share. It returns nil if there is none. now

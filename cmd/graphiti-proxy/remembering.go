@@ -63,6 +63,7 @@ func (r *remembering) start(p *proxy.Server) {
 	r.facts.start(r)
 	if r.shared != nil {
 		r.shared.OnChange(r.service.Changed)
+		r.stop.OnClose("rates", closes(p.ShareRates(r.state.ShareRates)))
 	}
 	r.given.files.Watch([]datadir.Database{r.state, r.pipeline}, r.given.filesChanged)
 	r.stop.OnClose("files", closes(r.given.files.Close))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -243,6 +244,77 @@ func TestReplicasActAsOne(t *testing.T) {
 	}
 	if blocks < conversations {
 		t.Errorf("only %d turns had a block: nothing is shown by this", blocks)
+	}
+}
+
+// TestReplicasShareRates checks that the requests and tokens of a caller count at every replica, and
+// that each replica counts alone while Postgres is down.
+func TestReplicasShareRates(t *testing.T) {
+	t.Parallel()
+	model, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	const tokens, requests = 8000, 300
+	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
+		if spoken(c, 0) == "long" {
+			return proxytest.Reply{Text: strings.Repeat("word", tokens/4)}
+		}
+		return proxytest.Reply{Text: "ok"}
+	})
+	server := postgrestest.Start(t)
+	database := server.Database(t)
+	all := replicas(t, 2, model, database, fmt.Sprint("limits.requests_per_minute=", requests), fmt.Sprint("limits.tokens_per_minute=", tokens))
+	ask := func(p *process, key, text string) int {
+		t.Helper()
+		url, _ := p.address()
+		req, err := http.NewRequest(http.MethodPost, url+"/v1/chat/completions", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"`+text+`"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+key)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode
+	}
+	// refuses waits for an empty bucket in Postgres, and returns the requests of a replica until it
+	// refuses one.
+	refuses := func(p *process, key string, empty int) (n int) {
+		t.Helper()
+		waitUntil(t, "the bucket of "+key, func() bool {
+			return postgrestest.Count(t, database, "SELECT count(*) FROM graphiti_proxy.rates WHERE full_at > now() + interval '50 s'") >= empty
+		})
+		waitUntil(t, "a refusal of "+key, func() bool {
+			n++
+			return ask(p, key, "short") == http.StatusTooManyRequests
+		})
+		return n
+	}
+	waitUntil(t, "a refusal", func() bool { return ask(all[0], "tokens", "long") == http.StatusTooManyRequests })
+	if n := refuses(all[1], "tokens", 1); n >= requests {
+		t.Errorf("the other replica admits %d requests after an answer with too many tokens", n)
+	}
+	for range requests {
+		ask(all[0], "requests", "short")
+	}
+	if n := refuses(all[1], "requests", 2); n >= requests {
+		t.Errorf("the other replica admits %d of %d requests again", n, requests)
+	}
+
+	server.Kill(t)
+	for range requests {
+		if status := ask(all[0], "away", "short"); status != http.StatusOK {
+			t.Fatalf("status %d during an outage", status)
+		}
+	}
+	waitUntil(t, "a refusal", func() bool { return ask(all[0], "away", "short") == http.StatusTooManyRequests })
+	server.Begin(t)
+	if n := refuses(all[1], "away", 3); n >= requests {
+		t.Errorf("the other replica admits %d of %d requests after the outage", n, requests)
 	}
 }
 
