@@ -11,6 +11,43 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
+// TestWorkExpires checks that records of work are deleted at their age, each hour, that the deletion is
+// verified, and tried again after a minute if some are left.
+func TestWorkExpires(t *testing.T) {
+	t.Parallel()
+	left, keeps := 3, 1 // the first deletion leaves one
+	p, _ := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"), func(o *Options) {
+		o.Trim = func(_ context.Context, before time.Time, dry bool) (int, error) {
+			if want := time.Unix(0, 0).Add(-24 * time.Hour); before.Before(want) || dry {
+				return left, nil
+			}
+			n := left - keeps
+			left, keeps = keeps, 0
+			return n, nil
+		}
+	})
+	k := p.ownFile
+	now := time.Unix(0, 0)
+	k.expire(now)
+	if left != 3 {
+		t.Fatal("work without an age was deleted")
+	}
+	b := *p.opts()
+	b.Retain = ledger.Retention{Work: 24 * time.Hour}
+	p.Set(b, false)
+	for i, want := range []int{1, 0} {
+		if k.expire(now.Add(time.Duration(i) * time.Minute)); left != want {
+			t.Errorf("%d records are left after deletion %d, want %d", left, i, want)
+		}
+	}
+	if !k.expired.Equal(now.Add(time.Minute)) {
+		t.Errorf("the last deletion was at %v", k.expired)
+	}
+	if _, work, err := p.Expired(t.Context(), &b.Retain); work != 0 || err != nil {
+		t.Errorf("%d records are left, %v", work, err)
+	}
+}
+
 // TestQuotas checks that a quota counts messages before and after the measurement, for
 // its owner or tenant only, and that a forget makes room.
 func TestQuotas(t *testing.T) {

@@ -45,7 +45,7 @@ type Config struct {
 		Retain            time.Duration `key:"memory.retain" default:"0s" min:"0s" doc:"age at which messages, and facts that only they support, are deleted here; Graphiti keeps its copies; 0 keeps them"`
 		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"unused, because all messages are searched locally"`
 
-		Retention map[string]string `key:"memory.retention" reload:"yes" kind:"name=age" doc:"other ages than memory.retain, by the key of a project or person: {'github_repo:github.com/acme/app': 30d, 'user:mira': hold}. hold refuses each deletion"`
+		Retention map[string]string `key:"memory.retention" reload:"yes" kind:"name=age" doc:"other ages than memory.retain, by kind, project or person: {facts: 365d, work: 7d, 'github_repo:github.com/acme/app': 30d, 'user:mira': hold}. hold refuses each deletion"`
 
 		SkipPaths  []string `key:"memory.skip_paths" reload:"yes" doc:"paths of requests without memory; * matches any text"`
 		SkipModels []string `key:"memory.skip_models" reload:"yes" doc:"models of requests without memory; * matches any text"`
@@ -231,15 +231,28 @@ func (c *Config) ConsentFor() string {
 // HoldAge is the age of a hold in Ages.
 const HoldAge time.Duration = -1
 
-// Ages returns memory.retention.
-func (c *Config) Ages() map[string]time.Duration {
-	ages := make(map[string]time.Duration, len(c.Memory.Retention))
-	for key, age := range c.Memory.Retention {
-		if ages[key] = HoldAge; age != "hold" {
-			ages[key], _ = parseDuration(age) // checked when it was read
+// The kinds in memory.retention.
+const (
+	MessagesKind = "messages"
+	FactsKind    = "facts"
+	WorkKind     = "work"
+)
+
+// Ages returns memory.retention: the ages of projects and people, by key, and those of kinds.
+func (c *Config) Ages() (of, kinds map[string]time.Duration) {
+	of, kinds = make(map[string]time.Duration), make(map[string]time.Duration)
+	for key, text := range c.Memory.Retention {
+		age := HoldAge
+		if text != "hold" {
+			age, _ = parseDuration(text) // checked when it was read
+		}
+		if strings.Contains(key, ":") {
+			of[key] = age
+		} else {
+			kinds[key] = age
 		}
 	}
-	return ages
+	return of, kinds
 }
 
 // Limit returns a limit of a quota, or 0 without one.

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -122,13 +123,18 @@ func textsIn(path string) (texts []string, err error) {
 	return texts, nil
 }
 
-// TestAges checks that ages of people and projects are read from a file.
+// TestAges checks that ages of people, projects and kinds are read from a file.
 func TestAges(t *testing.T) {
-	c, err := load(t, "memory:\n  retention: {\"github_repo:github.com/acme/app\": 30d, \"user:mira\": hold}\n", nil, nil)
+	c, err := load(t, "memory:\n  retention: {\"github_repo:github.com/acme/app\": 30d, \"user:mira\": hold, messages: 180d, work: 7d}\n", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ages := c.Ages(); len(ages) != 2 || ages["github_repo:github.com/acme/app"] != 30*24*time.Hour || ages["user:mira"] != HoldAge {
-		t.Errorf("got %v", ages)
+	const day = 24 * time.Hour
+	ages, kinds := c.Ages()
+	if want := map[string]time.Duration{"github_repo:github.com/acme/app": 30 * day, "user:mira": HoldAge}; !maps.Equal(ages, want) {
+		t.Errorf("got %v, want %v", ages, want)
+	}
+	if want := map[string]time.Duration{MessagesKind: 180 * day, WorkKind: 7 * day}; !maps.Equal(kinds, want) {
+		t.Errorf("got kinds %v, want %v", kinds, want)
 	}
 }

@@ -146,8 +146,10 @@ func setPairs(p *map[string]string, s string, check func(name, value string) err
 
 func (f *field) checkAge(key, age string) error {
 	switch d, err := parseDuration(age); {
-	case !strings.Contains(key, ":"):
-		return f.wrong(key, "is not the key of a project or a person", "write e.g. user:mira or github_repo:github.com/acme/app")
+	case !strings.Contains(key, ":") && key != MessagesKind && key != FactsKind && key != WorkKind:
+		return f.wrong(key, "is neither a kind nor the key of a project or a person", "write messages, facts or work, or e.g. user:mira or github_repo:github.com/acme/app")
+	case age == "hold" && !strings.Contains(key, ":"):
+		return f.wrong(age, "is no age of a kind", "write e.g. 30d, and hold for a project or a person")
 	case age != "hold" && (err != nil || d <= 0):
 		return f.wrong(age, "is not an age", "write e.g. 30d, or hold")
 	}

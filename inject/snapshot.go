@@ -61,15 +61,19 @@ func (s *snapshot) add(said string, decided bool) {
 	if decided {
 		s.Decided = latestOf(s.Decided, s.Asked, maxDecisions)
 	}
-	s.take()
+	s.takeNewest()
 }
 
-// take adds the work of the newest turn.
-func (s *snapshot) take() {
+// takeNewest adds the changed files of the newest turn.
+func (s *snapshot) takeNewest() {
 	if i := len(s.Work.Turns) - 1; i >= 0 {
-		for _, f := range s.Work.Turns[i].Changed {
-			s.Files = latestOf(s.Files, f, maxNoteFiles)
-		}
+		s.take(&s.Work.Turns[i])
+	}
+}
+
+func (s *snapshot) take(r *work.Record) {
+	for _, f := range r.Changed {
+		s.Files = latestOf(s.Files, f, maxNoteFiles)
 	}
 }
 

@@ -3,7 +3,9 @@ package inject
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +43,44 @@ func TestSnapshotLines(t *testing.T) {
 	}
 	if size > snapshotChars || len(s.Files) > maxNoteFiles {
 		t.Errorf("%d characters, %d files", size, len(s.Files))
+	}
+}
+
+// TestTrimWork checks that old turns leave no work in a snapshot, and that its notes stay.
+func TestTrimWork(t *testing.T) {
+	at := time.Unix(1_000_000, 0)
+	var s snapshot
+	s.Session, s.Asked, s.Decided = "hash", "Now the tests.", []string{"Let's use Postgres for it."}
+	s.Work.Tasks = []dialect.Task{{Text: "Do this"}}
+	for i, file := range []string{"a.go", "b.go"} {
+		s.Work.Turns = append(s.Work.Turns, work.Record{ID: file, At: at.Add(time.Duration(i) * time.Hour).Unix(), Changed: []string{file}})
+		s.takeNewest()
+	}
+	body, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := []string{resumes + "Now the tests.", "decided: Let's use Postgres for it."}
+	for name, tc := range map[string]struct {
+		after time.Duration
+		n     int
+		lines []string
+	}{
+		"none is old":  {0, 0, []string{"open task: Do this", "files changed: a.go, b.go"}},
+		"one is old":   {time.Minute, 1, []string{"open task: Do this", "files changed: b.go"}},
+		"both are old": {2 * time.Hour, 2, nil},
+	} {
+		rest, n := TrimWork(body, at.Add(tc.after))
+		lines, session := SnapshotLines(rest)
+		if diff := cmp.Diff(append(slices.Clone(notes), tc.lines...), lines); n != tc.n || diff != "" || session != "hash" {
+			t.Errorf("%s: %d turns of %s (-want +got):\n%s", name, n, session, diff)
+		}
+		if again, n := TrimWork(rest, at.Add(tc.after)); n != 0 || !bytes.Equal(again, rest) {
+			t.Errorf("%s: %d turns are left", name, n)
+		}
+	}
+	if rest, n := TrimWork([]byte(`{"session":"s","key":"k"}`), at); n != 0 || string(rest) != `{"session":"s","key":"k"}` {
+		t.Errorf("another text became %s", rest)
 	}
 }
 

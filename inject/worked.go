@@ -3,6 +3,7 @@ package inject
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -26,11 +27,32 @@ func (m *Planner) Worked(who graphiti.Who, generation int64, r *Round) {
 	defer cancel()
 	err := m.note(ctx, who, generation, func(s *snapshot) {
 		s.Work.Add(r)
-		s.take()
+		s.takeNewest()
 	})
 	if err != nil {
 		m.opts().Log.Debug("write session snapshot failed", "error", err)
 	}
+}
+
+// TrimWork removes the work before a time from a snapshot. It returns the rest and the number of
+// turns without work now.
+func TrimWork(body []byte, before time.Time) (rest []byte, n int) {
+	var s snapshot
+	_ = json.Unmarshal(body, &s) // other texts have no work
+	turns := s.Work.Turns
+	s.Work.Turns = slices.DeleteFunc(slices.Clone(turns), func(t work.Record) bool { return t.At < before.Unix() })
+	if n = len(turns) - len(s.Work.Turns); n == 0 {
+		return body, 0
+	}
+	if len(s.Work.Turns) == 0 {
+		s.Work = work.Session{}
+	}
+	s.Files = nil
+	for i := range s.Work.Turns {
+		s.take(&s.Work.Turns[i])
+	}
+	rest, _ = json.Marshal(s) // strings and numbers only
+	return rest, n
 }
 
 // WorkIn returns the work in a snapshot, and the hash of its session.

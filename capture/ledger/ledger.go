@@ -61,6 +61,10 @@ type MessageStore interface {
 	// their names. A nil meant selects all messages.
 	Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error)
 
+	// DeleteFacts deletes the facts of a group that were stored before a time, and counts
+	// them.
+	DeleteFacts(tx *sqlite.Tx, group string, before time.Time) (n int, err error)
+
 	// Extents measures the messages of each group.
 	Extents(ctx context.Context) (map[string]graphiti.Extent, error)
 

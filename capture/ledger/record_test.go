@@ -274,6 +274,8 @@ func (s *shelf) Delete(_ *sqlite.Tx, group string, meant func(*graphiti.Row) boo
 	return names, nil
 }
 
+func (s *shelf) DeleteFacts(*sqlite.Tx, string, time.Time) (int, error) { return 0, nil }
+
 func (s *shelf) Extents(context.Context) (map[string]graphiti.Extent, error) { return nil, nil }
 
 func (s *shelf) Lock(*sqlite.Tx, []string) error { return nil }

@@ -18,7 +18,12 @@ const Hold time.Duration = -1
 type Retention struct {
 	Age time.Duration            // of all others
 	Of  map[string]time.Duration // by the key of a project or a person
+
+	Facts, Work time.Duration // other ages of facts, and of records of work
 }
+
+// Off reports whether everything is kept.
+func (r *Retention) Off() bool { return r.Shortest() == 0 && r.Facts == 0 && r.Work == 0 }
 
 // For returns the age for a group with these owners: a hold, or else the shortest age of its
 // projects and owners, or else that of all others.
@@ -49,24 +54,25 @@ func (r *Retention) Shortest() time.Duration {
 	return shortest
 }
 
-// Expired counts the messages of a group that are older than its age.
+// Expired counts the messages and facts of a group that are older than their age.
 type Expired struct {
 	Group    string        `json:"group"`
 	Owners   []Owned       `json:"owners"`
 	Age      time.Duration `json:"-"`
 	Held     bool          `json:"held,omitempty"` // they stay
 	Messages int           `json:"messages"`
+	Facts    int           `json:"facts,omitempty"` // deleted for their own age
 }
 
 // errDry undoes a deletion.
 var errDry = errors.New("nothing is deleted")
 
-// Expire deletes messages that are older than their age, and the facts that only they support. A
-// history cannot restore their turns. Copies in Graphiti stay. With dry, it undoes each
+// Expire deletes messages that are older than their age, the facts that only they support, and
+// facts that are older than theirs. A history cannot restore their turns. Copies in Graphiti stay. With dry, it undoes each
 // deletion, and counts the held messages, too.
 func (s *Ledger) Expire(ctx context.Context, r *Retention, now time.Time, dry bool) (expired []Expired, err error) {
 	shortest := r.Shortest()
-	if shortest == 0 {
+	if shortest == 0 && r.Facts == 0 {
 		return nil, nil
 	}
 	owned, err := s.Owned(ctx, "")
@@ -82,20 +88,17 @@ func (s *Ledger) Expire(ctx context.Context, r *Retention, now time.Time, dry bo
 		return nil, err
 	}
 	for _, g := range slices.Sorted(maps.Keys(extents)) {
-		if !extents[g].First.Before(now.Add(-shortest)) {
-			continue
-		}
 		e := Expired{Group: g, Owners: owners[g], Age: r.For(owners[g])}
 		if e.Held = e.Age == Hold; e.Held {
 			e.Age = shortest
 		}
-		if e.Age == 0 || e.Held && !dry {
+		if e.Held && !dry {
 			continue
 		}
 		err := s.write("delete old messages", func(tx *sqlite.Tx) error {
 			tx.Checkpoint()
-			names, _, err := s.forgetKept(tx, Part{Group: g, before: now.Add(-e.Age)}, math.MaxInt64, time.Now())
-			if e.Messages = len(names); err == nil && dry {
+			err := s.expireIn(tx, &e, r.Facts, extents[g].First, now)
+			if err == nil && dry {
 				err = errDry
 			}
 			return err
@@ -103,9 +106,23 @@ func (s *Ledger) Expire(ctx context.Context, r *Retention, now time.Time, dry bo
 		if err != nil && !errors.Is(err, errDry) {
 			return expired, err
 		}
-		if e.Messages > 0 {
+		if e.Messages+e.Facts > 0 {
 			expired = append(expired, e)
 		}
 	}
 	return expired, nil
+}
+
+// expireIn deletes what is too old in a group with a first message, and counts it.
+func (s *Ledger) expireIn(tx *sqlite.Tx, e *Expired, facts time.Duration, first, now time.Time) (err error) {
+	e.Messages, e.Facts = 0, 0
+	if facts > 0 {
+		e.Facts, err = s.memory.DeleteFacts(tx, e.Group, now.Add(-facts))
+	}
+	if before := now.Add(-e.Age); err == nil && e.Age > 0 && first.Before(before) {
+		var names []string
+		names, _, err = s.forgetKept(tx, Part{Group: e.Group, before: before}, math.MaxInt64, time.Now())
+		e.Messages = len(names)
+	}
+	return err
 }

@@ -166,12 +166,15 @@ func newMemoryRetentionCommand() *cobra.Command {
 	c := described("memory-retention")
 	cli.InputFlags(c, &in)
 	return operation(c, service.Retention, openMemoryFiles, &in, nil, func(w, _ io.Writer, e *service.Expiring) {
+		if e.Work > 0 {
+			fmt.Fprintln(w, "records of work deleted within the hour:", e.Work)
+		}
 		if len(e.Groups) == 0 {
-			fmt.Fprintln(w, "no message is old enough to be deleted")
+			fmt.Fprintln(w, "no message or fact is old enough to be deleted")
 			return
 		}
 		var t terminal.Table
-		t.Row("MEMORY", "MESSAGES", "EFFECT")
+		t.Row("MEMORY", "MESSAGES", "FACTS", "EFFECT")
 		for _, g := range e.Groups {
 			names := []string{g.Group}
 			for _, o := range g.Owners {
@@ -182,7 +185,7 @@ func newMemoryRetentionCommand() *cobra.Command {
 			if g.Held {
 				effect = "on hold"
 			}
-			t.Row(terminal.Printable(strings.Join(slices.Compact(names), " ")), g.Messages, effect)
+			t.Row(terminal.Printable(strings.Join(slices.Compact(names), " ")), g.Messages, g.Facts, effect)
 		}
 		t.Print(w)
 	})

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -209,8 +210,10 @@ func (o opening) Summary(ctx context.Context, w graphiti.Who, session string) (a
 func (o *opener) openState(r *remembering) error {
 	ttl := o.cfg.Recall.StickyTTL
 	of := retention(o.cfg)
-	if retain := of.Shortest(); retain > 0 { // blocks and notes quote messages
-		ttl = min(ttl, retain)
+	for _, retain := range []time.Duration{of.Shortest(), of.Facts} { // blocks and notes quote messages and facts
+		if retain > 0 {
+			ttl = min(ttl, retain)
+		}
 	}
 	var state *cache.State
 	var err error
@@ -241,6 +244,8 @@ func (o *opener) openPipeline(r *remembering, state *cache.State) (p *capture.Pi
 		Destination: capture.Destination{Ledger: b.Ledger, Verify: cfg.Ingest.Verify, Disk: func(ctx context.Context) (int64, error) {
 			s, err := b.Facts.Stored(ctx)
 			return s.Bytes - s.Free + datadir.Size(cfg.DataDir), err
+		}, Trim: func(ctx context.Context, before time.Time, dry bool) (int, error) {
+			return state.Snapshots.Trim(ctx, dry, func(body []byte) ([]byte, int) { return inject.TrimWork(body, before) })
 		}},
 		Events: capture.Events{
 			OnKept: func(t *ledger.Turn, groups []string) {

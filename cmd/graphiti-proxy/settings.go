@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -177,9 +178,10 @@ func serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings 
 	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, Prices: cfg.Cost.Prices, Distils: cfg.Distil.Model, Directives: cfg.Promote.Directives, Remember: cfg.Promote.Remember}
 }
 
-// retention returns the ages at which messages are deleted.
+// retention returns the ages at which messages, facts and records of work are deleted.
 func retention(cfg *config.Config) ledger.Retention {
-	return ledger.Retention{Age: cfg.Memory.Retain, Of: cfg.Ages()}
+	of, kinds := cfg.Ages()
+	return ledger.Retention{Age: cmp.Or(kinds[config.MessagesKind], cfg.Memory.Retain), Of: of, Facts: kinds[config.FactsKind], Work: kinds[config.WorkKind]}
 }
 
 // ingestBounds returns the bounds of the record of turns that a reload changes.

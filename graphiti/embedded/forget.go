@@ -33,22 +33,39 @@ func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*gr
 }
 
 func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
+	err = e.deleteIn(tx, group, func(g int64) (err error) {
+		if meant == nil {
+			return deleteAll(tx, g)
+		}
+		names, err = deleteMeant(tx, g, group, meant)
+		return err
+	})
+	return names, err
+}
+
+// DeleteFacts implements ledger.MessageStore.
+func (e inFile) DeleteFacts(tx *sqlite.Tx, group string, before time.Time) (n int, err error) {
+	err = e.deleteIn(tx, group, func(g int64) error {
+		facts, err := column[int64](tx, "SELECT id FROM facts WHERE grp = ? AND created_at < ?", g, before.UnixMilli())
+		n = len(facts)
+		return errors.Join(err, deleteFacts(tx, facts))
+	})
+	return n, err
+}
+
+// deleteIn calls remove with the number of a group, if there is one.
+func (e inFile) deleteIn(tx *sqlite.Tx, group string, remove func(g int64) error) error {
 	if err := e.lock(tx, group); err != nil {
-		return nil, err
+		return err
 	}
 	var g int64
 	if err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g); errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
+		return nil
 	} else if err != nil {
-		return nil, err
+		return err
 	}
-	if meant == nil {
-		err = deleteAll(tx, g)
-	} else {
-		names, err = deleteMeant(tx, g, group, meant)
-	}
-	if err != nil {
-		return nil, err
+	if err := remove(g); err != nil {
+		return err
 	}
 	tx.Committed(func() {
 		e.recent.drop()
@@ -58,7 +75,7 @@ func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bo
 	if e.mean != nil {
 		e.mean.forget(g)
 	}
-	return names, nil
+	return nil
 }
 
 // Extents implements ledger.MessageStore.

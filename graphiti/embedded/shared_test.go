@@ -410,6 +410,61 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// TestRetentionOfFacts checks that facts are deleted at an age of their own, that their messages
+// stay and answer again, and that a hold keeps them.
+func TestRetentionOfFacts(t *testing.T) {
+	const day = 24 * time.Hour
+	e, err := openAny(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	s := e.Ledger(func(t *ledger.Turn, _ graphiti.Scope) []graphiti.Row {
+		return []graphiti.Row{{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), Role: graphiti.RoleUser, Text: t.User, Said: t.Said}}
+	})
+	now := time.Now()
+	for i, owner := range []string{"ann", "bob"} {
+		said := ledger.Turn{ID: fmt.Sprintf("%032x", i+1), User: "My hamster Bolt moved to Porto.", Said: now, Owner: "user:" + owner, Targets: []graphiti.Target{{Group: owner, Scope: graphiti.ScopeUser}}}
+		if _, err := s.Add(t.Context(), []ledger.Turn{said}, now); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := e.RestoreDistilled(t.Context(), owner, []graphiti.Distilled{{Name: "f", Role: graphiti.RoleUser, Text: "The hamster Bolt lives in Porto.", Sources: []string{graphiti.EpisodeName(said.ID, graphiti.RoleUser)}, Since: now, Made: now}}); err != nil || n != 1 {
+			t.Fatalf("restored %d facts, %v; want 1", n, err)
+		}
+	}
+	of := ledger.Retention{Facts: 30 * day, Work: day, Of: map[string]time.Duration{"user:bob": ledger.Hold}}
+	expire := func(at time.Time, dry bool) (all []string) {
+		t.Helper()
+		list, err := s.Expire(t.Context(), &of, at, dry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range list {
+			all = append(all, fmt.Sprint(g.Group, " ", g.Messages, " ", g.Facts, " ", g.Held))
+		}
+		return all
+	}
+	facts := func(group string) (n int) {
+		t.Helper()
+		if err := e.Distilled(t.Context(), group, func(*graphiti.Distilled) error { n++; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if got := expire(now.Add(29*day), false); got != nil {
+		t.Errorf("too early: %q", got)
+	}
+	if got := expire(now.Add(31*day), true); !slices.Equal(got, []string{"ann 0 1 false", "bob 0 1 true"}) || facts("ann") != 1 {
+		t.Errorf("the dry run names %q and leaves %d facts", got, facts("ann"))
+	}
+	if got := expire(now.Add(31*day), false); !slices.Equal(got, []string{"ann 0 1 false"}) || facts("ann") != 0 || facts("bob") != 1 {
+		t.Errorf("%q is gone, and %d and %d facts are left", got, facts("ann"), facts("bob"))
+	}
+	if !finds(t, e, "ann", "Where did the hamster Bolt move?", "Porto") {
+		t.Error("the message does not answer again")
+	}
+}
+
 // TestRestoredDatabase checks that a replica follows a database that was restored from a backup
 // while the replica ran.
 func TestRestoredDatabase(t *testing.T) {
