@@ -67,8 +67,8 @@ func (s *Snapshots) Each(ctx context.Context, f func(session string, body []byte
 // errEnough ends a pass of Trim.
 var errEnough = errors.New("enough snapshots")
 
-// Trim replaces each snapshot by its rest, unless it changes meanwhile, and sums up what rest
-// counts. It changes no lifetimes. With dry, it only counts.
+// Trim replaces each snapshot by its rest if n is positive, and returns the sum of n. Lifetimes stay,
+// and a concurrent change wins. With dry, Trim only counts.
 func (s *Snapshots) Trim(ctx context.Context, dry bool, rest func(body []byte) (rest []byte, n int)) (total int, err error) {
 	for {
 		var records []*record

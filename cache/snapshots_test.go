@@ -22,8 +22,8 @@ func TestSnapshotIsThereOnceSaved(t *testing.T) {
 	}
 }
 
-// TestSnapshots_Trim checks that Trim changes only what rest counts, and no lifetime, that a dry run
-// changes nothing, and that a change meanwhile is not overwritten.
+// TestSnapshots_Trim checks that Trim changes only the counted snapshots, that a dry run changes none,
+// and that a concurrent change wins.
 func TestSnapshots_Trim(t *testing.T) {
 	for name, open := range stores() {
 		t.Run(name, func(t *testing.T) {

@@ -28,8 +28,8 @@ const (
 	// minutes.
 	maxDebt = 10
 
-	// shareEvery is the interval of exchanges with other replicas. Until the next one, each
-	// replica admits what it would admit alone; later requests pay for it.
+	// shareEvery is the interval of exchanges with other replicas. Between two
+	// exchanges, a replica counts alone; later requests pay for an excess.
 	shareEvery = time.Second
 )
 
@@ -150,7 +150,7 @@ func (s *Server) spends(c *call) func(tokens int) {
 // returned function is called. Requests never wait for it. While share fails, this replica counts
 // alone.
 func (s *Server) ShareRates(share ShareRates) (end func()) {
-	_, _ = s.rates.unshared(time.Now()) // from now on, count what others do not know
+	_, _ = s.rates.unshared(time.Now()) // starts to count unsent times
 	ctx, cancel := context.WithCancel(s.base)
 	var done sync.WaitGroup
 	// Ends with end.
@@ -198,8 +198,7 @@ func (r *rates) share(ctx context.Context, share ShareRates) error {
 	return err
 }
 
-// unshared takes the unsent times, without those that have refilled. some is false if there are no
-// limits.
+// unshared takes the unsent times of buckets that have not refilled. some is false without limits.
 func (r *rates) unshared(now time.Time) (spent map[[32]byte]time.Duration, some bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -63,7 +63,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// shared stands in for the database of several replicas.
+// shared is a database of several replicas, in RAM.
 type shared struct {
 	mu   sync.Mutex
 	full map[[32]byte]time.Time
@@ -90,14 +90,13 @@ func (s *shared) share(_ context.Context, spent map[[32]byte]time.Duration) (map
 }
 
 // TestSharedRates checks that replicas count together after each exchange, that a replica counts
-// alone during an outage of the shared state, and that a long outage leaves no debt beyond the
-// missing part of its buckets.
+// alone during an outage of the shared state, and that a long outage leaves little debt.
 func TestSharedRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		state := shared{full: make(map[[32]byte]time.Time)}
 		var both [2]rates
 		exchange := func() {
-			for range 2 { // the second one reads what the other one has spent
+			for range 2 { // the second time for the spending of the other replica
 				for i := range both {
 					if err := both[i].share(t.Context(), state.share); !errors.Is(err, state.down) {
 						t.Fatal(err)

@@ -410,8 +410,8 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// TestRetentionOfFacts checks that facts are deleted at an age of their own, that their messages
-// stay and answer again, and that a hold keeps them.
+// TestRetentionOfFacts checks that facts expire at their own age, that their messages answer again,
+// and that a hold keeps facts.
 func TestRetentionOfFacts(t *testing.T) {
 	const day = 24 * time.Hour
 	e, err := openAny(t)
