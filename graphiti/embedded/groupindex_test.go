@@ -128,9 +128,9 @@ func counted(g *groupIndex) int {
 	return n
 }
 
-// TestWhatAnIndexHolds checks that the weight of an index is its size in bytes, and that
+// TestIndexSize checks that the weight of an index is its size in bytes, and that
 // 100,000 messages take at most 24 MiB.
-func TestWhatAnIndexHolds(t *testing.T) {
+func TestIndexSize(t *testing.T) {
 	g := newGroup()
 	for part := range slices.Chunk(messages(100_000), readAtOnce) {
 		g.add(1, part)

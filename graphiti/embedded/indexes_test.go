@@ -83,7 +83,7 @@ func find(t *testing.T, g *indexes, group, word string) []int64 {
 	return places
 }
 
-func TestWhatIsCommittedIsFound(t *testing.T) {
+func TestCommittedMessagesAreFound(t *testing.T) {
 	f := &file{}
 	g := newGroups(t, f, 1<<20)
 	if i, err := g.Get(t.Context(), "g"); err != nil || i.groupNumber() != 0 {
@@ -122,9 +122,9 @@ func TestCommitsDuringABuild(t *testing.T) {
 	}
 }
 
-// TestWhatIsDeletedIsNotFound checks that messages deleted during a build or after it are
+// TestDeletedMessagesAreNotFound checks that messages deleted during a build or after it are
 // not found.
-func TestWhatIsDeletedIsNotFound(t *testing.T) {
+func TestDeletedMessagesAreNotFound(t *testing.T) {
 	f := &file{}
 	g := newGroups(t, f, 1<<20)
 	forget := func(string) {

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestRankIsWhatAPlainSumSays checks that rank returns the same places and scores as a
+// TestRankEqualsPlainSum checks that rank returns the same places and scores as a
 // plain sum over every place of the group.
-func TestRankIsWhatAPlainSumSays(t *testing.T) {
+func TestRankEqualsPlainSum(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
 		size := 1 + r.Int64N(400)

@@ -89,9 +89,9 @@ func TestRanking(t *testing.T) {
 	}
 }
 
-// TestWhatWasAskedBefore helps to understand a question, and does not outweigh
-// it.
-func TestWhatWasAskedBefore(t *testing.T) {
+// TestPreviousQuestion checks that the previous question helps to understand a question, and does
+// not outweigh it.
+func TestPreviousQuestion(t *testing.T) {
 	e := openEmbedded(t)
 	day := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
 	for i, text := range []string{"The staging database listens on port 6543.", "The production database listens on port 7011.", "My passport is in the green folder.", "The passport of the cat is blue."} {

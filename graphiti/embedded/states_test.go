@@ -7,7 +7,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-func TestWhatStatesNothing(t *testing.T) {
+func TestNoStatement(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Which port does staging use?":                 true,
 		"Hi! Which port does staging use?":             true,

@@ -49,7 +49,7 @@ func search(t testing.TB, e *Store, group, query string) []string {
 	return out
 }
 
-func TestEmbeddedFindsWhatWasSaid(t *testing.T) {
+func TestEmbeddedFindsMessages(t *testing.T) {
 	e := openEmbedded(t)
 	tell(t, e, "g", "1", "My cat is called Miso.", "A lovely name!")
 	tell(t, e, "g", "2", "What is my cat called?", "Your cat is called Miso.")

@@ -28,9 +28,9 @@ func TestPartsOfAQuestion(t *testing.T) {
 	}
 }
 
-// TestQuestionBesideAnOrder checks that an instruction after a question does not weaken the
+// TestQuestionWithInstruction checks that an instruction after a question does not weaken the
 // answer, and finds no facts of its own.
-func TestQuestionBesideAnOrder(t *testing.T) {
+func TestQuestionWithInstruction(t *testing.T) {
 	s := openEmbedded(t)
 	var said []graphiti.Row
 	for i, text := range []string{"My cat is called Miso.", "The port is 5433.", "Lunch is at noon."} {

@@ -93,9 +93,9 @@ func TestMessagesAreForgottenCorrectedAndPinned(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeDone checks that an invalid request gets a 4xx status and a page with the
+// TestInvalidRequests checks that an invalid request gets a 4xx status and a page with the
 // reason.
-func TestWhatCannotBeDone(t *testing.T) {
+func TestInvalidRequests(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s", "", "My cat is called Miso.")
 	s := newSite(t, m)

@@ -157,9 +157,9 @@ func TestNewcomersSeeHowToConnect(t *testing.T) {
 	}
 }
 
-// TestWhatNeedsAttentionHasARemedy checks that every need in a status has a text and a
+// TestNeedsHaveRemedies checks that every need in a status has a text and a
 // remedy.
-func TestWhatNeedsAttentionHasARemedy(t *testing.T) {
+func TestNeedsHaveRemedies(t *testing.T) {
 	st := health.Status{Memory: health.MemoryStatus{State: health.StateTrouble, Why: "it does not answer", Remedy: "start it"},
 		Unconfirmed: []health.Unconfirmed{{ID: "ann", Why: "somebody had the id", Remedy: "say who it is"}}, Blocked: []string{"g"},
 		Clients: []graphiti.ClientSigns{{Name: "Codex", Version: "9", UnknownTags: 2, NoPlace: 1, NoDirectory: 2, NotHere: 1, NoWords: 3}}, Waiting: []string{"admin.listen"}}
@@ -224,9 +224,9 @@ func TestPeopleSeeTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestFormsReturnToPagesOfOurs checks that a form redirects only to pages of the inspector,
+// TestFormsReturnToInspectorPages checks that a form redirects only to pages of the inspector,
 // even if its field names another address.
-func TestFormsReturnToPagesOfOurs(t *testing.T) {
+func TestFormsReturnToInspectorPages(t *testing.T) {
 	for back, want := range map[string]string{
 		"/conversation/abc?user=josh#t-1": "/conversation/abc?user=josh#t-1",
 		"https://example.com/":            "/x",

@@ -7,10 +7,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// TestWhatHidesIsMadeVisible checks that visible replaces control characters and marks of
+// TestControlCharactersAreVisible checks that visible replaces control characters and marks of
 // the text direction by their names, and keeps characters that scripts and emoji need. In a
 // text field, editable leaves the former out.
-func TestWhatHidesIsMadeVisible(t *testing.T) {
+func TestControlCharactersAreVisible(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain\n\ttext":        "plain\n\ttext",
 		"a\u202egnp.exe":       "a⟨U+202E⟩gnp.exe",

@@ -139,10 +139,10 @@ func attempt(t *testing.T, m *servicetest.Fixture, op service.Mountable, c servi
 	return string(b) + fmt.Sprint(err), ok, err
 }
 
-// TestNobodyReachesAnothersMemory checks that no operation lets a caller read, change or
+// TestCallersAreSeparate checks that no operation lets a caller read, change or
 // delete the memory of another caller, however the input is spelled, even though both use
 // the same names. The callers are two people, and a person and a credential.
-func TestNobodyReachesAnothersMemory(t *testing.T) {
+func TestCallersAreSeparate(t *testing.T) {
 	t.Parallel()
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	josh, ann, credential := everybody(t, m)

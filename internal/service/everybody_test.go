@@ -24,9 +24,9 @@ func people(c service.Crowd) string {
 	return b.String()
 }
 
-// TestEverybody checks that in single mode the list has the owner first, and also other
+// TestPeopleInSingleMode checks that in single mode the list has the owner first, and also other
 // people, agents and system actors, and that other operations accept the selector of each.
-func TestEverybody(t *testing.T) {
+func TestPeopleInSingleMode(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "josh", "s", "", "My cat is called Miso.")
 	m.Say(t, "josh", "s", widgets, "We use Postgres here.")
@@ -78,9 +78,9 @@ func TestEverybody(t *testing.T) {
 	}
 }
 
-// TestEverybodyOfManyTenants checks that an unregistered credential is listed with the ids
+// TestPeopleOfManyTenants checks that an unregistered credential is listed with the ids
 // of its groups and without its own hash, and that only operators see the list.
-func TestEverybodyOfManyTenants(t *testing.T) {
+func TestPeopleOfManyTenants(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	credential := service.Selector{Credential: "sha256:" + strings.Repeat("1a", 32)}
 	for _, s := range []service.Selector{credential, {Credential: credential.Credential, Workspace: widgets}, {User: "ann"}} {

@@ -23,9 +23,9 @@ func facts(t *testing.T, m *servicetest.Fixture, in service.FactsRequest) string
 	return b.String()
 }
 
-// TestFactsAreWhatIsValid checks that promoted texts come first and statements after them,
+// TestValidFacts checks that promoted texts come first and statements after them,
 // the newest first and without questions. Superseded statements are listed only with All.
-func TestFactsAreWhatIsValid(t *testing.T) {
+func TestValidFacts(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	run(t, m, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Tabs, not spaces"}})
 	lines := []service.Line{

@@ -123,8 +123,8 @@ func TestCurrentBranch(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeImported is named by its line.
-func TestWhatCannotBeImported(t *testing.T) {
+// TestInvalidImportLines checks that an error names the line that cannot be imported.
+func TestInvalidImportLines(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	for text, says := range map[string]string{
 		`{"role":"user","content":"x","colour":"red"}`:                                       "colour",
