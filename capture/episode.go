@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/redact"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -38,7 +39,7 @@ func (p *Pipeline) clean(t *ledger.Turn) {
 		if len(*text) > most {
 			*text = strings.ToValidUTF8((*text)[:most/2], "") + strings.ToValidUTF8((*text)[len(*text)-most/2:], "")
 		}
-		clean, n := p.secrets.Redact(*text)
+		clean, n := redact.Redact(*text)
 		*text = clean
 		p.redacted.Add(int64(n))
 	}
@@ -58,19 +59,19 @@ func (p *Pipeline) clean(t *ledger.Turn) {
 
 // Redacted returns a text without its credentials.
 func (p *Pipeline) Redacted(text string) string {
-	text, _ = p.secrets.Redact(text)
+	text, _ = redact.Redact(text)
 	return text
 }
 
 // RedactedBy is Redacted with a deadline. At the deadline it returns ok false and no text.
 func (p *Pipeline) RedactedBy(text string, by time.Time) (redacted string, ok bool) {
-	redacted, _, ok = p.secrets.RedactBy(text, by)
+	redacted, _, ok = redact.RedactBy(text, by)
 	return redacted, ok
 }
 
 // HoldsSecret reports whether a text contains a likely credential.
 func (p *Pipeline) HoldsSecret(text string) bool {
-	_, n := p.secrets.Redact(text)
+	_, n := redact.Redact(text)
 	return n > 0
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/redact"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -119,7 +118,6 @@ type Pipeline struct {
 	*settings
 	onKept    func(t *ledger.Turn, groups []string)
 	log       *slog.Logger
-	secrets   *redact.Redactor
 	redacted  atomic.Int64
 	shortened atomic.Int64
 	recent    recent
@@ -144,20 +142,18 @@ func Open(o Options) (*Pipeline, error) {
 }
 
 func open(o Options, t deliver.Timing) (*Pipeline, error) {
-	redactor, err := redact.New()
-	if err != nil {
-		return nil, err
-	}
 	o.Events = o.withDefaults()
 	p := &Pipeline{
-		settings: &settings{}, onKept: o.OnKept, log: o.Log, secrets: redactor, recent: newRecent(), waiting: newWaiting(), doubts: newDoubts(), fates: fates{was: graphiti.FateHeld},
+		settings: &settings{}, onKept: o.OnKept, log: o.Log, recent: newRecent(), waiting: newWaiting(), doubts: newDoubts(), fates: fates{was: graphiti.FateHeld},
 		life: life{stop: make(chan struct{})},
 	}
 	p.now.Store(&o.Bounds)
 	if o.Journal != "" {
-		if p.journal, err = openJournal(o.Journal); err != nil {
+		journal, err := openJournal(o.Journal)
+		if err != nil {
 			return nil, err
 		}
+		p.journal = journal
 	}
 	k, err := openOwnFile(p.settings, &o, p.stop)
 	if err != nil {

@@ -98,7 +98,6 @@ type value struct {
 	from, to int
 	quoted   bool
 	tight    bool // in the form of a setting: NAME=value, or a line of its own
-	compared bool // NAME == value
 	said     bool // "the name is value"
 	words    bool // a passphrase
 }
@@ -162,7 +161,6 @@ func (s *scan) valueOf(n *name) (v value, ok bool) {
 	whole := (n.from == 0 || s.text[n.from-1] == '\n') && (after == "" || after[0] == '\n' || after[0] == '\r')
 	setting := !colon && m[0] == m[5] || colon && n.first && !n.bare && lineEnd.MatchString(after)
 	v.tight = setting && (n.upper || whole)
-	v.compared = strings.HasPrefix(m[5], "==")
 	return v, closed || !v.quoted || !s.closes(n, at)
 }
 
@@ -240,7 +238,7 @@ func (n *name) holds(v *value, text string) bool {
 		return v.quoted && !v.said && len(text) >= 8 && text == strings.TrimSpace(text) && (n.kind == password || n.upper && n.kind == secret)
 	case v.said:
 		return telling(text) && mixes(text, 20) && !wordy(text)
-	case v.tight && (n.kind != token || n.upper), v.quoted && !v.compared && n.kind != token:
+	case v.tight && (n.kind != token || n.upper), v.quoted && n.kind != token:
 		return len(text) >= 4
 	case n.kind == password:
 		return telling(text)

@@ -15,7 +15,6 @@ const (
 	leastRandom  = 16 // characters of a token's random part
 	maxPrefix    = 12 // characters of its prefix
 	maxSure      = 6  // characters of a prefix that names of other things rarely have
-	maxHead      = 36 // characters before the random part
 )
 
 var (
@@ -110,14 +109,11 @@ func isPrefixed(v string) bool {
 	if !ok || prefix == "" || strings.Contains(v, ".") || len(prefix) > maxPrefix || !isLetter(v[0]) || identifiers[strings.ToLower(prefix)] || isHarmless(v) {
 		return false
 	}
-	at := 0
-	for w := range strings.SplitSeq(rest, "-") {
-		if at <= maxHead && isRandom(w) && (len(prefix) <= maxSure || !isHex(w)) {
-			return true
-		}
-		at += len(w) + 1
+	all := strings.Split(rest, "-")
+	if slices.ContainsFunc(all, func(w string) bool { return isRandom(w) && (len(prefix) <= maxSure || !isHex(w)) }) {
+		return true
 	}
-	return len(prefix) <= maxSure && mixes(rest, 35) && !slices.ContainsFunc(strings.Split(rest, "-"), isWord) &&
+	return len(prefix) <= maxSure && mixes(rest, 35) && !slices.ContainsFunc(all, isWord) &&
 		isRandom(strings.ReplaceAll(rest, "-", "")) // random characters may be signs
 }
 

@@ -18,29 +18,15 @@ const maxText = 4 << 20
 // cutOff ends a text that was cut at maxText.
 const cutOff = "…[truncated]"
 
-// Redactor replaces secrets in texts. It is safe for concurrent use.
-type Redactor struct {
-	own []*rule
-}
-
-// New returns a Redactor with the rules of own.txt.
-func New() (*Redactor, error) {
-	own, err := ownRules()
-	if err != nil {
-		return nil, err
-	}
-	return &Redactor{own}, nil
-}
-
 // Redact replaces every secret with [redacted:<kind>], and returns their number.
-func (r *Redactor) Redact(text string) (string, int) {
-	text, n, _ := r.RedactBy(text, time.Time{})
+func Redact(text string) (string, int) {
+	text, n, _ := RedactBy(text, time.Time{})
 	return text, n
 }
 
 // RedactBy is Redact with a deadline. ok is false if the deadline passed: then the text
 // is empty.
-func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool) {
+func RedactBy(text string, by time.Time) (_ string, n int, ok bool) {
 	if len(text) > maxText {
 		end := maxText
 		for !utf8.RuneStart(text[end]) {
@@ -54,7 +40,7 @@ func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool
 	s := newScan(text)
 	late := func() bool { return !by.IsZero() && time.Now().After(by) }
 	var list []found // of two secrets at one place, the first counts
-	for _, rule := range r.own {
+	for _, rule := range own {
 		if rule.has(s.lower) {
 			if late() {
 				return "", 0, false

@@ -11,13 +11,9 @@ import (
 )
 
 func TestSecretsGo(t *testing.T) {
-	r, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
 	missed := 0
 	for _, tc := range secretsInText {
-		got, n := r.Redact(strings.Replace(tc.text, "{}", tc.secret, 1))
+		got, n := Redact(strings.Replace(tc.text, "{}", tc.secret, 1))
 		before, after, _ := strings.Cut(tc.text, "{}")
 		rest, begins := strings.CutPrefix(got, before)
 		kind, ends := strings.CutSuffix(rest, after)
@@ -28,7 +24,7 @@ func TestSecretsGo(t *testing.T) {
 		case n != 1 || !begins || !ends || !redacted.MatchString(kind):
 			t.Errorf("%s: not the secret alone went: %q", tc.name, got)
 		}
-		if again, n := r.Redact(got); n != 0 || again != got {
+		if again, n := Redact(got); n != 0 || again != got {
 			t.Errorf("%s: %q became %q", tc.name, got, again)
 		}
 	}
@@ -38,13 +34,9 @@ func TestSecretsGo(t *testing.T) {
 var redacted = regexp.MustCompile(`^\[redacted:[a-z0-9-]+\]$`)
 
 func TestLookAlikesStay(t *testing.T) {
-	r, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
 	wrong := 0
 	for _, text := range lookAlikes {
-		if got, n := r.Redact(text); got != text || n != 0 {
+		if got, n := Redact(text); got != text || n != 0 {
 			wrong++
 			t.Errorf("%q became %q", text, got)
 		}
@@ -55,20 +47,16 @@ func TestLookAlikesStay(t *testing.T) {
 // TestLongText checks that Redact truncates a long text instead of returning an unchecked
 // rest, and that RedactBy returns no text after its deadline.
 func TestLongText(t *testing.T) {
-	r, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
 	key := "ghp_" + mixed(36)
 	text := key + strings.Repeat(" é", maxText/3) + key
-	got, n := r.Redact(text)
+	got, n := Redact(text)
 	if n != 1 || strings.Contains(got, key) || len(got) > maxText+100 || !strings.HasSuffix(got, cutOff) || !utf8.ValidString(got) {
 		t.Errorf("%d secrets, %d bytes that end with %q", n, len(got), got[len(got)-40:])
 	}
-	if got, _, ok := r.RedactBy("my key is "+key, time.Now().Add(-time.Second)); ok || got != "" {
+	if got, _, ok := RedactBy("my key is "+key, time.Now().Add(-time.Second)); ok || got != "" {
 		t.Errorf("too late: %q, %v", got, ok)
 	}
-	if got, n, ok := r.RedactBy("my key is "+key, time.Now().Add(time.Minute)); !ok || n != 1 || strings.Contains(got, key) {
+	if got, n, ok := RedactBy("my key is "+key, time.Now().Add(time.Minute)); !ok || n != 1 || strings.Contains(got, key) {
 		t.Errorf("in time: %q, %v", got, ok)
 	}
 }
@@ -80,19 +68,15 @@ func FuzzRedact(f *testing.F) {
 	for _, text := range lookAlikes {
 		f.Add(text)
 	}
-	r, err := New()
-	if err != nil {
-		f.Fatal(err)
-	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got, n := r.Redact(text)
+		got, n := Redact(text)
 		if n == 0 && got != text {
 			t.Errorf("%q became %q", text, got)
 		}
 		if n != strings.Count(got, "[redacted:")-strings.Count(text, "[redacted:") && !strings.Contains(text, "[redacted:") {
 			t.Errorf("%d secrets in %q", n, got)
 		}
-		if again, _ := r.Redact(got); again != got {
+		if again, _ := Redact(got); again != got {
 			t.Errorf("%q became %q, and that %q", text, got, again)
 		}
 	})
@@ -101,10 +85,6 @@ func FuzzRedact(f *testing.F) {
 // BenchmarkRedact measures the redaction of turns and of a recall question. The keywords
 // texts consist of the keywords of all rules.
 func BenchmarkRedact(b *testing.B) {
-	r, err := New()
-	if err != nil {
-		b.Fatal(err)
-	}
 	code, err := os.ReadFile("../pipeline.go")
 	if err != nil {
 		b.Fatal(err)
@@ -115,7 +95,7 @@ func BenchmarkRedact(b *testing.B) {
 		fmt.Fprintf(&env, "SERVICE_%d_PASSWORD=hunter%d22x\nSERVICE_%d_API_KEY=%s\nSERVICE_%d_PORT=80\n", i, i, i, mixed(32), i)
 	}
 	var keywords strings.Builder
-	for _, rule := range r.own {
+	for _, rule := range own {
 		for _, k := range rule.keywords {
 			keywords.WriteString(k + "_x=" + mixed(24) + " ")
 		}
@@ -141,7 +121,7 @@ func BenchmarkRedact(b *testing.B) {
 			b.SetBytes(int64(len(text.text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				r.Redact(text.text)
+				Redact(text.text)
 			}
 		})
 	}

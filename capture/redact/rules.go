@@ -2,10 +2,8 @@ package redact
 
 import (
 	_ "embed"
-	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -13,44 +11,31 @@ import (
 //go:embed own.txt
 var ownText string
 
-const (
-	nearby         = 100 // bytes between a secret and a keyword near it, at most
-	bitsOfPassword = -1  // marks a rule for passwords, which people make up
-)
+// nearby is the largest distance, in bytes, between a secret and a keyword near it.
+const nearby = 100
 
 // rule describes one kind of secret, from own.txt.
 type rule struct {
-	ID       string
-	Entropy  float64 // the least bits for each character
-	near     bool    // the keyword is near the secret, not in it
-	keywords []string
-	regex    func() *regexp.Regexp
+	id, value string // kind and value
+	near      bool   // the keyword is near the secret, not in it
+	keywords  []string
+	regex     func() *regexp.Regexp
 }
 
-// ownRules reads own.txt. The head of that file describes the format of its lines.
-func ownRules() (rules []*rule, err error) {
-	number := 0
+// bits are the least bits of a value for each character.
+var bits = map[string]float64{"random": 2.5, "base64": 4}
+
+// own are the rules of own.txt. The head of that file describes the format of its lines.
+var own = func() (rules []*rule) {
 	for line := range strings.Lines(ownText) {
-		number++
-		f := fields(line)
-		if f[0] == "" || f[0][0] == '#' {
-			continue
+		if f := fields(line); f[0] != "" && f[0][0] != '#' {
+			keywords, near := strings.CutPrefix(f[2], "~")
+			regex := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(f[3]) })
+			rules = append(rules, &rule{f[0], f[1], near, strings.Split(keywords, ","), regex})
 		}
-		if len(f) != 6 {
-			return nil, fmt.Errorf("read own.txt, line %d: %d fields, want 6", number, len(f))
-		}
-		keywords, near := strings.CutPrefix(f[2], "~")
-		r := &rule{ID: f[0], near: near, keywords: strings.Split(keywords, ","), Entropy: bitsOfPassword}
-		if f[1] != "-" {
-			if r.Entropy, err = strconv.ParseFloat(f[1], 64); err != nil {
-				return nil, fmt.Errorf("read own.txt, line %d: %w", number, err)
-			}
-		}
-		r.regex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(f[3]) })
-		rules = append(rules, r)
 	}
-	return rules, nil
-}
+	return rules
+}()
 
 // fields returns the parts of a line that two or more blanks separate.
 func fields(line string) []string { return blanks.Split(strings.TrimSpace(line), -1) }
@@ -65,14 +50,11 @@ func (r *rule) has(lower string) bool {
 // byRule finds the secrets that match one rule.
 func (s *scan) byRule(list []found, r *rule) []found {
 	for _, m := range r.regex().FindAllStringSubmatchIndex(s.text, -1) {
-		secret := m[:2] // the first group with a text, else the whole match
-		for i := 2; i+1 < len(m); i += 2 {
-			if m[i] < m[i+1] {
-				secret = m[i : i+2]
-				break
-			}
+		f := found{m[0], m[1], r.id}
+		if last := m[len(m)-2:]; last[0] >= 0 { // the group
+			f.start, f.end = last[0], last[1]
 		}
-		if f := (found{secret[0], secret[1], r.ID}); f.start < f.end && s.matches(r, m[0], m[1], f) {
+		if f.start < f.end && s.matches(r, m[0], m[1], f) {
 			list = append(list, f)
 		}
 	}
@@ -96,14 +78,12 @@ func (s *scan) matches(r *rule, from, to int, f found) bool {
 		}
 	}
 	switch {
-	case isPlaceholder(v) || r.Entropy != 0 && describes(v):
+	case isPlaceholder(v) || r.value != "any" && describes(v):
 		return false
-	case r.Entropy == 0:
-		return true
-	case r.Entropy == bitsOfPassword:
+	case r.value == "password":
 		return telling(v) || strings.IndexByte(`"'`, s.text[f.start-1]) >= 0
 	}
-	return !wordy(v) && entropy(v) > r.Entropy
+	return r.value == "any" || !wordy(v) && entropy(v) > bits[r.value]
 }
 
 // begins reports whether a word can begin at a place.
