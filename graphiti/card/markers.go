@@ -186,6 +186,9 @@ func saidIn(s string) []string {
 // markAt returns the longest mark that begins with word n, and its number of words; 0 without a
 // mark.
 func markAt(said []string, n int) (m mark, size int) {
+	if n == len(said) {
+		return m, 0
+	}
 	for size = min(longest[bareOf(said[n])], len(said)-n); size > 0; size-- {
 		// A mark before a comma has no object, and does not forbid: "no, thanks".
 		phrase := strings.Join(said[n:n+size], " ")

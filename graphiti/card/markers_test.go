@@ -191,6 +191,7 @@ func TestActs(t *testing.T) {
 		"Always write dates as 2026-11-23, and/or in words.":       false,
 		"Immer auf Deutsch antworten.":                             false,
 		"Always use TypeScript 5.4, never Node.js 18.":             false,
+		" ": false,
 	} {
 		if got := Acts(text); got != want {
 			t.Errorf("%q names something to fetch or run: %v, want %v", text, got, want)

@@ -156,12 +156,7 @@ func Asks(text string) bool {
 	if slices.Contains(asksLate, languageOf(text)) {
 		first = longestOrder
 	}
-	return HasQuestion(text) || endsInKa(text) || hasPart(text, asking, first)
-}
-
-// endsInKa reports whether a Japanese sentence ends with the particle that asks.
-func endsInKa(text string) bool {
-	return strings.Contains(text, "か。") || strings.HasSuffix(strings.TrimRight(text, " \n"), "か")
+	return HasQuestion(text) || hasPart(text, asking, first)
 }
 
 // certain is the number of words up to which a single function word determines the language

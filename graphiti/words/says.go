@@ -76,8 +76,11 @@ func endsAsQuestion(s string) bool {
 	return strings.ContainsRune(questionMarks, last) || strings.ContainsRune(s[strings.LastIndexAny(s, ".!?\n")+1:], '՞') || strings.HasSuffix(s, "か。") || strings.HasSuffix(s, "か")
 }
 
-// HasQuestion reports whether a text has or ends with a question.
-func HasQuestion(s string) bool { return strings.ContainsAny(s, questionMarks) || IsQuestion(s) }
+// HasQuestion reports whether a text has or ends with a question, in Japanese also one that ends with
+// the particle that asks.
+func HasQuestion(s string) bool {
+	return strings.ContainsAny(s, questionMarks) || strings.Contains(s, "か。") || IsQuestion(s)
+}
 
 // OnlyAsks reports whether a text only asks: it ends with a question, and each of its
 // sentences is a question or has at most one telling word.

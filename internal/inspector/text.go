@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 const (
@@ -64,10 +66,7 @@ func cutAt(text string, most int) int {
 	if len(text) <= most {
 		return len(text)
 	}
-	end := most
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
+	end := len(graphiti.Truncate(text, most))
 	if space := strings.LastIndexAny(text[:end], " \n"); space > end/2 {
 		return space + 1
 	}
