@@ -40,9 +40,9 @@ type Config struct {
 		Headers           []string      `key:"memory.headers" doc:"further headers for Graphiti, each with the file of its value: X-Access=/run/secrets/access; the file is read for every request"`
 		ClientCertificate string        `key:"memory.client_certificate" doc:"a PEM file with the client certificate and its key for Graphiti; read again for each connection"`
 		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"after memory forget removed a block from an Anthropic conversation, ask the API to drop the thinking bound to it instead of rejecting the request: adds thinking.block_binding and a beta header"`
-		Consent           string        `key:"memory.consent" usual:"yes" default:"false" kind:"consent" doc:"the address of memory.endpoint, embedding.url or distil.url, if conversations may be sent there; true means the address in the same source: the file, the environment or the flags"`
+		Consent           string        `key:"memory.consent" usual:"yes" default:"false" kind:"consent" doc:"the address of memory.endpoint, embedding.url or distil.url, if conversations may be sent there; true means the address in the same source"`
 		Timeout           time.Duration `key:"memory.timeout" reload:"yes" default:"30s" min:"1ms" doc:"maximum time for one call to the memory, other than recall"`
-		Retain            time.Duration `key:"memory.retain" default:"0s" min:"0s" doc:"age at which messages, and facts that only they support, are deleted here; Graphiti keeps its copies; 0 keeps them"`
+		Retain            time.Duration `key:"memory.retain" default:"0s" min:"0s" doc:"age at which messages, and facts that only they support, are deleted here, and not in Graphiti; 0 keeps them"`
 		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"unused, because all messages are searched locally"`
 
 		Retention map[string]string `key:"memory.retention" reload:"yes" kind:"name=age" doc:"other ages than memory.retain, by kind, project or person: {facts: 365d, work: 7d, 'github_repo:github.com/acme/app': 30d, 'user:mira': hold}. hold refuses each deletion"`
@@ -56,7 +56,7 @@ type Config struct {
 		All    map[string]string `key:"quota.all" reload:"yes" kind:"name=limit" doc:"likewise for everything; {disk: 20GiB} limits the databases"`
 	}
 	Workspace struct {
-		Trusted     []string `key:"workspace.trusted" reload:"yes" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/src/*); requests without a project then have none. Empty allows all"`
+		Trusted     []string `key:"workspace.trusted" reload:"yes" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/src/*); empty allows all, and requests without a project"`
 		Ignored     []string `key:"workspace.ignored" reload:"yes" doc:"workspaces without memory; a file .graphiti-proxy-ignore in a workspace has the same effect"`
 		RemotePaths bool     `key:"workspace.remote_paths" reload:"yes" default:"false" doc:"true makes a directory on another machine a project, identified by its path; use it only if each path is one project. With false, such a request has no memory without X-Graphiti-Workspace or a stated remote"`
 		Optional    bool     `key:"workspace.optional" reload:"yes" default:"false" doc:"true gives the person's own memory to a client that offers tools without naming a directory; with false, it has the memory of its conversation only; see docs/privacy.md"`
@@ -66,16 +66,16 @@ type Config struct {
 		Enabled       bool          `key:"recall.enabled" reload:"yes" default:"true" doc:"insert memories into requests"`
 		Timeout       time.Duration `key:"recall.timeout" reload:"yes" default:"400ms" min:"1ms" max:"1m" doc:"maximum delay of a request by recall; the default is 800ms if the memory is a service"`
 		MaxFacts      int           `key:"recall.max_facts" reload:"yes" default:"12" min:"1" max:"100" doc:"maximum facts in a block; the words of one person on one day count as one fact"`
-		MaxChars      int           `key:"recall.max_chars" reload:"yes" default:"2500" min:"200" max:"100000" doc:"maximum characters of a conversation's first block; later blocks get two fifths of it, or 1000 if that is more and fits"`
+		MaxChars      int           `key:"recall.max_chars" reload:"yes" default:"2500" min:"200" max:"100000" doc:"maximum characters of a conversation's first block; later ones get two fifths of it, or 1000 if that is more"`
 		Scopes        []string      `key:"recall.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"scopes to search"`
-		AlsoGroups    []string      `key:"recall.also_groups" reload:"yes" doc:"Graphiti groups of other clients to search too; the proxy never writes or deletes them: main, or a name with {directory}, {login} or {user}, such as 'opencode-{directory}__main'; see docs/graphiti.md"`
+		AlsoGroups    []string      `key:"recall.also_groups" reload:"yes" doc:"Graphiti groups of other clients to search too: main, or a name with {directory}, {login} or {user}, such as 'opencode-{directory}__main'; see docs/graphiti.md"`
 		Query         string        `key:"recall.query" default:"search" kind:"one of search, get-memory" doc:"call for a search of Graphiti's REST service: search, or get-memory with messages"`
 		StickyTTL     time.Duration `key:"recall.sticky_ttl" default:"30d" min:"1h" doc:"how long inserted blocks are repeated"`
-		MinScore      float64       `key:"recall.min_score" reload:"yes" default:"0.18" min:"0" max:"1" doc:"strength that the best result must reach before a block is inserted; higher values insert fewer blocks, 0 always inserts; see docs/recall.md"`
+		MinScore      float64       `key:"recall.min_score" reload:"yes" default:"0.18" min:"0" max:"1" doc:"strength that the best result must reach before a block is inserted; 0 always inserts; see docs/recall.md"`
 		Meaning       bool          `key:"recall.meaning" default:"true" doc:"search by meaning, too; false searches by words only"`
 		CardChars     int           `key:"recall.card_chars" reload:"yes" default:"400" min:"0" max:"4000" doc:"maximum characters of a conversation's card; 0 disables it; see docs/recall.md"`
 		ResumeWithin  time.Duration `key:"recall.resume_within" reload:"yes" default:"7d" min:"0s" doc:"maximum age of the previous conversation in a project, about whose end a new one starts with a line; 0 disables it"`
-		Wait          bool          `key:"recall.wait" reload:"yes" default:"true" doc:"false never waits for Graphiti's answer about a group of recall.also_groups: it serves the next turn"`
+		Wait          bool          `key:"recall.wait" reload:"yes" default:"true" doc:"false never waits for Graphiti's answer about a group of recall.also_groups"`
 		ContextShare  float64       `key:"recall.context_share" reload:"yes" default:"0.05" min:"0" max:"1" doc:"maximum share of the model's context window for a block, within recall.max_chars; 0 disables this limit"`
 		ContextWindow int           `key:"recall.context_window" reload:"yes" default:"32000" min:"1000" max:"100000000" doc:"context window, in tokens, of models unknown to the proxy"`
 		Compaction    bool          `key:"recall.compaction" reload:"yes" default:"true" doc:"add memories when a client has its history summarized"`
@@ -84,10 +84,10 @@ type Config struct {
 	Ingest struct {
 		Enabled         bool          `key:"ingest.enabled" reload:"yes" default:"true" doc:"store finished turns"`
 		Scopes          []string      `key:"ingest.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"scopes that store turns"`
-		Episodes        string        `key:"ingest.episodes" reload:"yes" default:"turn" kind:"one of turn, message" doc:"episodes for Graphiti: turn sends both sides as one message, for about half the model calls; message sends one message per side"`
+		Episodes        string        `key:"ingest.episodes" reload:"yes" default:"turn" kind:"one of turn, message" doc:"episodes for Graphiti: turn sends both sides as one message, message one per side, for about twice the model calls"`
 		MaxMessageChars int           `key:"ingest.max_message_chars" reload:"yes" default:"8000" min:"100" max:"1000000" doc:"maximum characters of a stored message; longer ones lose their middle"`
 		Verify          bool          `key:"ingest.verify" default:"true" doc:"count a turn as delivered once Graphiti lists it, and resend a lost one; false counts it as soon as Graphiti accepts it"`
-		StallAfter      time.Duration `key:"ingest.stall_after" reload:"yes" default:"5m" min:"1s" doc:"if Graphiti lists no new turn for this long, its worker counts as dead and delivery pauses until it recovers"`
+		StallAfter      time.Duration `key:"ingest.stall_after" reload:"yes" default:"5m" min:"1s" doc:"silence after which Graphiti's worker counts as dead, and delivery pauses until it recovers"`
 		BackfillTurns   int           `key:"ingest.backfill_turns" reload:"yes" default:"10" min:"0" max:"1000" doc:"maximum turns to store from a history new to the proxy, newest first"`
 		Ownership       bool          `key:"ingest.ownership" reload:"yes" default:"false" doc:"write the owner and the subject of each group into it once"`
 		IdleFlush       time.Duration `key:"ingest.idle_flush" default:"2m" min:"1s" max:"24h" doc:"silence after which an unfinished tool loop is stored"`
@@ -108,7 +108,7 @@ type Config struct {
 		Upstream    bool          `key:"distil.upstream" default:"false" doc:"instead of distil.url, ask distil.model at the provider of the person's latest request, with that request's API key"`
 		Model       string        `key:"distil.model" usual:"yes" doc:"name of the model that distils facts"`
 		APIKey      string        `key:"distil.api_key" reload:"yes" secret:"yes" doc:"bearer token for distil.url"`
-		After       time.Duration `key:"distil.after" reload:"yes" default:"10m" min:"1s" doc:"silence before a conversation is sent to the model; a conversation with 4,000 new characters is sent at once"`
+		After       time.Duration `key:"distil.after" reload:"yes" default:"10m" min:"1s" doc:"silence before a conversation is sent to the model, unless it has 4,000 new characters"`
 		DailyTokens int           `key:"distil.daily_tokens" reload:"yes" default:"200000" min:"0" doc:"maximum number of tokens for facts per day (UTC)"`
 		Pause       bool          `key:"distil.pause" reload:"yes" default:"false" doc:"true sends no conversations to the model; they wait"`
 	}
@@ -138,7 +138,7 @@ type Config struct {
 	}
 	Promote struct {
 		Remember   bool `key:"promote.remember" reload:"yes" default:"true" doc:"obey a person's request to remember or forget, such as 'Remember that we use Postgres'"`
-		Directives bool `key:"promote.directives" reload:"yes" default:"false" doc:"store lines such as 'preference: tabs, not spaces' or 'decision (workspace): Postgres' in a person's message as preferences and decisions"`
+		Directives bool `key:"promote.directives" reload:"yes" default:"false" doc:"store lines such as 'preference: tabs, not spaces' in a person's message with that kind"`
 	}
 	Limits struct {
 		InspectBytes  int           `key:"limits.inspect_bytes" reload:"yes" default:"16MiB" kind:"size" min:"1KiB" max:"1GiB" doc:"larger request bodies are forwarded without memory"`
@@ -163,10 +163,10 @@ type Config struct {
 	}
 	Proof struct {
 		Share  float64 `key:"proof" default:"0" min:"0" max:"0.9" doc:"share of conversations from which proof mode withholds memory, to measure its effect; 0 disables it; see docs/proof.md"`
-		Number int     `key:"proof.conversations" default:"278" min:"20" max:"1000000" doc:"number of conversations that proof mode compares, once, at its end; another number or share begins a new comparison"`
+		Number int     `key:"proof.conversations" default:"278" min:"20" max:"1000000" doc:"number of conversations that proof mode compares; another number or share begins a new comparison"`
 	}
 	Observe struct {
-		People string `key:"observe.people" reload:"yes" default:"name" kind:"one of name, hash" doc:"people in logs of requests, traces and the page Live: their names, or hashes of them. Audit lines always have names"`
+		People string `key:"observe.people" reload:"yes" default:"name" kind:"one of name, hash" doc:"people in logs of requests, traces and the page Live; audit lines always have names"`
 	}
 	OTel struct {
 		Endpoint string  `key:"otel.endpoint" kind:"url" doc:"OpenTelemetry collector for OTLP over HTTP, e.g. http://127.0.0.1:4318; if empty, OTEL_EXPORTER_OTLP_ENDPOINT applies, else export is off"`
