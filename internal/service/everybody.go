@@ -156,7 +156,12 @@ func (k *census) add(o *ledger.Owned) {
 }
 
 // Size returns the size of a person's messages in words.
-func (s *Somebody) Size() string { return fmt.Sprintf("%.3f MB", float64(s.Bytes)/1e6) }
+func (s *Somebody) Size() string {
+	if s.Bytes < 1e6 {
+		return fmt.Sprintf("%.1f kB", float64(s.Bytes)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(s.Bytes)/1e6)
+}
 
 func (s *Somebody) count(o *ledger.Owned, of graphiti.Extent) {
 	s.Memories++
