@@ -16,7 +16,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -121,10 +120,17 @@ func (o *opener) openParts() (*remembering, error) {
 	r.pending = proxy.NewPendingTurns(cfg.Ingest.IdleFlush, r.pipeline.Add, o.quiet)
 	o.stop.OnClose("open turns", closes(r.pending.Close))
 	r.responses = response.New(o.quiet, o.budget)
+	r.service = service.New(service.Options{
+		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: func() *inject.Planner { return r.planner }, State: state,
+		Graph: r.backend.Graph, Spent: r.backend.Facts.Spent,
+		Multi: id.Multi, Owner: owner, Resolve: r.people.Resolve, Registered: r.people.name, People: r.people,
+		Settings: serviceSettings(cfg, namer), Secret: o.secret(), Proof: r.proof,
+		Log: o.log,
+	})
 	r.planner = inject.New(inject.Services{
 		Search:    state.Ended.Search(r.backend.Memory),
 		Decisions: state.Decisions,
-		Opening:   opening{r},
+		Opening:   r.service,
 		Snapshots: state.Snapshots,
 		Redact:    r.pipeline.RedactedBy, Decides: r.decides,
 		Memo:  o.known,
@@ -133,13 +139,6 @@ func (o *opener) openParts() (*remembering, error) {
 	}, r.groups(cfg, namer), o.planning(cfg))
 	o.stop.OnClose("recall", closes(r.planner.Close))
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them
-	r.service = service.New(service.Options{
-		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: r.planner, State: state,
-		Graph: r.backend.Graph, Spent: r.backend.Facts.Spent,
-		Multi: id.Multi, Owner: owner, Resolve: r.people.Resolve, Registered: r.people.name, People: r.people,
-		Settings: serviceSettings(cfg, namer), Secret: o.secret(), Proof: r.proof,
-		Log: o.log,
-	})
 	o.stop.OnClose("forgetting", closes(r.service.Close))
 	allowed := func() bool { return r.consent.given(o.live.Load()) }
 	r.prober = health.NewProber(cmp.Or(r.backend.Graph, r.backend.Memory), allowed, state.Decisions.Emptied, &r.suspect)
@@ -193,17 +192,6 @@ func (o *opener) watched(memory cli.MemoryOptions, suspect *atomic.Bool) cli.Mem
 		}
 	}
 	return memory
-}
-
-// opening calls the service, which exists before the first request.
-type opening struct{ *remembering }
-
-func (o opening) Standing(ctx context.Context, w graphiti.Who) ([]graphiti.Fact, error) {
-	return o.service.Standing(ctx, w)
-}
-
-func (o opening) Summary(ctx context.Context, w graphiti.Who, session string) (about, open string, err error) {
-	return o.service.Summary(ctx, w, session)
 }
 
 // openState opens the store of blocks and sessions, and proof mode.

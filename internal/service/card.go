@@ -261,6 +261,22 @@ func (sv *Service) lines(ctx context.Context, s Selector) (lines []card.Line, gr
 	return lines, groups, err
 }
 
+// eachLine calls f for each line of groups, with all lines of its group.
+func (sv *Service) eachLine(ctx context.Context, groups []string, f func(all []card.Line, l *card.Line) error) error {
+	for _, group := range groups {
+		all, err := sv.cards().Lines(ctx, []graphiti.Target{{Group: group}})
+		for i := range all {
+			if err == nil {
+				err = f(all, &all[i])
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // SettleRequest sets the states of lines. Each list has IDs, or "all" for all pending lines.
 type SettleRequest struct {
 	Selector
@@ -538,16 +554,11 @@ func (sv *Service) takeOff(ctx context.Context, s Selector, c *Change) (off []st
 	return off, err
 }
 
-// pending returns the waiting lines of the groups of a selector's card.
+// pending returns the waiting lines of whoever a selector means.
 func (sv *Service) pending(ctx context.Context, s Selector) (list []Standing, err error) {
-	targets, err := sv.targets(s)
-	if err != nil {
-		return nil, err
-	}
-	lines, err := sv.cards().Lines(ctx, sv.Recallable(targets))
-	_, owner, _ := sv.asked(s) // s was checked
+	lines, _, err := sv.lines(ctx, s)
 	for i := range lines {
-		if lines[i].State == card.Pending && (owner == "" || lines[i].Owner == owner) {
+		if lines[i].State == card.Pending {
 			list = append(list, standing(&lines[i]))
 		}
 	}

@@ -411,25 +411,19 @@ func (sv *Service) endHeld(ctx context.Context, found []held, c *Change) error {
 
 // endLines ends the card lines of a turn, and adds them to a change.
 func (sv *Service) endLines(ctx context.Context, turn string, c *Change, groups ...string) error {
-	for _, group := range groups {
-		lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Group: group}})
-		if err != nil {
-			return err
+	return sv.eachLine(ctx, groups, func(all []card.Line, l *card.Line) error {
+		if l.Turn != turn || !l.Stands() {
+			return nil
 		}
-		for i := range lines {
-			if l := &lines[i]; l.Turn != turn || !l.Stands() {
-				continue
+		for _, one := range confirmedAs(all, l) {
+			if err := sv.setLine(card.Ended)(ctx, one, ""); err != nil {
+				return err
 			}
-			for _, one := range confirmedAs(lines, &lines[i]) {
-				if err := sv.setLine(card.Ended)(ctx, one, ""); err != nil {
-					return err
-				}
-				part := c.in(group)
-				part.Lines = append(part.Lines, one.ID)
-			}
+			part := c.in(l.Group)
+			part.Lines = append(part.Lines, one.ID)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // restoreHeld makes both sides of the turns of messages valid again, with the lines that ended with
@@ -447,16 +441,14 @@ func (sv *Service) restoreHeld(ctx context.Context, found []held, c *Change) err
 		}
 		part := c.in(h.in.Group)
 		part.Added = append(part.Added, h.row.Name)
-		for _, group := range sv.cardGroups(h) {
-			lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Group: group}})
-			for k := range lines {
-				if l := &lines[k]; err == nil && l.State == card.Ended && ok && l.Turn == turn {
-					err = sv.undoLine(ctx, l, "")
-				}
+		err := sv.eachLine(ctx, sv.cardGroups(h), func(_ []card.Line, l *card.Line) error {
+			if l.State != card.Ended || !ok || l.Turn != turn {
+				return nil
 			}
-			if err != nil {
-				return err
-			}
+			return sv.undoLine(ctx, l, "")
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

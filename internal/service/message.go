@@ -237,22 +237,14 @@ func (sv *Service) forgetLines(ctx context.Context, h *held) error {
 	turn, ok := graphiti.TurnOf(h.row.Name)
 	curated, promoted := graphiti.ParseCurated(h.row.Text)
 	groups := sv.cardGroups(h)
-	var confirmed []card.Line
-	for _, group := range groups {
-		lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Group: group}})
-		if err != nil {
-			return err
+	err := sv.eachLine(ctx, groups, func(_ []card.Line, l *card.Line) error {
+		if !ok || l.Turn != turn {
+			return nil
 		}
-		for _, l := range lines {
-			if ok && l.Turn == turn && l.Promoted != "" {
-				confirmed = append(confirmed, l)
-			}
-		}
-	}
-	for i := range confirmed {
-		if err := sv.unpromote(ctx, &confirmed[i]); err != nil {
-			return err
-		}
+		return sv.unpromote(ctx, l)
+	})
+	if err != nil {
+		return err
 	}
 	return sv.cards().Remove(ctx, groups, func(l *card.Line) bool {
 		return ok && l.Turn == turn || l.Kind == card.KindForget && card.Says(h.row.Text, l.Text) || promoted && l.Kind == curated.Kind && l.Says() != "" && strings.HasPrefix(curated.Text, strings.TrimSuffix(l.Text, "…"))

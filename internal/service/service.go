@@ -22,7 +22,7 @@ import (
 type Options struct {
 	Memory   *graphiti.Memory
 	Pipeline *capture.Pipeline
-	Planner  *inject.Planner
+	Planner  func() *inject.Planner // which needs the service, too
 	State    *cache.State
 
 	Graph *graphiti.Memory // gets a copy, or nil

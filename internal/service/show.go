@@ -237,11 +237,11 @@ func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched,
 			return out, err
 		}
 	}
-	chosen, least := sv.o.Planner.Choose(query, found)
+	chosen, least := sv.o.Planner().Choose(query, found)
 	out.MinScore = least
 	who, _ := sv.meant(in.Selector)
 	for _, c := range chosen {
-		if c.Scope == graphiti.ScopeUser && who.Workspace != "" && c.Verdict == inject.Shown && !c.Fact.OfUser && !sv.o.Planner.Searches(who, query, c.Fact.Group) {
+		if c.Scope == graphiti.ScopeUser && who.Workspace != "" && c.Verdict == inject.Shown && !c.Fact.OfUser && !sv.o.Planner().Searches(who, query, c.Fact.Group) {
 			c.Verdict = inject.Private
 		}
 		f := Found{ID: sv.idOf(c.Fact), Group: c.Fact.Group, Scope: string(c.Scope), Text: c.Line, Verdict: string(c.Verdict), Since: dateOf(c.Fact.ValidAt), Keys: keys[c.Fact.UUID]}

@@ -88,7 +88,7 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 		Share: 0.05, Window: 32_000, StaleAfter: 30 * 24 * time.Hour, CardChars: 400,
 	})
 	sv := service.New(service.Options{
-		Secret: []byte("secret"), Memory: kept, Graph: o.Graph, Pipeline: p, Planner: planner, State: state, Multi: o.Multi, Owner: cmp.Or(o.Owner, Owner),
+		Secret: []byte("secret"), Memory: kept, Graph: o.Graph, Pipeline: p, Planner: func() *inject.Planner { return planner }, State: state, Multi: o.Multi, Owner: cmp.Or(o.Owner, Owner),
 		Resolve: func(user string) string { return user }, Registered: func(string) (string, bool) { return "", false },
 		People: onePerson{}, Log: log,
 		Settings: service.Settings{Namer: recall.namer, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second, Remember: true},

@@ -1,8 +1,6 @@
 package transcripts
 
 import (
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -64,22 +62,12 @@ func notesIn(client, dir, pattern string) (all []Notes) {
 		if err != nil || !info.Mode().IsRegular() || info.Size() > maxNotesFile {
 			continue
 		}
-		text, err := readText(file)
-		if lines := noteLines(text); err == nil && len(lines) > 0 {
+		text, err := (&source{path: file}).text()
+		if lines := noteLines(string(text)); err == nil && len(lines) > 0 {
 			all = append(all, Notes{client, file, dir, info.ModTime(), lines})
 		}
 	}
 	return all
-}
-
-// readText returns at most maxNotesFile bytes of a file.
-func readText(file string) (string, error) {
-	f, err := os.Open(file) // #nosec G304 -- of a client, not a link
-	if err != nil {
-		return "", err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxNotesFile))
-	return string(b), errors.Join(err, f.Close())
 }
 
 var (
