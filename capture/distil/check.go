@@ -116,6 +116,11 @@ func accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok bool) {
 			f.Replaces = append(f.Replaces, old.Name)
 		}
 	}
+	for i := range b.Messages { // "it weighs 12 kilos" may be a fact about the robot of another message
+		if m := &b.Messages[i]; m.Role == graphiti.RoleUser && isPlain(strings.TrimSpace(m.Text)) {
+			known = append(known, m.Text)
+		}
+	}
 	s := newSource(strings.Join(known, "\n"), f.Since)
 	s.dated = slices.ContainsFunc(from, func(m *graphiti.Undistilled) bool { return dates.MatchString(decimal(m.Text)) })
 	if !s.has(f.Text) {

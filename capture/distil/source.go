@@ -68,7 +68,7 @@ func (s *source) has(text string) bool {
 			}
 			ok = added <= missing
 		default:
-			ok = s.hasWord(word)
+			ok = s.hasWord(word) || words.IsFunction(word, s.text)
 		}
 		return ok
 	})

@@ -110,6 +110,9 @@ func languageOf(text string) language {
 	return best
 }
 
+// IsFunction reports whether a word, in the form of Each, is a function word of a text's language.
+func IsFunction(word, text string) bool { return languageOf(text).has([]byte(word)) }
+
 // asksLate are the languages in which the word that asks precedes the verb, which is the last word.
 var asksLate = []language{languageOf("है हैं का की के"), languageOf("ve bir icin degil gibi")}
 

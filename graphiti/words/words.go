@@ -138,7 +138,7 @@ func (t *tokenizer) segment(s string) {
 	if scriptOf(r) == spaced {
 		t.endRun()
 		if unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) || r == '_' {
-			t.spaced(s)
+			t.list(s)
 		}
 		return
 	}
@@ -202,6 +202,32 @@ func (t *tokenizer) pair(chars []rune, k Significance) {
 
 func isASCIIWord(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
+}
+
+// list passes the words of a segment to f. By Unicode's rules, a row of a table such as
+// R01,0.15;820 is one word.
+func (t *tokenizer) list(s string) {
+	for row := range strings.SplitSeq(s, ";") {
+		if !strings.Contains(row, ",") || isNumber(row) {
+			t.spaced(row)
+			continue
+		}
+		for cell := range strings.SplitSeq(row, ",") {
+			t.spaced(cell)
+		}
+	}
+}
+
+// isNumber reports whether a text is one number: each group of digits but the first and the
+// last has three.
+func isNumber(s string) bool {
+	groups := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == '.' })
+	for i, g := range groups {
+		if strings.Trim(g, "0123456789") != "" || i > 0 && i < len(groups)-1 && len(g) != 3 {
+			return false
+		}
+	}
+	return true
 }
 
 // spaced passes a word of a script with spaces, and its parts, to f.
