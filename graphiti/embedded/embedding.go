@@ -103,6 +103,9 @@ func scaled[T float32 | float64](v []T) []int8 {
 // likeness returns the cosine of the angle between two vectors; 0 when they cannot be
 // compared.
 func likeness(a, b []int8) float64 {
+	if len(a) > 0 && len(b) == 2*len(a) { // of a fact, see unreadMessage
+		return max(likeness(a, b[:len(a)]), likeness(a, b[len(a):]))
+	}
 	if len(a) != len(b) {
 		return 0
 	}

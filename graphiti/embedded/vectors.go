@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -163,8 +164,9 @@ func (v *vectors) catchUp(ctx context.Context) error {
 type unreadMessage struct {
 	id         int64
 	name, text string
-	states     bool // it is a fact, or a statement of a person
-	vec        []int8
+	keys       string // of a fact: its subject and its keys
+	states     bool   // it is a fact, or a statement of a person
+	vec        []int8 // of the text, followed by that of the keys
 }
 
 // some embeds the statements of one batch of messages, and returns the number of messages.
@@ -186,6 +188,9 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	for i := range batch {
 		if m := &batch[i]; m.states {
 			texts, of = append(texts, cmp.Or(plain(m.text), " ")), append(of, m)
+			if m.keys != "" {
+				texts, of = append(texts, m.keys), append(of, m)
+			}
 		}
 	}
 	if len(texts) > 0 {
@@ -194,7 +199,7 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 			return 0, err
 		}
 		for i, m := range of {
-			m.vec = vecs[i]
+			m.vec = slices.Concat(m.vec, vecs[i])
 		}
 	}
 	if err := v.store(ctx, batch); err != nil {
@@ -211,24 +216,22 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	return len(ids), nil
 }
 
-// read reads the messages and facts with these ids. Deleted ones are missing. The text of a fact
-// ends with its keys.
+// read reads the messages and facts with these ids. Deleted ones are missing.
 func (v *vectors) read(ctx context.Context, ids []int64) (batch []unreadMessage, err error) {
 	list, err := json.Marshal(ids)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
 	const query = `SELECT m.id, m.name, m.role, m.speaker, m.content, 0, '' FROM json_each(?1) j CROSS JOIN messages m ON m.id = CAST(j.value AS BIGINT)
-		UNION ALL SELECT f.id, f.name, '', '', f.text, 1, coalesce((SELECT '; ' || group_concat(key, ', ') FROM fact_keys WHERE fact = f.id), '')
+		UNION ALL SELECT f.id, f.name, '', '', f.text, 1, f.about || coalesce((SELECT ', ' || group_concat(key, ', ') FROM fact_keys WHERE fact = f.id), '')
 		FROM json_each(?1) j CROSS JOIN facts f ON f.id = CAST(j.value AS BIGINT)`
 	err = v.db.Each(ctx, query, []any{string(list)}, func(scan func(...any) error) error {
 		var m unreadMessage
-		var role, speaker, keys string
+		var role, speaker string
 		var fact bool
-		err := scan(&m.id, &m.name, &role, &speaker, &m.text, &fact, &keys)
+		err := scan(&m.id, &m.name, &role, &speaker, &m.text, &fact, &m.keys)
 		note := noteOf(graphiti.RoleType(role), speaker, m.text, time.Time{})
 		m.states = m.text != "" && (fact || note.Flags&isModels == 0)
-		m.text += keys
 		batch = append(batch, m)
 		return err
 	})
