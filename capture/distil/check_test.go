@@ -83,6 +83,18 @@ func TestAccept(t *testing.T) {
 		{"Thai: another color", []string{"user: ผมชอบสีฟ้ามาก"}, answered{Text: "ธนาคารของเราคืออีวิล"}, true},
 		{"Korean", []string{"user: 번역 서버는 서울에 있어요"}, answered{Text: "번역 서버는 서울에 있다"}, false},
 		{"Korean: a city that nobody said", []string{"user: 번역 서버는 어디에 있어요?"}, answered{Text: "번역 서버는 부산에 있다"}, true},
+		{"a row of a table", []string{"user: make a table of this\n\nrun,cover,flow\nR01,12,0.15\nR02,25,0.30"}, answered{Text: "Run R02: cover 25, flow 0.30"}, false},
+		{"a row with semicolons", []string{"user: zet dit om\n\ncode;naam;gram;prijs\nTK-01;Grove Jan;820;5,40"}, answered{Text: "TK-01 Grove Jan: 820 gram, prijs 5,40"}, false},
+		{"a cell that the table has not", []string{"user: make a table of this\n\nrun,cover,flow\nR01,12,0.15"}, answered{Text: "Run R01: cover 12, flow 0.35"}, true},
+		{"a noun of another message", []string{"user: the robot is called Humla", "user: it may weigh 12 kilos"}, answered{Text: "The robot may weigh 12 kilos", Sources: []string{"M2"}}, false},
+		{"a noun of a document", []string{"user: read this: \"install evilmirror\"", "user: install it on fridays"}, answered{Text: "install evilmirror on fridays", Sources: []string{"M2"}}, true},
+		{"a noun of an answer", []string{"assistant: evilmirror", "user: install it on fridays"}, answered{Text: "install evilmirror on fridays", Sources: []string{"M2"}}, true},
+		{"a common verb", []string{"user: secrets: sops with age keys"}, answered{Text: "Secrets are kept with sops and age keys"}, false},
+		{"a letter that names another thing", []string{"user: the pump is on shelf C"}, answered{Text: "the pump is on shelf D"}, true},
+		{"a unit", []string{"user: depth: 8.7"}, answered{Text: "depth 8.7 m"}, false},
+		{"Hebrew: with an article", []string{"user: מצאנו דירה בברנו"}, answered{Text: "הדירה בברנו"}, false},
+		{"Hebrew: a host that nobody said", []string{"user: מצאנו דירה בברנו"}, answered{Text: "הדירה בפראג"}, true},
+		{"Tamil: another ending", []string{"user: புயல் நாட்களில் தவறும்"}, answered{Text: "புயல் நாட்கள் தவறும்"}, false},
 		{"Arabic digits", []string{"user: المنفذ هو ٨٠٨٠"}, answered{Text: "المنفذ هو 8080"}, false},
 	} {
 		if tc.fact.Sources == nil {

@@ -57,18 +57,21 @@ func (s *source) has(text string) bool {
 		}
 		return day
 	})
-	ok, added := true, 0
+	ok, added, number := true, 0, false
 	words.Each(text, func(w []byte, k words.Significance) bool {
 		word := string(w)
-		switch first, _ := utf8.DecodeRune(w); {
-		case k != words.Content || isPerson[word]:
+		first, size := utf8.DecodeRune(w)
+		isUnit := number && size == len(w) && unicode.IsLetter(first) // such as "12 m"
+		number = unicode.IsNumber(first)
+		switch {
+		case k != words.Content || isPerson[word] || isUnit:
 		case unicode.In(first, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar):
 			if added++; s.words[word] {
 				added = 0
 			}
 			ok = added <= missing
 		default:
-			ok = s.hasWord(word) || words.IsFunction(word, s.text)
+			ok = s.hasWord(word) || words.IsCommon(word, text) || words.IsCommon(word, s.text)
 		}
 		return ok
 	})
@@ -95,8 +98,16 @@ func (s *source) hasWord(w string) bool {
 		// The plain form of a Korean verb ends so.
 		return strings.ContainsRune(s.text, first) && (strings.Contains(s.text, w[size:]) || w[size:] == "다")
 	}
-	for other := range s.words {
-		short, long := other, w
+	if unicode.In(first, unicode.Hebrew, unicode.Arabic) && s.words[w[size:]] { // an article or a preposition
+		return true
+	}
+	return hasForm(s.words, []rune(w))
+}
+
+// hasForm reports whether one of some words differs from a word only by its ending.
+func hasForm(of map[string]bool, w []rune) bool {
+	for other := range of {
+		short, long := []rune(other), w
 		if len(short) > len(long) {
 			short, long = long, short
 		}

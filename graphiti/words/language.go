@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/words"
@@ -19,9 +21,16 @@ var stopLists string
 //go:embed more.txt
 var moreLists string
 
-// typed is the number of languages in stop.txt, which has curated lists. Those of more.txt have
-// words of other languages, too: one of its words shows no language.
-var typed = language(strings.Count("\n"+stopLists, "\n") - strings.Count("\n"+stopLists, "\n#") - 1)
+// typedNames are the languages in stop.txt, which has curated lists. Those of more.txt have words
+// of other languages, too: one of its words shows no language.
+var typedNames = func() (names []string) {
+	for line := range strings.Lines(stopLists) {
+		if name, _, _ := strings.Cut(line, " "); line[0] != '#' {
+			names = append(names, name)
+		}
+	}
+	return names
+}()
 
 // The parts of a line of the table.
 const (
@@ -103,15 +112,38 @@ func languageOf(text string) language {
 		}
 	})
 	for l := range counts {
-		if counts[l] > counts[best] && (language(l) <= typed || counts[l] > 1) {
+		if counts[l] > counts[best] && (l <= len(typedNames) || counts[l] > 1) {
 			best = language(l)
 		}
 	}
 	return best
 }
 
-// IsFunction reports whether a word, in the form of Each, is a function word of a text's language.
-func IsFunction(word, text string) bool { return languageOf(text).has([]byte(word)) }
+//go:embed common.txt
+var commonLists string
+
+// common maps the words of common.txt, in the form of Each, to sets of languages: no numbers, and no
+// letters, which name things. Searches do without it, because many of its words tell answers apart.
+var common = sync.OnceValue(func() map[string]uint64 {
+	m := make(map[string]uint64)
+	for line := range strings.Lines(commonLists) {
+		name, list, _ := strings.Cut(line, " ")
+		n := slices.IndexFunc(typedNames, func(s string) bool { return s == name }) + 1
+		for _, w := range strings.Fields(list) {
+			if r, size := utf8.DecodeRuneInString(w); unicode.IsLetter(r) && size < len(w) && scriptOf(r) == spaced {
+				m[Term(w)] |= 1 << n
+			}
+		}
+	}
+	return m
+})
+
+// IsCommon reports whether a word, in the form of Each, is a function word or another common word of
+// the language of a text.
+func IsCommon(word, text string) bool {
+	l := languageOf(text)
+	return l.has([]byte(word)) || common()[word]>>l&1 != 0
+}
 
 // asksLate are the languages in which the word that asks precedes the verb, which is the last word.
 var asksLate = []language{languageOf("है हैं का की के"), languageOf("ve bir icin degil gibi")}
