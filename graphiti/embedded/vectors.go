@@ -183,24 +183,8 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	var texts []string
-	var of []*unreadMessage
-	for i := range batch {
-		if m := &batch[i]; m.states {
-			texts, of = append(texts, cmp.Or(plain(m.text), " ")), append(of, m)
-			if m.keys != "" {
-				texts, of = append(texts, m.keys), append(of, m)
-			}
-		}
-	}
-	if len(texts) > 0 {
-		vecs, err := v.recent.embed(ctx, texts, &v.encoder)
-		if err != nil {
-			return 0, err
-		}
-		for i, m := range of {
-			m.vec = slices.Concat(m.vec, vecs[i])
-		}
+	if err := v.embedAll(ctx, batch); err != nil {
+		return 0, err
 	}
 	if err := v.store(ctx, batch); err != nil {
 		return 0, fmt.Errorf("store embeddings: %w", err)
@@ -214,6 +198,30 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 		v.todo = nil
 	}
 	return len(ids), nil
+}
+
+// embedAll sets the vectors of the statements and facts of a batch.
+func (v *vectors) embedAll(ctx context.Context, batch []unreadMessage) error {
+	var texts []string
+	var of []*unreadMessage
+	for i := range batch {
+		if m := &batch[i]; m.states {
+			texts, of = append(texts, cmp.Or(plain(m.text), " ")), append(of, m)
+			if m.keys != "" {
+				texts, of = append(texts, m.keys), append(of, m)
+			}
+		}
+	}
+	if len(texts) > 0 {
+		vecs, err := v.recent.embed(ctx, texts, &v.encoder)
+		if err != nil {
+			return err
+		}
+		for i, m := range of {
+			m.vec = slices.Concat(m.vec, vecs[i])
+		}
+	}
+	return nil
 }
 
 // read reads the messages and facts with these ids. Deleted ones are missing.

@@ -46,6 +46,21 @@ func TestGolden(t *testing.T) {
 
 // TestOf checks that Of returns each word once, content words before light ones, and at
 // most max words.
+func TestIsCommon(t *testing.T) {
+	const english, german = "we keep the secrets in the vault", "wir haben den Server und die Datenbank"
+	for _, tc := range []struct {
+		word, text string
+		want       bool
+	}{
+		{"kept", english, true}, {"the", english, true}, {"vault", english, false}, {"kept", german, false}, {"curl", english, false},
+		{"d", english, false}, {"9", english, false}, {"gemacht", german, true}, {"kept", "", false},
+	} {
+		if got := IsCommon(tc.word, tc.text); got != tc.want {
+			t.Errorf("IsCommon(%q, %q) = %v, want %v", tc.word, tc.text, got, tc.want)
+		}
+	}
+}
+
 func TestOf(t *testing.T) {
 	for _, tc := range []struct {
 		text string
@@ -54,6 +69,9 @@ func TestOf(t *testing.T) {
 	}{
 		{"the cat and the other cat", 5, []string{"cat"}},
 		{"ねこと漢字", 5, []string{"漢", "漢字", "字", "ねこ", "こと"}},
+		{"R01,0,0.15,0.42;820", 9, []string{"r01", "0", "0.15", "0.42", "820"}},
+		{"1,2,3,4", 9, []string{"1", "2", "3", "4"}},
+		{"TK;12,500;5,40", 9, []string{"tk", "12500", "5.40"}},
 		{"alpha beta gamma", 2, []string{"alpha", "beta"}},
 		{strings.Repeat("x", 65) + " short", 5, []string{"short"}},
 		{"torn \xff\xfe bytes", 5, []string{"torn", "byte"}},
