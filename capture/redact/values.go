@@ -15,7 +15,7 @@ var wordsText string
 
 var (
 	describing  = wordsIn(0) // words of placeholders such as "your-key-here", and names of types
-	placing     = wordsIn(1) // those that mark a value with digits as a placeholder
+	placing     = wordsIn(1) // words that make a value with digits a placeholder
 	identifiers = wordsIn(2) // names of messages, calls, hashes and builds, which are no secrets
 )
 
