@@ -18,9 +18,9 @@ import (
 )
 
 func newMemoryPeopleCommand() *cobra.Command {
-	c, in := described("memory-people"), service.Everybody.Default
+	c, in := described("memory-people"), service.ListPeople.Default
 	cli.InputFlags(c, &in)
-	return operation(c, service.Everybody, openMemoryFiles, &in, nil, func(w, _ io.Writer, all *service.Crowd) {
+	return operation(c, service.ListPeople, openMemoryFiles, &in, nil, func(w, _ io.Writer, all *service.PeopleList) {
 		var t terminal.Table
 		t.Row("NAME", "SELECTED BY", "LAST", "MESSAGES", "SIZE", "WAITING", "STATE")
 		for i := range all.People {

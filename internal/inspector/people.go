@@ -17,18 +17,18 @@ type peoplePage struct {
 const peopleAtOnce = 200
 
 type personRow struct {
-	service.Somebody
+	service.ListedPerson
 	Open string
 	whose
 	Group string // without a selector of the person
 }
 
 // crowd lists people, with links to a page at a path, with more in its query.
-func (v *visit) crowd(got *service.Crowd, path string, with ...string) *peoplePage {
+func (v *visit) crowd(got *service.PeopleList, path string, with ...string) *peoplePage {
 	c := &peoplePage{All: got.AllPeople}
 	for _, s := range got.People {
 		w := whose{s.Means.User, s.Means.Credential}
-		p := personRow{Somebody: s, whose: w, Group: s.Means.Group}
+		p := personRow{ListedPerson: s, whose: w, Group: s.Means.Group}
 		switch {
 		case w != (whose{}):
 			p.Open = w.at(path, with...)
@@ -44,7 +44,7 @@ func (v *visit) crowd(got *service.Crowd, path string, with ...string) *peoplePa
 }
 
 func (v *visit) people() error {
-	got, err := look(v, service.Everybody, func(in *service.PeopleRequest) { in.Find, in.Limit = v.r.FormValue("find"), peopleAtOnce })
+	got, err := look(v, service.ListPeople, func(in *service.PeopleRequest) { in.Find, in.Limit = v.r.FormValue("find"), peopleAtOnce })
 	if err != nil {
 		return err
 	}

@@ -162,7 +162,7 @@ func (v *visit) choosePerson(title string) (bool, error) {
 	if !v.Caller.Operator || !v.multi() || v.whose() != (whose{}) || v.r.FormValue("group") != "" {
 		return true, nil
 	}
-	crowd, err := look(v, service.Everybody, func(in *service.PeopleRequest) {})
+	crowd, err := look(v, service.ListPeople, func(in *service.PeopleRequest) {})
 	if err != nil {
 		return false, err
 	}

@@ -18,7 +18,7 @@ import (
 // Operations returns all operations.
 func Operations() []Mountable {
 	return []Mountable{Status, Health, Counts, Turns, Retry, Drop, Send, Groups, Show, SettleHeld, List, Search, Promote, Suggest, Import, ImportTurns, Forget, Correct, ChangeMany, History, Undo, Pending, Settle, Facts, Work, Stats, Retention, Accept, Export,
-		TurnsOf, Entities, Everybody, Requests}
+		TurnsOf, Entities, ListPeople, Requests}
 }
 
 // StatusRequest is the input of Status.

@@ -12,7 +12,7 @@ import (
 )
 
 // people returns the listed people, one per line.
-func people(c service.Crowd) string {
+func people(c service.PeopleList) string {
 	var b strings.Builder
 	for _, p := range c.People {
 		fmt.Fprintf(&b, "%s %+v %d/%d", p.Name, p.Means, p.Memories, p.Projects)
@@ -37,7 +37,7 @@ func TestPeopleInSingleMode(t *testing.T) {
 	actor.Owner, actor.Targets = "system:bot", []graphiti.Target{{Scope: graphiti.ScopeSystem, Group: "system_bot"}}
 	add(t, m, func() { m.Settle(t) }, agent)
 	add(t, m, func() { m.Settle(t) }, actor)
-	all := run(t, m, service.Everybody, service.PeopleRequest{Limit: 10})
+	all := run(t, m, service.ListPeople, service.PeopleRequest{Limit: 10})
 	lines := people(all)
 	for _, want := range []string{"you {User:user:josh ", "ann {User:user:ann ", "an agent of you, agent_ava__user_josh {User: Agent: Workspace: Session: Group:agent_ava__user_josh", "the system actor bot {User: Agent: Workspace: Session: Group:system_bot"} {
 		if !strings.Contains(lines, want) {
@@ -66,11 +66,11 @@ func TestPeopleInSingleMode(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"ANN": "ann", "user:josh": "you", "the system": "the system actor bot"} {
-		if found := run(t, m, service.Everybody, service.PeopleRequest{Find: text, Limit: 10}); found.AllPeople != 1 || found.People[0].Name != want || found.People[0].Messages < 2 || found.People[0].Bytes < 10 {
+		if found := run(t, m, service.ListPeople, service.PeopleRequest{Find: text, Limit: 10}); found.AllPeople != 1 || found.People[0].Name != want || found.People[0].Messages < 2 || found.People[0].Bytes < 10 {
 			t.Errorf("%q: %+v", text, found)
 		}
 	}
-	if one := run(t, m, service.Everybody, service.PeopleRequest{Limit: 1}); len(one.People) != 1 || one.AllPeople != 4 || one.People[0].Name != "you" {
+	if one := run(t, m, service.ListPeople, service.PeopleRequest{Limit: 1}); len(one.People) != 1 || one.AllPeople != 4 || one.People[0].Name != "you" {
 		t.Errorf("one of them: %+v", one)
 	}
 	if _, _, err := call(t, m, "memory/people", `{"limit":0}`); err == nil {
@@ -91,7 +91,7 @@ func TestPeopleOfManyTenants(t *testing.T) {
 		run(t, m, service.Import, service.ImportRequest{Selector: s, Lines: []service.Line{{Scope: scope, Role: "user", Content: "My cat is called Miso."}}})
 	}
 	m.Settle(t)
-	all := run(t, m, service.Everybody, service.PeopleRequest{Limit: 10})
+	all := run(t, m, service.ListPeople, service.PeopleRequest{Limit: 10})
 	if all.AllPeople != 3 || strings.Contains(fmt.Sprint(all), strings.Repeat("1a", 32)) {
 		t.Errorf("%+v", all)
 	}
@@ -113,7 +113,7 @@ func TestPeopleOfManyTenants(t *testing.T) {
 		}
 	}
 	var forbidden service.ForbiddenError
-	_, _, err := service.Everybody.Call(t.Context(), m.Host, service.Caller{Own: service.Selector{User: "ann"}}, func(any) error { return nil }, nil)
+	_, _, err := service.ListPeople.Call(t.Context(), m.Host, service.Caller{Own: service.Selector{User: "ann"}}, func(any) error { return nil }, nil)
 	if !errors.As(err, &forbidden) {
 		t.Errorf("somebody else sees the list: %v", err)
 	}
