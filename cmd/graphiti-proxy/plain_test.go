@@ -13,7 +13,7 @@ import (
 
 // maxMarked limits the marked lines per thousand. The figures may only fall: lower them
 // after rewriting texts, and never raise one.
-var maxMarked = map[string]int{"comments": 4, "comments of tests": 4, "texts": 4, "docs": 4, "names of tests": 5}
+var maxMarked = map[string]int{"comments": 4, "comments of tests": 4, "texts": 4, "docs": 4, "heads of tables": 5, "names of tests": 5}
 
 // marks match wordings that read as translated. They are signs, not errors: rewrite the
 // sentence instead of replacing the word. Blanks in the patterns do not count.
