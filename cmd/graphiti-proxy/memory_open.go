@@ -27,17 +27,22 @@ func inFiles(cfg *config.Config) string {
 	return "using the files in " + cfg.DataDir + ", which no running proxy uses"
 }
 
-// nameWorkspace replaces the directory in --workspace with the key of its workspace.
+// nameWorkspace replaces the directory in --workspace, or in --to, with the key of its workspace.
 func nameWorkspace(c *cobra.Command, cfg *config.Config) error {
-	f := c.Flags().Lookup("workspace")
-	if f == nil || !workspace.IsDirectory(f.Value.String()) {
-		return nil
+	for _, name := range []string{"workspace", "to"} {
+		f := c.Flags().Lookup(name)
+		if f == nil || !workspace.IsDirectory(f.Value.String()) {
+			continue
+		}
+		key, err := workspace.OfDirectory(f.Value.String(), filepath.Join(cfg.DataDir, projectsFile), cfg.Workspace.Clones)
+		if err == nil {
+			err = f.Value.Set(key)
+		}
+		if err != nil {
+			return cli.Usage(fmt.Errorf("--%s: %w; name an existing directory, the URL of a git remote, or a key such as path:/home/me/x", name, err))
+		}
 	}
-	key, err := workspace.OfDirectory(f.Value.String(), filepath.Join(cfg.DataDir, projectsFile), cfg.Workspace.Clones)
-	if err != nil {
-		return cli.Usage(fmt.Errorf("--workspace: %w; name an existing directory, the URL of a git remote, or a key such as path:/home/me/x", err))
-	}
-	return f.Value.Set(key)
+	return nil
 }
 
 // target returns the proxy of a command line: the owner of its data_dir, or the proxy at an

@@ -39,7 +39,14 @@ func newMemoryPendingCommand() *cobra.Command {
 	}
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
 		if len(in.Accept)+len(in.Reject)+len(in.Undo) > 0 {
-			return answer(c, at, service.Settle, &in, nil, func(w, _ io.Writer, done *service.Settled) { printSettled(w, done.Lines, len(in.Undo) > 0) })
+			return answer(c, at, service.Settle, &in, nil, func(w, _ io.Writer, done *service.Settled) {
+				if in.To != "" && len(done.Lines) > 0 {
+					fmt.Fprintf(w, "limited to %s: %s\n", in.To, terminal.Row(w, done.Lines[0].Text, 120))
+					printUndo(w, done.Undo)
+					return
+				}
+				printSettled(w, done.Lines, len(in.Undo) > 0)
+			})
 		}
 		listed.Selector = in.Selector
 		return answer(c, at, service.Pending, &listed, nil, func(w, _ io.Writer, p *service.PendingLines) { printStanding(w, p, listed.All) })

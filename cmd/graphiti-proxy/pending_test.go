@@ -109,3 +109,35 @@ func TestRestoreFromTheCommandLine(t *testing.T) {
 		t.Errorf("got %q once it is restored, want the rule", saw)
 	}
 }
+
+// TestPendingLine_To checks that memory pending limits an accepted line to a project: a conversation of
+// another one does not open with it, until memory undo.
+func TestPendingLine_To(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
+	w.opening("one", "Always use tabs.", "X-Graphiti-Workspace", widgets)
+	w = w.noted()
+	list, err := w.cli("memory", "pending", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := gjson.Get(list, "lines.0.id").String()
+	out, err := w.cli("memory", "pending", "--accept", id, "--to", widgets)
+	_, undo, found := strings.Cut(out, "graphiti-proxy memory undo ")
+	if err != nil || !found || !strings.HasPrefix(out, "limited to "+widgets+": Always use tabs.") {
+		t.Fatalf("got %q, %v", out, err)
+	}
+	w = w.noted()
+	if saw := w.opening("two", "hello", "X-Graphiti-Workspace", widgets); !strings.Contains(saw, "tabs") {
+		t.Errorf("got %q in the project, want the rule", saw)
+	}
+	if saw := w.opening("three", "hello", "X-Graphiti-Workspace", gadgets); strings.Contains(saw, "tabs") {
+		t.Errorf("got %q in another project, want no rule", saw)
+	}
+	if out, err := w.cli("memory", "undo", strings.Fields(undo)[0]); err != nil {
+		t.Errorf("got %q, %v", out, err)
+	}
+	if out, err := w.cli("memory", "pending", "--accept", id, "--to", t.TempDir()); err != nil || !strings.HasPrefix(out, "limited to path:") {
+		t.Errorf("to a directory: got %q, %v", out, err)
+	}
+}

@@ -90,7 +90,6 @@ func picturesOfOne(t *testing.T, program, dir string) {
 		{Name: "live", Path: "/live", Open: "#rows summary"},
 		{Name: "conversations", Path: "/conversations"},
 		{Name: "conversation", Path: "/conversations", Follow: []string{"When is the reminder"}, Scroll: ".turn:nth-of-type(2)", Phone: true},
-		{Name: "card", Path: "/conversations", Follow: []string{"When is the reminder"}},
 		{Name: "silence", Path: "/conversations", Follow: []string{"What is the bucket"}, Scroll: ".turn:nth-of-type(2)"},
 		{Name: "message", Path: "/conversations", Follow: []string{"When is the reminder", "Correct"}},
 		{Name: "memory", Path: "/memory"},
