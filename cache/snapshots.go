@@ -3,7 +3,6 @@ package cache
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -64,38 +63,22 @@ func (s *Snapshots) Each(ctx context.Context, f func(session string, body []byte
 	return nil
 }
 
-// errEnough ends a pass of Trim.
-var errEnough = errors.New("enough snapshots")
-
 // Trim replaces each snapshot by its rest if n is positive, and returns the sum of n. Lifetimes stay,
 // and a concurrent change wins. With dry, Trim only counts.
 func (s *Snapshots) Trim(ctx context.Context, dry bool, rest func(body []byte) (rest []byte, n int)) (total int, err error) {
-	for {
-		var records []*record
-		n := 0
-		err := s.Each(ctx, func(session string, body []byte) error {
-			if left, gone := rest(body); gone > 0 {
-				n += gone
-				if !dry {
-					records = append(records, &record{kind: s.kind, key: []byte(session), value: left, was: body})
-				}
-			}
-			if len(records) == forgetRows {
-				return errEnough
-			}
-			return nil
-		})
-		more := errors.Is(err, errEnough)
-		if more {
-			err = nil
+	var records []*record
+	err = s.Each(ctx, func(session string, body []byte) error {
+		if left, n := rest(body); n > 0 {
+			records, total = append(records, &record{kind: s.kind, key: []byte(session), value: left, was: body}), total+n
 		}
-		if err == nil && len(records) > 0 {
-			err = s.store.write(ctx, records...)
-		}
-		if total += n; err != nil || !more {
-			return total, err
+		return nil
+	})
+	for some := range slices.Chunk(records, forgetRows) {
+		if err == nil && !dry {
+			err = s.store.write(ctx, some...)
 		}
 	}
+	return total, err
 }
 
 // Add adds an entry to a list, unless one of its scopes has a newer generation. A list

@@ -231,28 +231,15 @@ func (c *Config) ConsentFor() string {
 // HoldAge is the age of a hold in Ages.
 const HoldAge time.Duration = -1
 
-// The kinds in memory.retention.
-const (
-	MessagesKind = "messages"
-	FactsKind    = "facts"
-	WorkKind     = "work"
-)
-
-// Ages returns memory.retention: the ages of projects and people, by key, and those of kinds.
-func (c *Config) Ages() (of, kinds map[string]time.Duration) {
-	of, kinds = make(map[string]time.Duration), make(map[string]time.Duration)
-	for key, text := range c.Memory.Retention {
-		age := HoldAge
-		if text != "hold" {
-			age, _ = parseDuration(text) // checked when it was read
-		}
-		if strings.Contains(key, ":") {
-			of[key] = age
-		} else {
-			kinds[key] = age
+// Ages returns memory.retention, by the key of a project or person, or by kind.
+func (c *Config) Ages() map[string]time.Duration {
+	ages := make(map[string]time.Duration, len(c.Memory.Retention))
+	for key, age := range c.Memory.Retention {
+		if ages[key] = HoldAge; age != "hold" {
+			ages[key], _ = parseDuration(age) // checked when it was read
 		}
 	}
-	return of, kinds
+	return ages
 }
 
 // Limit returns a limit of a quota, or 0 without one.

@@ -146,7 +146,7 @@ func setPairs(p *map[string]string, s string, check func(name, value string) err
 
 func (f *field) checkAge(key, age string) error {
 	switch d, err := parseDuration(age); {
-	case !strings.Contains(key, ":") && key != MessagesKind && key != FactsKind && key != WorkKind:
+	case !strings.Contains(key, ":") && key != "messages" && key != "facts" && key != "work":
 		return f.wrong(key, "is neither a kind nor the key of a project or a person", "write messages, facts or work, or e.g. user:mira or github_repo:github.com/acme/app")
 	case age == "hold" && !strings.Contains(key, ":"):
 		return f.wrong(age, "is no age of a kind", "write e.g. 30d, and hold for a project or a person")

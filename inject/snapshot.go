@@ -61,19 +61,15 @@ func (s *snapshot) add(said string, decided bool) {
 	if decided {
 		s.Decided = latestOf(s.Decided, s.Asked, maxDecisions)
 	}
-	s.takeNewest()
+	s.take(1)
 }
 
-// takeNewest adds the changed files of the newest turn.
-func (s *snapshot) takeNewest() {
-	if i := len(s.Work.Turns) - 1; i >= 0 {
-		s.take(&s.Work.Turns[i])
-	}
-}
-
-func (s *snapshot) take(r *work.Record) {
-	for _, f := range r.Changed {
-		s.Files = latestOf(s.Files, f, maxNoteFiles)
+// take adds the changed files of the n newest turns.
+func (s *snapshot) take(n int) {
+	for _, t := range s.Work.Turns[max(0, len(s.Work.Turns)-n):] {
+		for _, f := range t.Changed {
+			s.Files = latestOf(s.Files, f, maxNoteFiles)
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ func TestTrimWork(t *testing.T) {
 	s.Work.Tasks = []dialect.Task{{Text: "Do this"}}
 	for i, file := range []string{"a.go", "b.go"} {
 		s.Work.Turns = append(s.Work.Turns, work.Record{ID: file, At: at.Add(time.Duration(i) * time.Hour).Unix(), Changed: []string{file}})
-		s.takeNewest()
+		s.take(1)
 	}
 	body, err := json.Marshal(s)
 	if err != nil {

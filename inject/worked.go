@@ -27,7 +27,7 @@ func (m *Planner) Worked(who graphiti.Who, generation int64, r *Round) {
 	defer cancel()
 	err := m.note(ctx, who, generation, func(s *snapshot) {
 		s.Work.Add(r)
-		s.takeNewest()
+		s.take(1)
 	})
 	if err != nil {
 		m.opts().Log.Debug("write session snapshot failed", "error", err)
@@ -48,9 +48,7 @@ func TrimWork(body []byte, before time.Time) (rest []byte, n int) {
 		s.Work = work.Session{}
 	}
 	s.Files = nil
-	for i := range s.Work.Turns {
-		s.take(&s.Work.Turns[i])
-	}
+	s.take(len(s.Work.Turns))
 	rest, _ = json.Marshal(s) // strings and numbers only
 	return rest, n
 }

@@ -55,3 +55,19 @@ func TestAuditor(t *testing.T) {
 		}
 	}
 }
+
+// TestAuditorNeedsMultiMode checks that config check says in which mode keys of auditors work.
+func TestAuditorNeedsMultiMode(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "users.yaml")
+	if err := os.WriteFile(file, []byte("users:\n  - {id: eve, auditor: true, keys: [\"sha256:"+sha("sk-eve")+"\"]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[string]bool{"single": true, "multi": false} {
+		out, err := command(t, dir, "config", "check", "--set", "identity.users_file="+file, "--set", "identity.mode="+mode)
+		if err != nil || strings.Contains(out, "auditors open the admin side only with identity.mode: multi") != want {
+			t.Errorf("%s: %v, %s", mode, err, out)
+		}
+	}
+}

@@ -22,7 +22,7 @@ import (
 )
 
 func newMemoryCommand() *cobra.Command {
-	return describedGroup("memory", newMemoryShowCommand(), newMemoryListCommand(), newMemoryFactsCommand(), newMemoryWorkCommand(), newMemoryStatsCommand(), newMemoryRetentionCommand(), newMemorySearchCommand(), newMemoryPendingCommand(), newMemoryPromoteCommand(),
+	return describedGroup("memory", newMemoryShowCommand(), newMemoryListCommand(), newMemoryFactsCommand(), newMemoryWorkCommand(), newMemoryStatsCommand(), newMemoryRetentionCommand(), newMemoryLinkCommand(), newMemorySearchCommand(), newMemoryPendingCommand(), newMemoryPromoteCommand(),
 		newMemoryImportCommand(), newMemoryExportCommand(), newMemoryForgetCommand(), newMemoryCorrectCommand(), newManyCommand("end", "ended"), newManyCommand("move", "moved"), newManyCommand("restore", "valid again"), newMemoryUndoCommand(), newMemorySendCommand(), newMemoryPeopleCommand(), newMemoryReceiptCommand())
 }
 

@@ -191,6 +191,22 @@ func newMemoryRetentionCommand() *cobra.Command {
 	})
 }
 
+func newMemoryLinkCommand() *cobra.Command {
+	c := described("memory-link")
+	in := selectorFlags(c)
+	cli.JSONFlag(c)
+	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
+		cfg, err := cli.LoadConfig(c)
+		if err != nil {
+			return err
+		}
+		return answer(c, at, service.MakeLink, in, nil, func(w, _ io.Writer, l *service.Link) {
+			fmt.Fprintln(w, reachedAt(cfg, "admin", at.Proxy.Listens())+l.Path) // without a proxy, it failed
+		})
+	})
+	return c
+}
+
 func printWeek(w, errOut io.Writer, week *service.Week) {
 	for _, note := range week.Notes {
 		fmt.Fprintln(errOut, terminal.Printable(note))

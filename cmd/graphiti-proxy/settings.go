@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -180,8 +181,12 @@ func serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings 
 
 // retention returns the ages at which messages, facts and records of work are deleted.
 func retention(cfg *config.Config) ledger.Retention {
-	of, kinds := cfg.Ages()
-	return ledger.Retention{Age: cmp.Or(kinds[config.MessagesKind], cfg.Memory.Retain), Of: of, Facts: kinds[config.FactsKind], Work: kinds[config.WorkKind]}
+	ages := cfg.Ages()
+	kind := func(name string) time.Duration {
+		defer delete(ages, name)
+		return ages[name]
+	}
+	return ledger.Retention{Age: cmp.Or(kind("messages"), cfg.Memory.Retain), Facts: kind("facts"), Work: kind("work"), Of: ages}
 }
 
 // ingestBounds returns the bounds of the record of turns that a reload changes.

@@ -120,7 +120,7 @@ func TestStaticFiles(t *testing.T) {
 func TestPagesAreContained(t *testing.T) {
 	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
 	login := httptest.NewRecorder()
-	s.pages.ServeLogin(login, http.StatusUnauthorized, "that was not the token", true)
+	s.pages.ServeLogin(login, http.StatusUnauthorized, "that was not the token", true, "")
 	for at, w := range map[string]*httptest.ResponseRecorder{
 		"/":        s.serve(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)),
 		"/nothing": s.serve(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/nothing", nil)),

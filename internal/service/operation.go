@@ -26,6 +26,9 @@ type Host struct {
 	// owners. nil if the request log is off.
 	Passed func(after, limit int, owner string) []graphiti.LoggedRequest
 
+	// Links lets people see their memory in the pages; nil without a running proxy.
+	Links *Links
+
 	// Status returns the proxy's status. With fresh it waits for the memory's answer; otherwise
 	// it reports the last one.
 	Status func(ctx context.Context, fresh bool) health.Status

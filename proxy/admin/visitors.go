@@ -47,6 +47,11 @@ func (s *Server) ownerOf(ctx context.Context, proof sum, head http.Header) (serv
 	if subtle.ConstantTimeCompare(proof[:], want[:]) == 1 && token != "" {
 		return service.Operator, nil
 	}
+	if links := s.o.Host.Now().Links; links != nil && head == nil { // a link leads to pages only
+		if c, ok := links.Visitor(proof); ok {
+			return c, nil
+		}
+	}
 	if s.o.Callers == nil {
 		return service.Caller{}, ErrUnknown
 	}
@@ -125,7 +130,7 @@ func (s *Server) visit(w http.ResponseWriter, r *http.Request) (v inspector.Visi
 
 // askWho serves the login form.
 func (s *Server) askWho(w http.ResponseWriter, status int, problem string) {
-	s.pages.ServeLogin(w, status, problem, s.o.Callers != nil)
+	s.pages.ServeLogin(w, status, problem, s.o.Callers != nil, "")
 }
 
 // login serves the login form, and admits a visitor who enters a secret in it. A page of
@@ -136,8 +141,8 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	case s.open(), in && reads(r):
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
-	case reads(r):
-		s.askWho(w, http.StatusOK, "")
+	case reads(r): // a link fills in the form: a prefetched page must not begin a session
+		s.pages.ServeLogin(w, http.StatusOK, "", s.o.Callers != nil, r.URL.Query().Get("link"))
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxLogin)

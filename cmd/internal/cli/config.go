@@ -76,6 +76,9 @@ func check(c *cobra.Command) error {
 		if room := wire.RoomForClients(); wire.TooFew(room, cfg.Limits.Connections) {
 			found.Notes = append(found.Notes, fmt.Sprintf("limits.connections is %d, and there are file descriptors for %d clients; %s", cfg.Limits.Connections, room, wire.MoreFiles))
 		}
+		if cfg.Identity.UsersFile != "" && cfg.Identity.Mode == "single" {
+			found.Notes = append(found.Notes, "identity.users_file: keys of people and auditors open the admin side only with identity.mode: multi")
+		}
 		found.People, err = CheckFiles(cfg)
 	}
 	if err != nil {
