@@ -63,6 +63,14 @@ neo4j() {
 	fi
 }
 
+# Kustomize, which kubectl contains, as Go's checksum database knows it.
+kustomize() {
+	local version=v5.7.1
+	if [ "$(cat .cache/kustomize/version 2>/dev/null)" != $version ]; then
+		GOBIN="$PWD/.cache/kustomize" timeout 600 go install "sigs.k8s.io/kustomize/kustomize/v5@$version" && echo $version >.cache/kustomize/version
+	fi
+}
+
 if [ $# -gt 0 ]; then
 	for of; do pip_in "$of" || exit 1; done
 	exit 0
@@ -77,6 +85,7 @@ for of in python agents langchain gptme litellm graphiti validate site; do besid
 beside server
 beside model
 beside neo4j
+beside kustomize
 beside ./packages.sh
 failed=0
 for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
