@@ -316,7 +316,9 @@ func TestFates_OfEarlierMessages(t *testing.T) {
 				}
 				waitUntil(t, "the earlier fates", func() bool {
 					p, err := w.passes(service.Caller{Operator: true})
-					return err == nil && len(p.Requests) == i+1 && p.Requests[i].Earlier == tc.want[i] && p.Requests[i].Fate != "open"
+					held := w.app.status(t.Context(), false).Messages[graphiti.FateHeld]
+					return err == nil && len(p.Requests) == i+1 && p.Requests[i].Earlier == tc.want[i] && p.Requests[i].Fate != "open" &&
+						(held == 2) == (tc.want[i] == "held=2") // the request log names the fates before all are held
 				})
 			}
 			if fates := strings.Contains(w.log.String(), "earlier_fates"); fates == (tc.want[0] == "") {
