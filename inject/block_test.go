@@ -30,6 +30,12 @@ func TestFactsHideNothing(t *testing.T) {
 		{"what is reserved to be left out", "a\u2065\ufff0\U000e0080\U000e0fffb", "ab"},
 		{"no characters", "a\ufdd0\U0001fffeb", "ab"},
 		{"joiners and marks of direction", "a\u200b\u200d\u2060\ufeff\u202eb", "ab"},
+		{"a Persian word", "نان سبوس\u200cدار", "نان سبوس\u200cدار"},
+		{"a Persian word with a vowel sign", "سبوسِ\u200cدار", "سبوسِ\u200cدار"},
+		{"Hindi and Bengali words", "क्\u200dष क्\u200cष र\u09cd\u200dय", "क्\u200dष क्\u200cष र\u09cd\u200dय"},
+		{"joiners beside Persian words", "\u200cسبوس\u200c\u200dدار\u200c \u200d۱\u200c۲،\u200cx\u200cسبوس\u200c", "سبوسدار ۱۲،xسبوس"},
+		{"joiners in words of other scripts", "bil\u200cling и\u200dли e\u0301\u200c\u0301 猫\u200d狗", "billing или e\u0301\u0301 猫狗"},
+		{"marks of direction in a Persian word", "سبوس\u200f\u061cدار", "سبوسدار"},
 		{"invisible operators", "a\u2061\u2062\u2063\u2064b", "ab"},
 		{"musical ones", "a\U0001d173\U0001d17ab", "ab"},
 	} {
@@ -99,6 +105,25 @@ func TestLinesShareTheirHead(t *testing.T) {
 	for _, l := range lines {
 		if !statementsIn([]string{block}).has(l) {
 			t.Errorf("%q is not known again", l)
+		}
+	}
+}
+
+// TestJoinersDoNotCount checks that a statement is known with and without its joiners.
+func TestJoinersDoNotCount(t *testing.T) {
+	for _, tc := range []struct{ one, other string }{
+		{"نان سبوس\u200cدار خوب است", "نان سبوسدار خوب است"},
+		{"क्\u200dष यहाँ है", "क्ष यहाँ है"},
+	} {
+		for _, two := range [][2]string{{tc.one, tc.other}, {tc.other, tc.one}} {
+			shown, line := lineOf(two[0]), lineOf(two[1])
+			block, _ := formatBlock([]string{shown}, 0, true)
+			if !statementsIn([]string{block}).has(line) {
+				t.Errorf("%+q: the block does not have %+q", shown, line)
+			}
+			if !alike(statementWords(line), []map[string]bool{statementWords(shown)}) {
+				t.Errorf("%+q has other words than %+q", shown, line)
+			}
 		}
 	}
 }

@@ -14,8 +14,8 @@ const maxChars = 500
 const betweenLines = " · "
 
 // lineOf renders an untrusted fact as one line. The result has no line breaks, tags or
-// invisible characters. Angle brackets become single guillemets, because models take
-// escaped brackets for real ones.
+// invisible characters except joins. Angle brackets become single guillemets, because models
+// take escaped brackets for real ones.
 func lineOf(text string) string {
 	if isLine(text) {
 		return text
@@ -47,7 +47,7 @@ func isLine(text string) bool {
 func madeLine(text string) string {
 	var b strings.Builder
 	n, gap := 0, false
-	for _, r := range text {
+	for i, r := range text {
 		switch {
 		case unicode.IsSpace(r) || r == '\u2028' || r == '\u2029':
 			gap = b.Len() > 0
@@ -56,7 +56,7 @@ func madeLine(text string) string {
 			r = '‹'
 		case r == '>' || r == '\uff1e' || r == '\ufe65':
 			r = '›'
-		case !visible(r):
+		case !visible(r) && !joins(r, text, i):
 			continue
 		}
 		if n++; n > maxChars {
@@ -84,6 +84,17 @@ func visible(r rune) bool {
 	return r != utf8.RuneError && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs,
 		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point)
 }
+
+// joins reports whether r, at i in a text, is a joiner or non-joiner within a word of a script
+// from Arabic to Sinhala: the spelling of some words needs it.
+func joins(r rune, text string, i int) bool {
+	last, _ := utf8.DecodeLastRuneInString(text[:i])
+	next, _ := utf8.DecodeRuneInString(strings.TrimPrefix(text[i:], string(r)))
+	spelled := func(r rune) bool { return 0x620 <= r && r < 0xe00 && unicode.In(r, unicode.L, unicode.M) }
+	return (r == '\u200c' || r == '\u200d') && spelled(last) && spelled(next)
+}
+
+var unjoined = strings.NewReplacer("\u200c", "", "\u200d", "") // for comparisons: other texts may lack joiners
 
 // dated matches the end of a line's label.
 var dated = regexp.MustCompile(`^, \d{4}-\d\d-\d\d$`)
@@ -185,6 +196,7 @@ func (s statements) has(line string) bool {
 	return ok
 }
 
-// stated returns a line's statement without a full stop and quotation marks, as lines with other
-// labels may repeat it.
-func stated(line string) string { return strings.Trim(statement(line), " .!“”\"") }
+// stated returns a line's statement as other lines may repeat it: without its marks and joiners.
+func stated(line string) string {
+	return unjoined.Replace(strings.Trim(statement(line), " .!“”\""))
+}
