@@ -141,7 +141,14 @@ func TestSharedRates(t *testing.T) {
 			ask(1, 0)
 			time.Sleep(15 * time.Second)
 		}
+		for range 4 {
+			ask(0, 0)
+		}
+		exchange() // fails, and takes nothing
 		state.down = nil
+		exchange()
+		ask(1, 15)
+		time.Sleep(time.Minute)
 		exchange()
 		ask(0, 0)
 		time.Sleep(time.Minute)
