@@ -263,8 +263,9 @@ func shorten(text string) string {
 // superseded if a newer line about its subject applies everywhere it does.
 func (c Cards) Lines(ctx context.Context, reads []graphiti.Target) (all []Line, err error) {
 	all, err = c.Stored(ctx, reads)
+	of := make([]compared, len(all))
 	for i := range all {
-		if all[i].replaced(all[:i]) {
+		if of[i] = comparedOf(all[i].Text); replaced(all, of, i) {
 			all[i].State = Superseded
 		}
 	}
@@ -304,14 +305,19 @@ func (c Cards) Stored(ctx context.Context, reads []graphiti.Target) (all []Line,
 	return all, err
 }
 
-// replaced reports whether one of the newer lines replaces this one.
-func (l *Line) replaced(newer []Line) bool {
+// replaced reports whether one of the newer lines replaces the line with index i; of has their texts.
+func replaced(all []Line, of []compared, i int) bool {
+	l := &all[i]
 	if !l.Applied(l.Place) {
 		return false
 	}
-	return slices.ContainsFunc(newer, func(n Line) bool {
-		return n.Applied(l.Place) && (l.State != Confirmed || n.State == Confirmed) && !strings.EqualFold(n.Text, l.Text) && SameSubject(n.Text, l.Text)
-	})
+	for k := range i {
+		n := &all[k]
+		if n.Applied(l.Place) && (l.State != Confirmed || n.State == Confirmed) && !strings.EqualFold(n.Text, l.Text) && of[k].same(of[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // AnyPlace matches all places outside of projects.
@@ -340,10 +346,13 @@ func (c Cards) Facts(ctx context.Context, reads []graphiti.Target, place string)
 		return nil, err
 	}
 	var shown []Line
+	var of []compared
 	for _, l := range all {
-		same := func(n Line) bool { return SameSubject(n.Text, l.Text) }
-		if l.Applied(place) && !slices.ContainsFunc(shown, same) {
-			shown = append(shown, l)
+		if !l.Applied(place) {
+			continue
+		}
+		if s := comparedOf(l.Text); !slices.ContainsFunc(of, s.same) {
+			shown, of = append(shown, l), append(of, s)
 		}
 	}
 	slices.SortStableFunc(shown, func(a, b Line) int {

@@ -395,11 +395,22 @@ const sharedWords = 0.75
 // SameSubject reports whether two texts are about one subject, so that the newer one
 // replaces the older: they have the same words, or they differ in one value. In doubt they
 // have two subjects, and both texts are shown.
-func SameSubject(a, b string) bool {
-	short, long := termsOf(a), termsOf(b)
-	if len(short) > len(long) {
-		a, b, short, long = b, a, long, short
+func SameSubject(a, b string) bool { return comparedOf(a).same(comparedOf(b)) }
+
+// compared is a text to compare with others, with the stems of its content words.
+type compared struct {
+	text  string
+	terms map[string]bool
+}
+
+func comparedOf(text string) compared { return compared{text, termsOf(text)} }
+
+// same is SameSubject.
+func (s compared) same(o compared) bool {
+	if len(s.terms) > len(o.terms) {
+		s, o = o, s
 	}
+	a, b, short, long := s.text, o.text, s.terms, o.terms
 	if len(short) == 0 || len(long) > 3*len(short) {
 		return false
 	}
