@@ -3,7 +3,10 @@ package embedded
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 const (
@@ -107,6 +110,51 @@ func shareAt(terms []term, place int64) (sum float64) {
 	return sum
 }
 
+// rarestAt returns the weight of the rarest term that the message at a place has.
+func rarestAt(terms []term, place int64) (most float64) {
+	for i := range terms {
+		if _, ok := slices.BinarySearch(terms[i].places, place); ok {
+			most = max(most, terms[i].idf)
+		}
+	}
+	return most
+}
+
+// mostKeyWords is the most words of a key that is looked up: four Chinese characters are seven, see
+// words.Each.
+const mostKeyWords = 7
+
+// keyTerm returns the term of a whole key in the index. Function words count: "when" is often a key.
+func keyTerm(key string) string { return pieceMark + " " + strings.Join(allWords(key), " ") }
+
+// allWords returns the first words of a text, function words too.
+func allWords(text string) (all []string) {
+	words.Each(text, func(w []byte, _ words.Significance) bool {
+		all = append(all, string(w))
+		return len(all) < maxAsked
+	})
+	return all
+}
+
+// keysIn returns the keys of facts that are in a question, with their rarity up to 1 as idf.
+func (g *groupIndex) keysIn(question string) (all []term) {
+	if !g.hasClaims() {
+		return nil
+	}
+	said, size := allWords(question), g.messageCount()
+	seen := make(map[string]bool)
+	for i := range said {
+		for n := 1; n <= mostKeyWords && i+n <= len(said); n++ {
+			w := pieceMark + " " + strings.Join(said[i:i+n], " ")
+			if places, messages := g.find(w, common); len(places) > 0 && !seen[w] {
+				seen[w] = true
+				all = append(all, term{word: w, places: places, messages: messages, idf: idf(messages, size) / idf(1, size)})
+			}
+		}
+	}
+	return all
+}
+
 // weightOf returns the weight of terms. A word that no message has counts like a rare one.
 func weightOf(terms []term) (sum float64) {
 	for i := range terms {
@@ -118,19 +166,19 @@ func weightOf(terms []term) (sum float64) {
 // candidates returns the messages and facts that may answer a question, with their features: the
 // hits of its words, and others by pieces of words and by meaning.
 func (g *groupIndex) candidates(q *asked, v *groupVectors, hits []*hit) []*hit {
-	pieces := g.pieces(q.words[:q.own])
+	pieces, keys := g.pieces(q.words[:q.own]), g.keysIn(q.text)
 	at := make(map[int64]bool)
 	out := slices.Clone(hits)
 	for _, h := range out {
 		at[h.place] = true
 	}
-	for _, s := range slices.Concat(g.bestByPieces(visited(pieces)), v.nearest(q.vec, byLikeness)) {
+	for _, s := range slices.Concat(g.bestByPieces(visited(pieces)), g.bestByPieces(visited(keys)), v.nearest(q.vec, byLikeness)) {
 		if note, ok := g.note(s.place); ok && !at[s.place] && !note.isNamed() && !q.repeatedBy(g, s.place, &note) {
 			at[s.place] = true
 			out = append(out, &hit{place: s.place, note: note, ranked: &ranked{place: s.place}, meant: shareAt(pieces, s.place) == 0})
 		}
 	}
-	q.features(g, v, out, pieces)
+	q.features(g, v, out, pieces, keys)
 	q.terms = pieces
 	return out
 }

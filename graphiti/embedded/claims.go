@@ -45,7 +45,7 @@ func indexedFact(place int64, f *graphiti.Distilled, sources []int64) indexedMes
 	if f.OfUser() {
 		n.Flags |= isOfUser
 	}
-	return indexedMessage{Place: place, Text: f.Text + "\n" + f.About + "\n" + strings.Join(f.Keys, "\n"), Note: n, claim: &claim{sources: sources, ended: ending{at: f.Until}}}
+	return indexedMessage{Place: place, Text: f.Text + "\n" + f.About + "\n" + strings.Join(f.Keys, "\n"), Note: n, Keys: append(f.Keys[:len(f.Keys):len(f.Keys)], f.About), claim: &claim{sources: sources, ended: ending{at: f.Until}}}
 }
 
 // toIndex selects the messages and facts of a group, in the order of their places.

@@ -19,6 +19,7 @@ type indexedMessage struct {
 	Note    messageNote // without the fields that the index sets
 	Asks    bool        // it only asks: its words do not become more common
 	claim   *claim      // nil for messages
+	Keys    []string    // of a fact
 }
 
 const (
@@ -133,6 +134,9 @@ func (g *groupIndex) add(number int64, messages []indexedMessage) {
 			eachPiece(w, func(p []byte) { g.addWord(p, m.Place, m.Asks) })
 			return left > 0
 		})
+		for _, k := range m.Keys {
+			g.addWord([]byte(keyTerm(k)), m.Place, false)
+		}
 		if !m.Asks && note.form.numbers && g.copied(&note) {
 			g.discount(m.Text, m.Place)
 		}

@@ -18,12 +18,13 @@ const (
 	fModels          // 1 if a model said it
 	fFact            // 1 for a fact
 	fDated           // it is from the time in question
+	fKey             // rarity of a whole key of a fact in the question, up to 1
 	featureCount
 )
 
 // FeatureNames are the names of the features in weights.json.
 var FeatureNames = [featureCount]string{
-	"asks", "before", "pieces", "like", "together", "behind", "states", "sure", "models", "fact", "dated",
+	"asks", "before", "pieces", "like", "together", "behind", "states", "sure", "models", "fact", "dated", "key",
 }
 
 // Weights are the fitted numbers of a logistic regression.
@@ -88,7 +89,7 @@ const (
 )
 
 // features sets the features of candidates.
-func (q *asked) features(g *groupIndex, v *groupVectors, all []*hit, pieces []term) {
+func (q *asked) features(g *groupIndex, v *groupVectors, all []*hit, pieces, keys []term) {
 	whole, length := weightOf(pieces), 0.0
 	for _, h := range all {
 		length += float64(min(h.note.Length, mostLength)) / float64(len(all))
@@ -107,6 +108,7 @@ func (q *asked) features(g *groupIndex, v *groupVectors, all []*hit, pieces []te
 			f[fSure] = logistic(gateUnit * f[fStates])
 		}
 		f[fModels], f[fFact] = bit(flags&isModels != 0), bit(flags&isFact != 0)
+		f[fKey] = rarestAt(keys, h.place)
 		f[fDated] = q.dates.fit(q.numbers, h.note.Day) - 1
 	}
 	standard := func(of int, usual float64) func(h *hit) float64 {
