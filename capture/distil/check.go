@@ -57,6 +57,10 @@ func factsIn(answer string, b *graphiti.Batch) (facts []graphiti.Distilled, refu
 		var a answered
 		if i < maxFacts && json.Unmarshal(raw, &a) == nil {
 			if f, ok := accept(&a, b); ok {
+				if same := slices.IndexFunc(facts, func(o graphiti.Distilled) bool { return o.Name == f.Name }); same >= 0 {
+					facts[same].Keys = append(facts[same].Keys, f.Keys...)
+					continue
+				}
 				facts = append(facts, f)
 				continue
 			}
@@ -123,7 +127,7 @@ func accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok bool) {
 	}
 	s := newSource(strings.Join(known, "\n"), f.Since)
 	s.dated = slices.ContainsFunc(from, func(m *graphiti.Undistilled) bool { return dates.MatchString(decimal(m.Text)) })
-	if !s.has(f.Text) {
+	if !s.has(f.Text) && !restate(&f, from, b) {
 		return f, false
 	}
 	if day, ok := nearDay(a.ValidFrom, f.Since); ok && day.Format(time.DateOnly) != f.Since.UTC().Format(time.DateOnly) {
@@ -136,6 +140,21 @@ func accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok bool) {
 	}
 	f.Name = nameOf(&f)
 	return f, true
+}
+
+// restate gives a fact with other words than its sources the words of the newest statement of the
+// person in one line, and reports whether there is one. It then ends only facts that this names.
+func restate(f *graphiti.Distilled, from []*graphiti.Undistilled, b *graphiti.Batch) bool {
+	f.Text = ""
+	for _, m := range from {
+		if t := strings.TrimSpace(m.Text); m.Role == graphiti.RoleUser && isLine(t, maxText) && words.States(t) {
+			f.Text = t
+		}
+	}
+	f.Replaces = slices.DeleteFunc(f.Replaces, func(name string) bool {
+		return !slices.ContainsFunc(b.Known, func(old graphiti.Distilled) bool { return old.Name == name && names(f.Text, &old) })
+	})
+	return f.Text != ""
 }
 
 // maxPlain is the number of characters of a message that the person certainly wrote alone.
@@ -158,8 +177,13 @@ func concerns(f, old *graphiti.Distilled) bool {
 	if f.OfUser() && old.OfUser() && f.Kind == old.Kind {
 		return true
 	}
+	return names(f.Text, old)
+}
+
+// names reports whether a text has a content word of a fact or of its subject.
+func names(text string, old *graphiti.Distilled) bool {
 	its := words.Of(old.Text+"\n"+old.About, maxText)
-	return slices.ContainsFunc(words.Of(f.Text, maxText), func(w string) bool {
+	return slices.ContainsFunc(words.Of(text, maxText), func(w string) bool {
 		return utf8.RuneCountInString(w) > 1 && w[0] > '9' && !words.IsLight(w) && !isPerson[w] && slices.Contains(its, w)
 	})
 }
