@@ -89,6 +89,8 @@ func TestMistakes(t *testing.T) {
 			`graphiti-proxy.yaml:2: recall.timeout: "2m" is out of range; write a value between 1ms and 1m` + "\n" +
 				`graphiti-proxy.yaml:3: recall.max_facts: "0" is out of range; write a value between 1 and 100` + "\n" +
 				`graphiti-proxy.yaml:5: log.level: "loud" is not known; write debug, info, warn or error`},
+		{"no upper limit", "limits:\n  requests_per_minute: -1\n", nil, nil,
+			`graphiti-proxy.yaml:2: limits.requests_per_minute: "-1" is out of range; write a value of at least 0`},
 		{"unknown key", "recal:\n  timeout: 1s\n", nil, nil,
 			`graphiti-proxy.yaml:1: recal is not a setting; did you mean recall?`},
 		{"unknown key below", "recall:\n  timout: 1s\n", nil, nil,

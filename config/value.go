@@ -271,7 +271,7 @@ func (f *field) wrong(s, what, remedy string) error {
 }
 
 func (f *field) outside(s string) error {
-	limits := "at least " + f.min
+	limits := "of at least " + f.min
 	if f.max != "" {
 		limits = "between " + f.min + " and " + f.max
 	}

@@ -113,7 +113,7 @@ func (s *Ledger) Expire(ctx context.Context, r *Retention, now time.Time, dry bo
 	return expired, nil
 }
 
-// expireIn deletes what is too old in a group with a first message, and counts it.
+// expireIn deletes and counts the old messages and facts of a group, whose first message is from first.
 func (s *Ledger) expireIn(tx *sqlite.Tx, e *Expired, facts time.Duration, first, now time.Time) (err error) {
 	e.Messages, e.Facts = 0, 0
 	if facts > 0 {

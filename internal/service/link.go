@@ -15,8 +15,8 @@ const (
 	maxLinks = 1000
 )
 
-// Links are the secrets that let people see their own memory in the pages. They are in RAM only. The
-// zero value has none. It is safe for concurrent use.
+// Links are the secrets that let people see their own memory in the pages. They are in RAM
+// only. Links is safe for concurrent use. Its zero value has none.
 type Links struct {
 	mu sync.Mutex // guards by
 	by map[[sha256.Size]byte]visitor

@@ -96,8 +96,8 @@ func (p *Places) Find(dir string) (repo Repo, ok bool) { return p.reads.find(dir
 // Await is Find with a longer wait, for a finished turn.
 func (p *Places) Await(dir string) (repo Repo, ok bool) { return p.reads.find(dir, patience) }
 
-// reads caches what a function reads of directories. A directory in use is read again and again. It
-// is safe for concurrent use.
+// reads caches the results of a function for directories. It repeats the calls for directories in use.
+// It is safe for concurrent use.
 type reads[T any] struct {
 	read  func(dir string) T // may block as long as the file system does
 	again time.Duration      // between two reads of a directory
