@@ -322,12 +322,9 @@ func (s *Server) backfill(c *call, d *decision, seen *observe.Answered) (record 
 	return record, held
 }
 
-// gitOf returns the state of the repository, if it is on this machine. The commit that
-// Codex reports (since 0.98) takes precedence.
-func gitOf(claims *identity.Claims, at *project) (g ledger.Git) {
-	g.Branch, g.Commit = at.Repo.Branch, at.Repo.Commit
-	if repo := claims.CodexRepo(at.Directory); repo.Commit != "" {
-		g.Commit, g.Dirty = repo.Commit, repo.Dirty
-	}
-	return g.Valid()
+// gitOf returns the branch of a repository on this machine, and the state that Codex reports
+// (since 0.98).
+func gitOf(claims *identity.Claims, at *project) ledger.Git {
+	repo := claims.CodexRepo(at.Directory)
+	return ledger.Git{Branch: at.Repo.Branch, Commit: repo.Commit, Dirty: repo.Dirty}.Valid()
 }

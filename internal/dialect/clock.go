@@ -46,7 +46,7 @@ func withoutClock(text []byte) []byte {
 	if loc := stamp.Find(text); isoDate.Match(loc) || year.Match(loc) && hour.Match(loc) {
 		text = text[len(loc):]
 	}
-	if timed.Match(text) && year.Match(text) && hour.Match(text) && statesTime(text, false) {
+	if statesTime(text, false) && timed.Match(text) && year.Match(text) && hour.Match(text) {
 		return nil
 	}
 	for _, b := range breaks {

@@ -51,7 +51,7 @@ func worktreeOf(at, git string) (common string, ok bool) {
 // isWorkTree reports whether at is the checkout of the repository with the git directory
 // git: by git init --separate-git-dir, or as a submodule inside the checkout of its parent.
 func isWorkTree(at, git string) bool {
-	if exists(filepath.Join(git, "commondir")) || !leadsTo(git, workTreeOf(filepath.Join(git, "config")), at) {
+	if exists(filepath.Join(git, "commondir")) || !leadsTo(git, readConfig(git).tree, at) {
 		return false
 	}
 	whole, rest, isPart := strings.Cut(git, string(filepath.Separator)+".git"+string(filepath.Separator))
@@ -74,7 +74,7 @@ func mainOf(at, common string) string {
 	if common == filepath.Join(at, ".git") {
 		return at
 	}
-	if tree := workTreeOf(filepath.Join(common, "config")); tree != "" {
+	if tree := readConfig(common).tree; tree != "" {
 		tree, err := filepath.EvalSymlinks(from(common, tree))
 		if err == nil && gitDirIs(tree, common) {
 			return tree

@@ -43,7 +43,6 @@ type Repo struct {
 	Claimed string
 
 	Branch string
-	Commit string
 	Ignore bool // there is a file .graphiti-proxy-ignore in the directory, or above it
 }
 

@@ -1,8 +1,6 @@
 package workspace
 
 import (
-	"bytes"
-	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -95,61 +93,11 @@ func upwards(dir string) iter.Seq[string] {
 // readGit reads the state of a repository: the checkout's own state from git, and the
 // state that all worktrees share from common.
 func (c *checkout) readGit(git, common string) {
-	c.git = common
-	c.Remote = originOf(filepath.Join(common, "config"))
-	head := firstLine(filepath.Join(git, "HEAD"))
-	ref, isBranch := strings.CutPrefix(head, "ref: ")
-	if !isBranch {
-		if isHash(head) {
-			c.Commit = head
-		}
-		return
+	config := readConfig(common)
+	c.git, c.Remote = common, config.origin()
+	if ref, ok := strings.CutPrefix(firstLine(filepath.Join(git, "HEAD")), "ref: refs/heads/"); ok && ref != ".invalid" { // of the reftable format
+		c.Branch = ref
 	}
-	if ref == "refs/heads/.invalid" {
-		return // the references are in the reftable format, which is not supported
-	}
-	c.Branch = strings.TrimPrefix(ref, "refs/heads/")
-	c.Commit = commitOf(common, ref)
-}
-
-// commitOf returns the hash of the commit that a reference names; empty if it
-// cannot be read.
-func commitOf(git, ref string) string {
-	for range 2 { // a reference may name another one
-		if !strings.HasPrefix(ref, "refs/") || strings.Contains(ref, "..") {
-			return ""
-		}
-		line := firstLine(filepath.Join(git, filepath.FromSlash(ref)))
-		if line == "" {
-			line = packed(readFile(filepath.Join(git, "packed-refs")), ref)
-		}
-		if isHash(line) {
-			return line
-		}
-		next, ok := strings.CutPrefix(line, "ref: ")
-		if !ok {
-			return ""
-		}
-		ref = next
-	}
-	return ""
-}
-
-// isHash reports whether s is the hash of a git object.
-func isHash(s string) bool {
-	_, err := hex.DecodeString(s)
-	return err == nil && (len(s) == 40 || len(s) == 64)
-}
-
-// packed returns the hash of a reference in the text of packed-refs; empty if the
-// reference is missing.
-func packed(refs []byte, ref string) string {
-	for line := range bytes.Lines(refs) {
-		if hash, name, ok := strings.Cut(strings.TrimSpace(string(line)), " "); ok && name == ref {
-			return hash
-		}
-	}
-	return ""
 }
 
 func firstLine(path string) string {
