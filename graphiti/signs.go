@@ -4,11 +4,9 @@ package graphiti
 type ClientSigns struct {
 	Name        string `json:"name"` // the name in package dialect, or an unknown client's name for itself
 	Version     string `json:"version,omitempty"`
-	UnknownTags int64  `json:"unknown_tags,omitempty"` // turns with stored words that begin with an unknown tag
 	NoPlace     int64  `json:"no_place,omitempty"`     // requests that state their place in an unknown form
 	NoDirectory int64  `json:"no_directory,omitempty"` // requests with unknown tools but without a directory
 	NotHere     int64  `json:"not_here,omitempty"`     // requests from a directory of another machine
-	NoWords     int64  `json:"no_words,omitempty"`     // requests, if none contained a person's words
 	LostAnswers int64  `json:"lost_answers,omitempty"` // answers that were unreadable or not stored, if more than a few
 }
 

@@ -254,7 +254,6 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 		p.settle(graphiti.Fate{Name: graphiti.FateAbout, Reason: graphiti.AboutTwin})
 	}
 	p.turn.Known = isKnown(p.block, p.turn.User, a.Text)
-	p.s.observer.Kept(p.turn.Kind, p.turn.Client, p.turn.User)
 	err := p.add(a.Text)
 	if err == nil {
 		p.settle(graphiti.Fate{Name: graphiti.FateStored})

@@ -14,7 +14,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
@@ -41,28 +40,6 @@ func metrics(t *testing.T, w *world) map[string][2]string {
 		all[m[1]] = [2]string{m[3], m[2]}
 	}
 	return all
-}
-
-// TestUnknownTagsAreCounted checks that turns with an unknown tag are counted by client,
-// and that neither the status nor the metrics show their text.
-func TestUnknownTagsAreCounted(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), nil)
-	for _, text := range []string{"<new_harness>Zanzibar\nWhat is it?", "What is <b>?", "<system-reminder>x</system-reminder>My cat is called Miso."} {
-		w.say(text)
-	}
-	w.delivered(3)
-	status := w.app.status(t.Context(), false)
-	var shown strings.Builder
-	status.Print(&shown)
-	shows := scrape(t, w)
-	if len(status.Clients) != 1 || status.Clients[0] != (graphiti.ClientSigns{Name: "other", UnknownTags: 1}) || !strings.Contains(shown.String(), "1 turn of other begins with a tag") ||
-		!regexp.MustCompile(`(?m)^graphiti_proxy_client_signs_total\{.*client="other".*sign="unknown_tag".*\} 1$`).MatchString(shows) {
-		t.Errorf("got %v\n%s\n%s, want one client, other, with one unknown tag", status.Clients, shown.String(), shows)
-	}
-	if all := shown.String() + shows; strings.Contains(all, "new_harness") || strings.Contains(all, "Zanzibar") {
-		t.Error("what was said is shown")
-	}
 }
 
 // streamed sends a streaming request, and returns the metrics once they include it, which

@@ -254,19 +254,3 @@ func TestBlocksAreRepeatedWhereThePlaceIsUnclear(t *testing.T) {
 		t.Errorf("the request has %d blocks", n)
 	}
 }
-
-// TestClientWhosePersonIsNeverFound checks that the status names a client, with its
-// version, if its turns never contain a person's words.
-func TestClientWhosePersonIsNeverFound(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), nil)
-	const machine = "<system-reminder>\nThe date is known.\n</system-reminder>"
-	for range 6 {
-		w.exchange("/v1/chat/completions", chat(user("hello"), m{"role": "assistant", "content": "hi"}, user(machine)), "User-Agent", "new-cli/1.0 (linux)")
-		w.exchange("/v1/chat/completions", chat(user("hello"), m{"role": "assistant", "content": "hi"}, user(machine)), "User-Agent", "old-cli/1.0 (linux)")
-	}
-	w.exchange("/v1/chat/completions", chat(user("hello")), "User-Agent", "old-cli/1.0 (linux)")
-	if got := w.app.status(t.Context(), false).Clients; !slices.Equal(got, []graphiti.ClientSigns{{Name: "new-cli", Version: "1.0", NoWords: 6}}) {
-		t.Errorf("got %+v, want new-cli 1.0 only, with 6 turns without words", got)
-	}
-}

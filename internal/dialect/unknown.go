@@ -3,7 +3,6 @@ package dialect
 import (
 	"bytes"
 	"slices"
-	"strings"
 )
 
 // Other is the name of all unknown clients.
@@ -135,14 +134,6 @@ func Names() []string {
 		}
 	}
 	return all
-}
-
-// UnknownTag reports whether a text of a person begins with a tag. Known tags have been cut
-// out before.
-func UnknownTag(text string) bool {
-	rest, opens := strings.CutPrefix(text, "<")
-	name, _, closes := strings.Cut(rest[:min(len(rest), maxTag)], ">")
-	return opens && closes && name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") == ""
 }
 
 // maxTag bounds the name of a tag, in bytes; longer ones do not count.

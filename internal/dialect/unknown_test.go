@@ -1,31 +1,10 @@
 package dialect_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
-
-func TestUnknownTags(t *testing.T) {
-	for text, want := range map[string]bool{
-		"<new_harness_tag>\nx":                 true,
-		"<a>":                                  true,
-		"":                                     false,
-		"<":                                    false,
-		"<>":                                   false,
-		"<a":                                   false,
-		"<a href=\"x\">":                       false,
-		"<Component> fails":                    false,
-		"</a>":                                 false,
-		"What is <a>?":                         false,
-		"<" + strings.Repeat("a", 1<<20) + ">": false,
-	} {
-		if got := dialect.UnknownTag(text); got != want {
-			t.Errorf("%.40q: begins with an unknown tag: %v, want %v", text, got, want)
-		}
-	}
-}
 
 func TestNames(t *testing.T) {
 	for product, want := range map[string]string{"claude-cli": "Claude Code", "OpenAI": "OpenAI SDK", "": dialect.Other, "x": dialect.Other} {

@@ -93,16 +93,12 @@ func printClient(w io.Writer, c *graphiti.ClientSigns) {
 			fmt.Fprintf(w, "          %s of %s %s; %s\n", terminal.Count(int(n), what), name, several, then)
 		}
 	}
-	say(c.UnknownTags, "turn", "begins with a tag that no rule knows", "begin with a tag that no rule knows",
-		"the client may have written it instead of the person: please report its version")
 	say(c.NoPlace, "request", "has no memory: its project is unknown", "have no memory: their project is unknown",
 		"name the project in the header X-Graphiti-Workspace, and please report the client's version")
 	say(c.NoDirectory, "request", "has the memory of its conversation only: it offers tools and names no directory", "have the memory of their conversation only: they offer tools and name no directory",
 		"to do: name the project in a header X-Graphiti-Workspace, or set workspace.optional to true")
 	say(c.NotHere, "request", "has no memory: its directory is not on this machine", "have no memory: their directory is not on this machine",
 		"to do: name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true if each path is one project")
-	say(c.NoWords, "request", "has no words of a person", "have no words of a person, like all other requests",
-		"this client has no memory; if people use it, please report its version")
 	say(c.LostAnswers, "answer", "was not stored", "were not stored",
 		"memory stats and the log have the reasons: for no_end or encoding please report the client and the provider")
 }

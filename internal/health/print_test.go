@@ -29,11 +29,8 @@ func TestTheMemoryIsQuiet(t *testing.T) {
 // version, with a remedy.
 func TestClientsAreShown(t *testing.T) {
 	for want, clients := range map[string][]graphiti.ClientSigns{
-		"1 turn of Codex begins with a tag":                                           {{Name: "Codex", UnknownTags: 1}},
-		"3 turns of other begin with a tag":                                           {{Name: "Codex", UnknownTags: 1}, {Name: "other", UnknownTags: 3}},
 		"1 request of Claude Code 2.1.400 has no memory: its project is unknown":      {{Name: "Claude Code", Version: "2.1.400", NoPlace: 1}},
 		"2 requests of Claude Code 2.1.400 have no memory: their project is unknown":  {{Name: "Claude Code", Version: "2.1.400", NoPlace: 2}},
-		"7 requests of new-cli 1.0 have no words of a person, like all other":         {{Name: "new-cli", Version: "1.0", NoWords: 7}},
 		"name the project in the header X-Graphiti-Workspace, and please report the ": {{Name: "Qwen Code", NoPlace: 1}},
 		"": nil,
 	} {

@@ -162,11 +162,11 @@ func TestNewcomersSeeHowToConnect(t *testing.T) {
 func TestNeedsHaveRemedies(t *testing.T) {
 	st := health.Status{Memory: health.MemoryStatus{State: health.StateTrouble, Why: "it does not answer", Remedy: "start it"},
 		Unconfirmed: []health.Unconfirmed{{ID: "ann", Why: "somebody had the id", Remedy: "say who it is"}}, Blocked: []string{"g"},
-		Clients: []graphiti.ClientSigns{{Name: "Codex", Version: "9", UnknownTags: 2, NoPlace: 1, NoDirectory: 2, NotHere: 1, NoWords: 3}}, Waiting: []string{"admin.listen"}}
+		Clients: []graphiti.ClientSigns{{Name: "Codex", Version: "9", NoPlace: 1, NoDirectory: 2, NotHere: 1}}, Waiting: []string{"admin.listen"}}
 	st.Apart = []graphiti.Apart{{Directory: "/clone", Workspace: "github_repo:github.com/acme/app", Remedy: "join it"}}
 	st.Queue.Dead = 3
 	list := needs(&st)
-	if len(list) != 11 {
+	if len(list) != 9 {
 		t.Errorf("%d needs: %+v", len(list), list)
 	}
 	for _, n := range list {

@@ -224,11 +224,9 @@ func clientNeeds(c *graphiti.ClientSigns) (list []need) {
 			list = append(list, need{What: fmt.Sprintf("%s of %s %s", counted(int(n), "request"), name, what), Remedy: remedy})
 		}
 	}
-	add(c.UnknownTags, "began with an unknown tag.", "The client may have written it instead of the person: please report its version.")
 	add(c.NoPlace, "had no memory, because the project is unknown.", "Name the project in the header X-Graphiti-Workspace, and please report the client’s version.")
 	add(c.NoDirectory, "had the memory of their conversation only, because the client offers tools and names no directory.", "Name the project in the header X-Graphiti-Workspace, or set workspace.optional to use no project.")
 	add(c.NotHere, "had no memory, because its directory is not on this machine.", "Name the project in the header X-Graphiti-Workspace, or set workspace.remote_paths to make each path a project.")
-	add(c.NoWords, "contained no person’s message, like all its other requests.", "If people use this client, please report its version.")
 	return list
 }
 

@@ -12,22 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// sign is a hint that a client has changed the form of its requests, and that a rule no
-// longer matches.
-type sign string
-
 const (
-	signTag   sign = "unknown_tag" // a turn's kept text begins with a tag that no rule knows
-	signPlace sign = "no_place"    // a request's place is unknown
-	signWords sign = "no_words"    // no rule finds a person's words in a request
-)
-
-var signs = []sign{signTag, signPlace, signWords}
-
-const (
-	// fewRequests is the number of requests without a person's words that is a sign.
-	fewRequests = 5
-
 	// maxSeen is the maximum number of client versions that are counted.
 	maxSeen = 128
 
@@ -35,12 +20,12 @@ const (
 	maxName = 32
 )
 
-// clients counts the signs of all versions of clients. It is safe for concurrent use.
+// clients counts, for all versions of clients, the signs that a rule no longer matches. It is safe
+// for concurrent use.
 type clients struct {
 	mu   sync.Mutex // guards the other fields
 	seen map[string]map[string]*graphiti.ClientSigns
 	n    int
-	said map[*graphiti.ClientSigns]bool // clients with requests that contain a person's words
 }
 
 // client is a client's name and version, see called.
@@ -73,7 +58,7 @@ func (c *clients) of(name, version string) *graphiti.ClientSigns {
 	}
 	one := &graphiti.ClientSigns{Name: name, Version: version}
 	if c.seen == nil {
-		c.seen, c.said = make(map[string]map[string]*graphiti.ClientSigns), make(map[*graphiti.ClientSigns]bool)
+		c.seen = make(map[string]map[string]*graphiti.ClientSigns)
 	}
 	if c.seen[one.Name] == nil {
 		c.seen[one.Name] = make(map[string]*graphiti.ClientSigns)
@@ -136,50 +121,22 @@ type Ask struct {
 	Missing Missing // if Reason is ReasonPlace
 }
 
-// Asked counts the signs in a request. It does not count a request without tools and
-// without a place, because that may be a client's own request, such as for a title, and
-// match no rule.
+// Asked counts a request without a place, and logs the client's first one. It does not count a
+// request without tools and without a place, because that may be a client's own request, such
+// as for a title, and match no rule.
 func (o *Observer) Asked(a Ask) {
+	if a.Reason != inject.ReasonPlace || a.Kind != dialect.KindTurn || !a.Tools && a.Missing != MissingHere {
+		return
+	}
 	client := named(a.Program, a.Agent)
 	o.clients.mu.Lock()
 	defer o.clients.mu.Unlock()
 	one := o.clients.of(client.name, client.version)
-	switch {
-	case a.Reason == inject.ReasonPlace:
-		o.clients.said[one] = true
-		if a.Kind != dialect.KindTurn || !a.Tools && a.Missing != MissingHere {
-			return
-		}
-		o.unplaced(one, a.Missing)
-		o.signs.add(signKey{a.Program.Name, signPlace})
-	case a.Kind == dialect.KindMachine || a.Reason == inject.ReasonNoUserMessage:
-		one.NoWords++
-		o.signs.add(signKey{a.Program.Name, signWords})
-	case a.Kind == dialect.KindTurn:
-		o.clients.said[one] = true
-	}
-}
-
-// unplaced counts a request with an unknown place, and logs the client's first one.
-func (o *Observer) unplaced(one *graphiti.ClientSigns, m Missing) {
-	n := [...]*int64{&one.NoPlace, &one.NoDirectory, &one.NotHere}[m]
+	n := [...]*int64{&one.NoPlace, &one.NoDirectory, &one.NotHere}[a.Missing]
 	if *n++; *n == 1 {
-		o.log.Warn(missing[m].says, slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", m.Remedy())) //nolint:sloglint // one of three constants
+		o.log.Warn(missing[a.Missing].says, slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", a.Missing.Remedy())) //nolint:sloglint // one of three constants
 	}
-}
-
-// Kept checks the stored text of a turn: if a client wraps a person's words in a tag that
-// no rule knows, the text begins with the tag. kind is the kind of a curated text, which
-// no person wrote; product is the client's name for itself.
-func (o *Observer) Kept(kind, product, words string) {
-	if kind != "" || !dialect.UnknownTag(words) {
-		return
-	}
-	name := dialect.Named(product)
-	o.signs.add(signKey{name, signTag})
-	o.clients.mu.Lock()
-	defer o.clients.mu.Unlock()
-	o.clients.of(name, "").UnknownTags++
+	o.signs.add(a.Program.Name)
 }
 
 // Clients returns the clients for which a rule may no longer match, by name and
@@ -190,13 +147,10 @@ func (o *Observer) Clients() (all []graphiti.ClientSigns) {
 	for _, versions := range o.clients.seen {
 		for _, one := range versions {
 			c := *one
-			if o.clients.said[one] || c.NoWords < fewRequests {
-				c.NoWords = 0
-			}
 			if c.LostAnswers <= fewLost {
 				c.LostAnswers = 0
 			}
-			if c.UnknownTags+c.NoPlace+c.NoDirectory+c.NotHere+c.NoWords+c.LostAnswers > 0 {
+			if c.NoPlace+c.NoDirectory+c.NotHere+c.LostAnswers > 0 {
 				all = append(all, c)
 			}
 		}

@@ -34,7 +34,7 @@ type instruments struct {
 	limited    *tally[string]            // one series for each limit
 	lost       *tally[string]            // one series for each reason
 	messages   *tally[graphiti.FateName] // one series for each fate
-	signs      *tally[signKey]           // client × sign, three series for each client of the table
+	signs      *tally[string]            // one series for each client of the table
 }
 
 type outcomeKey struct {
@@ -46,11 +46,6 @@ type outcomeKey struct {
 type searchKey struct {
 	scope           graphiti.Scope
 	source, outcome string
-}
-
-type signKey struct {
-	client string
-	sign   sign
 }
 
 type resultKey struct{ upstream, result string }
@@ -91,7 +86,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		lost:     listed("reason", graphiti.LostReasons),
 		messages: listed("fate", graphiti.Fates),
 		limited:  listed("limit", []string{"requests", "tokens"}),
-		signs:    newTally(func(k signKey) metric.ObserveOption { return labels("client", k.client, "sign", string(k.sign)) }),
+		signs:    newTally(func(client string) metric.ObserveOption { return labels("client", client, "sign", "no_place") }),
 		duration: histogram("memory_duration", "Time of a request spent on memory.",
 			.0001, .0005, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
 		abandoned: counter("abandoned_requests", "Requests abandoned by the client before the answer's end."),
@@ -124,15 +119,13 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		in.messages.report(m, "messages", "Messages of the role user, by fate. A message counts again when its fate changes: open and held messages get another fate."),
 		in.limited.report(m, "requests_limited", "Requests refused with status 429, by limit: limits.requests_per_minute or limits.tokens_per_minute."),
 		in.lost.report(m, "answers_not_stored", "Lost messages, by reason, which docs/memory.md explains."),
-		in.signs.report(m, "client_signs", "Signs of outdated rules for a client, by client: unknown_tag, no_place, no_words, which docs/clients.md explains."))
+		in.signs.report(m, "client_signs", "Turns without a known place, by client: a rule for the client may be outdated."))
 }
 
 // expect adds the known series.
 func (in *instruments) expect() {
 	for _, name := range dialect.Names() {
-		for _, s := range signs {
-			in.signs.plus(signKey{name, s}, 0)
-		}
+		in.signs.plus(name, 0)
 	}
 	for _, up := range registry.Upstreams {
 		for _, result := range append([]string{Unreachable, Timeout}, classes[1:]...) {
