@@ -28,7 +28,7 @@ const redactSlack = 64 << 10
 func (p *Pipeline) clean(t *ledger.Turn) {
 	maxChars := p.opts().MaxChars
 	most := utf8.UTFMax*maxChars + redactSlack
-	texts := []*string{&t.User, &t.Assistant, &t.Speaker, &t.Tools, &t.Git.Branch}
+	texts := []*string{&t.User, &t.Assistant, &t.Speaker, &t.Git.Branch}
 	for i := range t.Restored {
 		texts = append(texts, &t.Restored[i].Speaker, &t.Restored[i].Source)
 	}
@@ -85,9 +85,6 @@ func messagesOf(t *ledger.Turn, scope graphiti.Scope, maxChars int, now time.Tim
 		return curated(t, scope, source, maxChars, now)
 	}
 	answer := dropBlocks(t.Assistant)
-	if t.Tools != "" {
-		answer = strings.TrimSpace(answer) + "\n(tools used: " + t.Tools + ")"
-	}
 	var out []graphiti.Row
 	for _, m := range []struct {
 		role graphiti.RoleType

@@ -13,23 +13,9 @@ const requestHeader = "X-Graphiti-Request-Id"
 
 // ours reports whether a field of a request is for the proxy. Such fields never reach the
 // upstream.
-func ours(name []byte) bool {
-	switch len(name) {
-	case 15:
-		return wire.FieldIs(name, "x-graphiti-user")
-	case 16:
-		return wire.FieldIs(name, "x-graphiti-agent")
-	case 17:
-		return wire.FieldIs(name, "x-graphiti-memory")
-	case 18:
-		return wire.FieldIs(name, "x-graphiti-session")
-	case 20:
-		return wire.FieldIs(name, "x-graphiti-workspace")
-	case 23:
-		return wire.FieldIs(name, "x-graphiti-system-actor")
-	}
-	return false
-}
+func ours(name []byte) bool { return wire.FieldIn(name, ownFields) }
+
+var ownFields = []string{"x-graphiti-user", "x-graphiti-agent", "x-graphiti-memory", "x-graphiti-session", "x-graphiti-workspace", "x-graphiti-system-actor"}
 
 // onlyOurs reports whether only the proxy may write a field of an answer.
 func onlyOurs(name []byte) bool {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -144,7 +145,7 @@ type MemorySettings struct {
 }
 
 // Note selects additional details to record with a turn.
-type Note struct{ Git, Tools, Work bool }
+type Note struct{ Git, Work bool }
 
 // Services are the services of the memory. Without a Planner, the proxy only forwards.
 // Another service that is nil does nothing.
@@ -165,30 +166,14 @@ type Services struct {
 
 // withDefaults returns the memory with its nil services replaced by services that do nothing.
 func (m Memory) withDefaults() *Memory {
-	if m.Sessions == nil {
-		m.Sessions = noService{}
-	}
-	if m.Turns == nil {
-		m.Turns = noService{}
-	}
-	if m.Doubts == nil {
-		m.Doubts = noService{}
-	}
-	if m.Edits == nil {
-		m.Edits = noService{}
-	}
-	if m.Hearer == nil {
-		m.Hearer = noService{}
-	}
-	if m.Tenants == nil {
-		m.Tenants = noService{}
-	}
-	if m.Generations == nil {
-		m.Generations = noService{}
-	}
-	if m.Figures == nil {
-		m.Figures = noService{}
-	}
+	m.Sessions = cmp.Or[Sessions](m.Sessions, noService{})
+	m.Turns = cmp.Or[Turns](m.Turns, noService{})
+	m.Doubts = cmp.Or[Doubts](m.Doubts, noService{})
+	m.Edits = cmp.Or[Edits](m.Edits, noService{})
+	m.Hearer = cmp.Or[Hearer](m.Hearer, noService{})
+	m.Tenants = cmp.Or[Tenants](m.Tenants, noService{})
+	m.Generations = cmp.Or[Generations](m.Generations, noService{})
+	m.Figures = cmp.Or[Statistics](m.Figures, noService{})
 	return &m
 }
 

@@ -24,7 +24,6 @@ type Turn struct {
 	Answered  time.Time // end of the answer
 
 	Client   string            // client family, such as "openai-js", or ""
-	Tools    string            `json:",omitempty"` // one line about the tools called, or ""
 	Model    string            `json:",omitempty"` // the model's name, or "" if unknown
 	Git      Git               `json:",omitzero"`
 	Provider string            `json:",omitempty"` // id of the model's provider, or "" if no facts are distilled there

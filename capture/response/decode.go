@@ -50,7 +50,7 @@ type Decoding struct {
 
 // Decode decodes all bytes. The encoding is an HTTP content coding in lower case. The share
 // accounts for the result and the decoder as they grow. Decode releases the decoder's part
-// at the end, and everything after an error.
+// at the end. After an error of the decoder, the result is the beginning; after another, it is nil.
 func Decode(encoding string, b []byte, bounds Decoding) (plain []byte, err error) {
 	window := windowOf(encoding, b)
 	if !bounds.Share.Grow(window) {
@@ -58,7 +58,7 @@ func Decode(encoding string, b []byte, bounds Decoding) (plain []byte, err error
 	}
 	before := bounds.Share.Held() - window
 	defer func() {
-		if err != nil {
+		if err != nil && len(plain) == 0 {
 			plain = nil
 			bounds.Share.Shrink(before)
 			return
@@ -95,7 +95,7 @@ func Decode(encoding string, b []byte, bounds Decoding) (plain []byte, err error
 		case errors.Is(err, io.EOF):
 			return plain, nil
 		case err != nil:
-			return nil, fmt.Errorf("decode %s: %w", encoding, err)
+			return plain, fmt.Errorf("decode %s: %w", encoding, err)
 		}
 	}
 }
@@ -160,12 +160,4 @@ func inflate(r io.Reader) (io.Reader, error) {
 		return zlib.NewReader(br)
 	}
 	return flate.NewReader(br), nil
-}
-
-// feedWriter adapts a function to io.Writer.
-type feedWriter func([]byte)
-
-func (f feedWriter) Write(p []byte) (int, error) {
-	f(p)
-	return len(p), nil
 }

@@ -1,11 +1,10 @@
 package response
 
 import (
-	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -350,33 +349,16 @@ func (t *Tee) finish() (a dialect.Answer, ok bool) {
 
 // decode parses a compressed answer. It returns false without memory for it.
 func (t *Tee) decode() bool {
-	window := windowOf(t.meta.Encoding, t.held)
-	if !t.share.Grow(window) {
+	body, err := Decode(t.meta.Encoding, t.held, Decoding{Max: maxDecoded, Share: &t.share})
+	if errors.Is(err, ErrBusy) {
 		return false
 	}
-	r, err := decode(t.meta.Encoding, bytes.NewReader(t.held))
-	if err != nil {
-		return true // without an end, the reader makes no turn
-	}
-	plain := bufio.NewReader(r)
-	for t.form == formUnknown {
-		first, err := plain.Peek(1)
-		if err != nil {
-			return true
-		}
-		if t.form, _ = formOf(first); t.form == formUnknown {
-			_, _ = plain.Discard(1) // cannot fail after Peek
-		}
-	}
-	if t.form == formEvents {
-		// A truncated stream counts as far as it can be decoded.
-		_, _ = io.Copy(feedWriter(t.sse.Feed), plain)
+	switch t.form, body = formOf(body); {
+	case t.form == formEvents: // a truncated stream counts as far as it can be decoded
+		t.sse.Feed(body)
 		t.sse.End()
-		return true
-	}
-	t.share.Shrink(t.share.Held() - window) // Decode accounts for its own
-	if body, err := Decode(t.meta.Encoding, t.held, Decoding{Max: maxDecoded, Share: &t.share}); err == nil {
-		t.reader.Body(dialect.WithoutMark(body))
+	case t.form == formWhole && err == nil: // else the reader makes no turn, because it has no end
+		t.reader.Body(body)
 	}
 	return true
 }

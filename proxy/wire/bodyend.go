@@ -1,6 +1,9 @@
 package wire
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // bodyEnd tracks a body up to its end.
 type bodyEnd struct {
@@ -127,7 +130,10 @@ func (t *chunkTracker) step(c byte) error {
 	t.cr = c == '\r'
 	switch t.state {
 	case chunkSize:
-		if d := hexDigit(c); d >= 0 {
+		if d := strings.IndexByte("0123456789abcdefABCDEF", c); d >= 0 {
+			if d >= 16 {
+				d -= 6
+			}
 			if t.digit++; t.digit > 15 {
 				return errBadChunk
 			}
@@ -167,16 +173,4 @@ func (t *chunkTracker) step(c byte) error {
 		}
 	}
 	return nil
-}
-
-func hexDigit(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c && c <= 'f':
-		return int(c-'a') + 10
-	case 'A' <= c && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }

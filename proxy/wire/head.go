@@ -190,19 +190,16 @@ func lines(b []byte) func(yield func(line []byte) bool) {
 	}
 }
 
-func trimBlank(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
-		b = b[1:]
-	}
-	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
-		b = b[:len(b)-1]
-	}
-	return b
-}
+func trimBlank(b []byte) []byte { return bytes.Trim(b, " \t") }
 
 // FieldIs compares a field name with a lower-case one.
 func FieldIs(name []byte, lower string) bool {
 	return len(name) == len(lower) && hasPrefixFold(name, lower)
+}
+
+// FieldIn reports whether one of the lower-case names is a field's.
+func FieldIn(name []byte, lower []string) bool {
+	return slices.ContainsFunc(lower, func(l string) bool { return FieldIs(name, l) })
 }
 
 func hasPrefixFold(b []byte, lower string) bool {
@@ -258,23 +255,9 @@ func parseLength(b []byte) (int64, bool) {
 
 // hopByHop reports whether a field applies to one connection only and must not be
 // forwarded (RFC 9110 section 7.6.1). Tunnel handles Upgrade.
-func hopByHop(name []byte) bool {
-	switch len(name) {
-	case 2:
-		return FieldIs(name, "te")
-	case 7:
-		return FieldIs(name, "upgrade")
-	case 10:
-		return FieldIs(name, "connection") || FieldIs(name, "keep-alive")
-	case 16:
-		return FieldIs(name, "proxy-connection")
-	case 18:
-		return FieldIs(name, "proxy-authenticate")
-	case 19:
-		return FieldIs(name, "proxy-authorization")
-	}
-	return false
-}
+func hopByHop(name []byte) bool { return FieldIn(name, hopFields) }
+
+var hopFields = []string{"te", "upgrade", "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization"}
 
 // namedBy reports whether the Connection field lists a field as hop-by-hop.
 func namedBy(connection, name []byte) bool {

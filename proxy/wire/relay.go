@@ -72,7 +72,7 @@ func (x *Exchange) answerHead(dst []byte, h *AnswerHead, r Rewrite, closing bool
 	for line := range lines(h.Fields) {
 		name := line[:max(bytes.IndexByte(line, ':'), 0)] // parseHead rejects lines without a colon
 		switch {
-		case hopByHop(name), namedBy(h.conn, name), x.w.o.OwnAnswer(name), r.drops(name):
+		case hopByHop(name), namedBy(h.conn, name), x.w.o.OwnAnswer(name), FieldIn(name, r.Without):
 		case FieldIs(name, "transfer-encoding") && (!http11 || !h.chunked):
 		case FieldIs(name, "content-length") && h.length < 0:
 		default:

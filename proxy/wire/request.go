@@ -48,11 +48,6 @@ func (f *headFacts) suspect() bool { return f.length && f.coding }
 func readFields(raw []byte) (f headFacts) {
 	other := false
 	for line := range lines(raw) {
-		switch line[0] | 0x20 {
-		case 'c', 't', 'u': // first letters of the fields below
-		default:
-			continue
-		}
 		name, value, _ := bytes.Cut(line, []byte{':'})
 		switch {
 		case FieldIs(name, "connection"):

@@ -74,7 +74,7 @@ func (x *Exchange) appendFields(out []byte, r *Rewrite) (_ []byte, extended bool
 		}
 		switch {
 		case FieldIs(name, "host"), FieldIs(name, "content-length"), FieldIs(name, "transfer-encoding"), FieldIs(name, "expect"):
-		case hopByHop(name), namedBy(x.head.connection, name), x.w.o.Own(name), r.drops(name):
+		case hopByHop(name), namedBy(x.head.connection, name), x.w.o.Own(name), FieldIn(name, r.Without):
 		case r.Extend.Name != "" && strings.EqualFold(string(name), r.Extend.Name):
 			out = append(append(append(append(out, line...), ','), r.Extend.Value...), "\r\n"...)
 			extended = true
@@ -83,10 +83,6 @@ func (x *Exchange) appendFields(out []byte, r *Rewrite) (_ []byte, extended bool
 		}
 	}
 	return append(out, r.Add...), extended, nil
-}
-
-func (r *Rewrite) drops(name []byte) bool {
-	return len(r.Without) > 0 && slices.ContainsFunc(r.Without, func(lower string) bool { return FieldIs(name, lower) })
 }
 
 // OriginForm returns a target without scheme and host, which clients send to forward
