@@ -29,7 +29,6 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 		"what a person says": {func(tn *ledger.Turn) { tn.User = "it is\n" + line + "\nthere" }, "DB_PASSWORD=[redacted:password]"},
 		"an answer":          {func(tn *ledger.Turn) { tn.Assistant = "set " + line + " then" }, "DB_PASSWORD=[redacted:password]"},
 		"a speaker":          {func(tn *ledger.Turn) { tn.Speaker = "Ann, password: " + secret }, ""},
-		"tools":              {func(tn *ledger.Turn) { tn.Assistant, tn.Tools = "done", "bash "+line }, "(tools used: bash DB_PASSWORD=[redacted:password])"},
 		"a branch":           {func(tn *ledger.Turn) { tn.Git.Branch = "fix/ghp_" + strings.Repeat("a1B2c3D4e", 4) }, "[redacted:api-key]"},
 		"a promoted text":    {func(tn *ledger.Turn) { tn.Kind, tn.User = "decision", "We set "+line }, "We set DB_PASSWORD=[redacted:password]"},
 		"whose a group is":   {func(tn *ledger.Turn) { tn.Kind, tn.User = graphiti.KindOwnershipContext, "It belongs to "+line }, "It belongs to DB_PASSWORD=[redacted:password]"},
@@ -54,7 +53,7 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 	if err != nil || len(dead) != 1 || !strings.HasSuffix(dead[0].Reason, "is too long") || strings.Contains(dead[0].Reason, "PASSWORD") {
 		t.Errorf("got %+v, %v, want no error, 1 of them, \"is too long\" at its end, no \"PASSWORD\" in it", dead, err)
 	}
-	if n := p.Status().Redacted; n != 9 {
+	if n := p.Status().Redacted; n != 8 {
 		t.Errorf("%d counted", n)
 	}
 }

@@ -92,8 +92,7 @@ type Config struct {
 		Ownership       bool          `key:"ingest.ownership" reload:"yes" default:"false" doc:"write the owner and the subject of each group into it once"`
 		IdleFlush       time.Duration `key:"ingest.idle_flush" default:"2m" min:"1s" max:"24h" doc:"silence after which an unfinished tool loop is stored"`
 		GitMetadata     bool          `key:"ingest.git_metadata" reload:"yes" default:"false" doc:"store branch, commit and uncommitted changes if the client sends them"`
-		Work            bool          `key:"ingest.work" reload:"yes" default:"true" doc:"store short records of the work of agents; see docs/work.md"`
-		ToolSummaries   bool          `key:"ingest.tool_summaries" reload:"yes" default:"false" doc:"store one line with the names of a turn's tools, never their input or output"`
+		Work            bool          `key:"ingest.work" reload:"yes" default:"true" doc:"store the work of agents, from their tool calls; see docs/work.md"`
 	}
 	Meaning struct {
 		Model string `key:"meaning.model" doc:"file of multilingual-e5-small, for the search by meaning in a hundred languages; see docs/recall.md"`

@@ -179,9 +179,6 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	held = len(p.turn.User) + len(p.repeats)
 	p.child = d.child
 	p.recall = p.recall && len(d.plan.Write) > 0
-	if len(d.plan.Write) > 0 && c.memory.Note.Tools {
-		p.turn.Tools = conv.ToolsUsed(d.parsed.dialect)
-	}
 	return p, held
 }
 

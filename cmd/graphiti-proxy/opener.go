@@ -231,8 +231,6 @@ func (o *opener) openPipeline(r *remembering, state *cache.State) (p *capture.Pi
 		Destination: capture.Destination{Ledger: b.Ledger, Verify: cfg.Ingest.Verify, Disk: func(ctx context.Context) (int64, error) {
 			s, err := b.Facts.Stored(ctx)
 			return s.Bytes - s.Free + datadir.Size(cfg.DataDir), err
-		}, Trim: func(ctx context.Context, before time.Time, dry bool) (int, error) {
-			return state.Snapshots.Trim(ctx, dry, func(body []byte) ([]byte, int) { return inject.TrimWork(body, before) })
 		}},
 		Events: capture.Events{
 			OnKept: func(t *ledger.Turn, groups []string) {

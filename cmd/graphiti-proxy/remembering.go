@@ -239,7 +239,7 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 			Rules:        rules(cfg),
 			Recall:       cfg.Recall.Enabled,
 			Ingest:       cfg.Ingest.Enabled,
-			Note:         proxy.Note{Git: cfg.Ingest.GitMetadata, Tools: cfg.Ingest.ToolSummaries, Work: cfg.Ingest.Work},
+			Note:         proxy.Note{Git: cfg.Ingest.GitMetadata, Work: cfg.Ingest.Work},
 			Timeout:      cfg.Recall.Timeout,
 			DropThinking: cfg.Memory.DropBoundThinking,
 		},

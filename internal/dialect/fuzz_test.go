@@ -62,7 +62,6 @@ func FuzzRequests(f *testing.F) {
 			if c.Last >= 0 {
 				c.Place("Codex")
 				c.AnswerTo(c.Last)
-				c.ToolsUsed(d)
 			}
 		}
 	})

@@ -1,11 +1,7 @@
 package dialect
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/tidwall/gjson"
 )
 
 // AnswerTo returns the model's last words after message i and before the person's next
@@ -44,49 +40,6 @@ func (c *Conversation) Prepared() bool {
 		asked = asked || c.asks(i) && c.clients(i)
 	}
 	return false
-}
-
-const (
-	maxTools    = 10 // tools in the list
-	maxToolName = 64
-)
-
-// ToolsUsed returns the names of the tools that were called since the newest message of a
-// person, such as "read_file ×3, bash", without their arguments and results. It reads the
-// body again.
-func (c *Conversation) ToolsUsed(d Dialect) string {
-	var names []string
-	times := make(map[string]int)
-	var w Work
-	c.rawItems(c.Last+1, func(raw []byte) bool {
-		d.Work(gjson.ParseBytes(raw), &w)
-		return true
-	})
-	for i := range w.Calls {
-		n := toolName(w.Calls[i].Name)
-		if times[n]++; times[n] == 1 {
-			names = append(names, n)
-		}
-	}
-	for i, n := range names {
-		if times[n] > 1 {
-			names[i] = fmt.Sprintf("%s ×%d", n, times[n])
-		}
-	}
-	if len(names) > maxTools {
-		names = append(names[:maxTools], "…")
-	}
-	return strings.Join(names, ", ")
-}
-
-// toolName drops the characters of a name that APIs do not allow.
-func toolName(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./", r) {
-			return r
-		}
-		return -1
-	}, s[:min(len(s), maxToolName)])
 }
 
 // Answers yields the model's answers to a person, newest first. A model's message before

@@ -111,18 +111,6 @@ func ReadRound(d Dialect, round []byte) (w Work) {
 	return w
 }
 
-// rawItems calls f for the raw items of the list of messages, from message i on.
-func (c *Conversation) rawItems(i int, f func(raw []byte) bool) {
-	if i >= len(c.Messages) || c.Messages[i].start >= c.end || c.body[c.end-1] != ']' {
-		return
-	}
-	s := NewScanner(c.body[c.Messages[i].start:c.end])
-	s.elements(0, func(int) bool {
-		v, ok := s.Value()
-		return ok && f(s.Raw(v))
-	})
-}
-
 // appendClipped appends valid JSON, clips its long strings, and stops at maxRound.
 func appendClipped(out, raw []byte) []byte {
 	for len(out) < maxRound {
