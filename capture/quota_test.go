@@ -40,7 +40,7 @@ func TestWorkExpires(t *testing.T) {
 		b := *p.opts()
 		b.Retain = tc.of
 		p.Set(b, false)
-		p.ownFile.expired = time.Time{}
+		p.expired = time.Time{}
 		p.expire(time.Now())
 		if all, work := count(); all != tc.all || work != tc.work {
 			t.Errorf("%s: %d messages, %d of them about work; want %d and %d", tc.of.Work, all, work, tc.all, tc.work)

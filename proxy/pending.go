@@ -68,7 +68,8 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 		wire.Contain(p.s.log, "finding the project of a turn", p.locate)
 	}
 	var done inject.Done
-	if p.round != nil && (p.recall || p.child) {
+	noted := p.round != nil && (p.recall || p.child)
+	if noted {
 		wire.Contain(p.s.log, "reading a tool round", func() { done = p.work() })
 	}
 	if p.kept() && p.turn.User != "" {
@@ -114,8 +115,9 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	if p.sequel != nil && p.kept() {
 		wire.Contain(p.s.log, "storing a summary", p.confirm)
 	}
-	// It may wait, so it comes last.
-	wire.Contain(p.s.log, "noting a tool round", func() { p.memory.Planner.Worked(p.who, p.turn.Generation, &done) })
+	if noted { // it may wait, so it comes last
+		wire.Contain(p.s.log, "noting a tool round", func() { p.memory.Planner.Worked(p.who, p.turn.Generation, &done) })
+	}
 }
 
 // work reads the tool round of the request.
