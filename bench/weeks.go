@@ -112,7 +112,7 @@ func (told *toldFacts) distil(store *embedded.Store, talk *weekTalk, t int, sess
 	}
 	b, _, err := store.Undistilled(ctx, 0, 0)
 	for err == nil && b != nil {
-		if _, err = store.KeepFacts(ctx, b, facts, graphiti.Spent{}); err == nil {
+		if _, err = store.KeepFacts(ctx, b, facts); err == nil {
 			b, _, err = store.Undistilled(ctx, 0, 0)
 		}
 	}

@@ -63,24 +63,6 @@ func (s *Snapshots) Each(ctx context.Context, f func(session string, body []byte
 	return nil
 }
 
-// Trim replaces each snapshot by its rest if n is positive, and returns the sum of n. Lifetimes stay,
-// and a concurrent change wins. With dry, Trim only counts.
-func (s *Snapshots) Trim(ctx context.Context, dry bool, rest func(body []byte) (rest []byte, n int)) (total int, err error) {
-	var records []*record
-	err = s.Each(ctx, func(session string, body []byte) error {
-		if left, n := rest(body); n > 0 {
-			records, total = append(records, &record{kind: s.kind, key: []byte(session), value: left, was: body}), total+n
-		}
-		return nil
-	})
-	for some := range slices.Chunk(records, forgetRows) {
-		if err == nil && !dry {
-			err = s.store.write(ctx, some...)
-		}
-	}
-	return total, err
-}
-
 // Add adds an entry to a list, unless one of its scopes has a newer generation. A list
 // holds its newest 64 entries, for a year.
 func (s *Snapshots) Add(ctx context.Context, list string, entry []byte, generation int64, scopes ...string) error {

@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"testing"
 )
@@ -17,63 +15,6 @@ func TestSnapshotIsThereOnceSaved(t *testing.T) {
 				if got, err := s.Snapshots.Load(t.Context(), "session"); string(got) != text || err != nil {
 					t.Errorf("Load after Save(%q) = %q, %v", text, got, err)
 				}
-			}
-		})
-	}
-}
-
-// TestSnapshots_Trim checks that Trim changes only the counted snapshots, that a dry run changes none,
-// and that a concurrent change wins.
-func TestSnapshots_Trim(t *testing.T) {
-	for name, open := range stores() {
-		t.Run(name, func(t *testing.T) {
-			s := open(t)
-			sessions := make(map[string]string)
-			for i := range forgetRows + 2 {
-				sessions[fmt.Sprint("old", i)] = "notes and work"
-			}
-			sessions["new"], sessions["plain"] = "notes and new work", "notes"
-			for session, text := range sessions {
-				save(t, s, session, text, 1, "g")
-			}
-			trim := func(dry bool, meanwhile string) int {
-				t.Helper()
-				n, err := s.Snapshots.Trim(t.Context(), dry, func(body []byte) ([]byte, int) {
-					if string(body) != "notes and work" {
-						return body, 0
-					}
-					if meanwhile != "" {
-						save(t, s, meanwhile, "later notes", 1, "g")
-						meanwhile = ""
-					}
-					return []byte("notes"), 1
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return n
-			}
-			if n := trim(true, ""); n != len(sessions)-2 {
-				t.Errorf("the dry run counts %d, want %d", n, len(sessions)-2)
-			}
-			trim(false, "old1")
-			if n := trim(true, ""); n != 0 {
-				t.Errorf("%d are left", n)
-			}
-			for session := range sessions {
-				want := map[string]string{"new": "notes and new work", "old1": "later notes"}[session]
-				if got, err := s.Snapshots.Load(t.Context(), session); string(got) != cmp.Or(want, "notes") || err != nil {
-					t.Fatalf("%s: %q, %v", session, got, err)
-				}
-			}
-			if _, err := s.Decisions.Forget(t.Context(), "g"); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Snapshots.Forget(t.Context(), "g"); err != nil {
-				t.Fatal(err)
-			}
-			if got, err := s.Snapshots.Load(t.Context(), "old2"); got != nil || err != nil {
-				t.Errorf("after a forget: %q, %v", got, err)
 			}
 		})
 	}

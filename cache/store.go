@@ -60,7 +60,7 @@ type record struct {
 	refused    []byte
 
 	first bool   // store only if the key has no record
-	was   []byte // remove, or change the value of, only a record with this value
+	was   []byte // remove only a record with this value
 }
 
 // lives returns the lifetime of the kind's records in a state with that ttl. The generation

@@ -305,11 +305,6 @@ func (f *tables) put(tx *database.Tx, r *record) (value []byte, err error) {
 		_, err := tx.Exec(remove, args...)
 		return nil, err
 	}
-	if r.was != nil {
-		tx.Checkpoint()
-		_, err := tx.Exec("UPDATE "+table+" SET value = ? WHERE list = ? AND key = ? AND value = ?", r.value, r.list, key, r.was)
-		return r.value, err
-	}
 	value, scopes := r.value, listed(r.scopes...)
 	if refused, err := f.older(tx, r); err != nil || refused && r.refused == nil {
 		return nil, err

@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,14 +85,20 @@ func TestEndOfAnAbandonedTurnIsHeard(t *testing.T) {
 	}
 }
 
-// TestSourceOfATurn checks that the source of a turn contains the known details only.
+// TestSourceOfATurn checks that the source of a turn contains the known details only, and
+// that the work of a turn is a message of its own, in projects only.
 func TestSourceOfATurn(t *testing.T) {
 	tn := ledger.Turn{Client: `co"dex`, Workspace: "github_repo:github.com/acme/app", Git: ledger.Git{Branch: "main", Commit: "abc", Dirty: true}}
 	if got, want := sourceOf(&tn, graphiti.ScopeWorkspace), `{"source":"graphiti-proxy","scope":"workspace","client":"co\"dex","repository":"app","git":{"branch":"main","commit":"abc","dirty":true}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	tn = ledger.Turn{ID: "1", Assistant: "Done."}
+	tn.AddWork([]string{`ran "make": failed`, "changed a.go", `ran "make": passed`, `ran "make all": passed`, "changed a.go"})
+	got := messagesOf(&tn, graphiti.ScopeWorkspace, 100, time.Now())
+	if len(got) != 2 || !graphiti.IsWork(got[1].Name) || !strings.Contains(got[1].Text, "ran \"make\": passed;\nran \"make all\": passed;\nchanged a.go\n") {
+		t.Errorf("got %+v, want the answer and the turn's work", got)
+	}
 	if got := messagesOf(&tn, graphiti.ScopeUser, 100, time.Now()); len(got) != 1 || got[0].Source != `{"source":"graphiti-proxy","scope":"user"}` {
-		t.Errorf("got %+v, want one message with the scope", got)
+		t.Errorf("got %+v outside projects, want the answer alone", got)
 	}
 }

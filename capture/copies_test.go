@@ -29,16 +29,16 @@ func TestCopies(t *testing.T) {
 		{"a statement and a request", false, nil, "Write it down. The harbour opens at 6543.", "6543", ""},
 		{"facts", true, func(e *embedded.Store, b *graphiti.Batch) error {
 			f := graphiti.Distilled{Name: "fact 1", Text: "The gate is at 6543", Role: graphiti.RoleUser, Since: time.Now(), Sources: []string{b.Messages[0].Name}}
-			_, err := e.KeepFacts(context.Background(), b, []graphiti.Distilled{f}, graphiti.Spent{})
+			_, err := e.KeepFacts(context.Background(), b, []graphiti.Distilled{f})
 			return err
 		}, "The harbour opens at 6543.", "The gate is at 6543", "harbour"},
 		{"no facts", true, func(e *embedded.Store, b *graphiti.Batch) error {
-			_, err := e.KeepFacts(context.Background(), b, nil, graphiti.Spent{})
+			_, err := e.KeepFacts(context.Background(), b, nil)
 			return err
 		}, "The harbour opens at 6543.", "", ""},
 		{"a model that fails for good", true, func(e *embedded.Store, b *graphiti.Batch) error {
 			for range 9 {
-				if err := e.Postpone(context.Background(), b, time.Now(), graphiti.Spent{Calls: 1, Failed: 1}); err != nil {
+				if err := e.Postpone(context.Background(), b, time.Now(), true); err != nil {
 					return err
 				}
 			}

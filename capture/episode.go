@@ -84,13 +84,12 @@ func messagesOf(t *ledger.Turn, scope graphiti.Scope, maxChars int, now time.Tim
 	if t.Kind != "" {
 		return curated(t, scope, source, maxChars, now)
 	}
-	answer := dropBlocks(t.Assistant)
 	var out []graphiti.Row
 	for _, m := range []struct {
 		role graphiti.RoleType
 		text string
 		at   time.Time
-	}{{graphiti.RoleUser, dropBlocks(t.User), t.Said}, {graphiti.RoleAssistant, answer, t.Answered}} {
+	}{{graphiti.RoleUser, dropBlocks(t.User), t.Said}, {graphiti.RoleAssistant, dropBlocks(t.Assistant), t.Answered}} {
 		text := graphiti.ShortenMiddle(strings.TrimSpace(m.text), truncated, maxChars)
 		if text == "" {
 			continue
@@ -106,6 +105,10 @@ func messagesOf(t *ledger.Turn, scope graphiti.Scope, maxChars int, now time.Tim
 			Said:    m.at.UTC(),
 			Source:  source,
 		})
+	}
+	if len(t.Work) > 0 && len(out) > 0 && (scope == graphiti.ScopeWorkspace || scope == graphiti.ScopeSession) {
+		out = append(out, curatedRow(t, graphiti.KindWork, strings.Join(t.Work, graphiti.BetweenWork), out[len(out)-1].Said, scope, source))
+		out[len(out)-1].Name = graphiti.EpisodeName(t.ID, graphiti.KindWork)
 	}
 	return out
 }
@@ -175,13 +178,17 @@ func curated(t *ledger.Turn, scope graphiti.Scope, source string, maxChars int, 
 	if text == "" {
 		return nil
 	}
-	return []graphiti.Row{{
+	return []graphiti.Row{curatedRow(t, t.Kind, text, at, scope, source)}
+}
+
+func curatedRow(t *ledger.Turn, kind, text string, at time.Time, scope graphiti.Scope, source string) graphiti.Row {
+	return graphiti.Row{
 		Name:   graphiti.EpisodeName(t.ID, graphiti.RoleSystem),
 		Role:   graphiti.RoleSystem,
-		Text:   graphiti.Curated{Kind: t.Kind, Scope: scope, At: at, Text: text}.String(),
+		Text:   graphiti.Curated{Kind: kind, Scope: scope, At: at, Text: text}.String(),
 		Said:   at.UTC(),
 		Source: source,
-	}}
+	}
 }
 
 // sourceOf returns the source description of a turn, a small JSON object. All values are plain

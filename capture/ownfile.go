@@ -22,7 +22,6 @@ type ownFile struct {
 	promoted promoted
 	usage    usage
 	disk     func(context.Context) (int64, error)
-	trim     func(ctx context.Context, before time.Time, dry bool) (int, error)
 	pruning  sync.WaitGroup
 	expired  time.Time // last deletion of old messages
 	out      *outbox   // copies turns to Graphiti; nil without Graphiti
@@ -30,7 +29,7 @@ type ownFile struct {
 
 // openOwnFile opens the memory's ledger and prunes it each minute until stop is closed.
 func openOwnFile(set *settings, o *Options, stop chan struct{}) (*ownFile, error) {
-	k := &ownFile{settings: set, Events: o.Events, log: o.Log, disk: o.Disk, trim: o.Trim}
+	k := &ownFile{settings: set, Events: o.Events, log: o.Log, disk: o.Disk}
 	k.Ledger = o.Ledger(func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Row {
 		return messagesOf(t, scope, k.opts().MaxChars, time.Now())
 	})
@@ -115,40 +114,29 @@ func (k *ownFile) expire(now time.Time) {
 		return
 	}
 	ctx := context.Background()
-	gone, work, err := k.expireAll(ctx, &retain, now, false)
+	gone, err := k.Expire(ctx, &retain, now, false)
 	var left []ledger.Expired
-	workLeft := 0
-	if err == nil && len(gone)+work > 0 { // verify the deletion
-		left, workLeft, err = k.expireAll(ctx, &retain, now, true)
+	if err == nil && len(gone) > 0 { // verify the deletion
+		left, err = k.Expire(ctx, &retain, now, true)
 	}
 	left = slices.DeleteFunc(left, func(e ledger.Expired) bool { return e.Held })
-	if err != nil || len(left)+workLeft > 0 {
-		k.log.Warn("delete old messages failed, retrying", "error", err, "groups_left", len(left), "work_left", workLeft)
+	if err != nil || len(left) > 0 {
+		k.log.Warn("delete old messages failed, retrying", "error", err, "groups_left", len(left))
 	} else {
 		k.expired = now
 	}
-	messages, facts := 0, 0
+	messages, facts, work := 0, 0, 0
 	for _, e := range gone {
-		messages, facts = messages+e.Messages, facts+e.Facts
+		messages, facts, work = messages+e.Messages, facts+e.Facts, work+e.Work
 	}
-	if len(gone)+work > 0 {
+	if len(gone) > 0 {
 		k.log.Info("old messages deleted", "messages", messages, "facts", facts, "groups", len(gone), "work", work)
 	}
 }
 
-// expireAll is ledger.Expire with records of work, and returns their number.
-func (k *ownFile) expireAll(ctx context.Context, r *ledger.Retention, now time.Time, dry bool) (groups []ledger.Expired, work int, err error) {
-	groups, err = k.Expire(ctx, r, now, dry)
-	if err == nil && r.Work > 0 {
-		work, err = k.trim(ctx, now.Add(-r.Work), dry)
-	}
-	return groups, work, err
-}
-
-// Expired counts the messages, facts and records of work that a retention would delete now, and
-// those on hold.
-func (p *Pipeline) Expired(ctx context.Context, r *ledger.Retention) (groups []ledger.Expired, work int, err error) {
-	return p.expireAll(ctx, r, time.Now(), true)
+// Expired counts the messages and facts that a retention would delete now, and those on hold.
+func (p *Pipeline) Expired(ctx context.Context, r *ledger.Retention) ([]ledger.Expired, error) {
+	return p.Expire(ctx, r, time.Now(), true)
 }
 
 // Retention returns the current retention.

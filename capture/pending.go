@@ -141,6 +141,7 @@ func (d *PendingTurns[R]) Hold(t ledger.Turn) {
 			}
 			e.turn.Assistant += t.Assistant
 			e.turn.Answered = t.Answered
+			e.turn.AddWork(t.Work)
 		}
 		e.due = e.active.Add(d.after)
 	})
@@ -207,15 +208,15 @@ func (d *PendingTurns[R]) touch(t *ledger.Turn, wait time.Duration) {
 	}
 }
 
-// Began returns the time of the first request of a turn with tool rounds, which its last
-// request does not show. It returns zero for an unknown turn.
-func (d *PendingTurns[R]) Began(t *ledger.Turn) time.Time {
+// Began returns the time of the first request of a turn with tool rounds, and its work so far,
+// which its last request does not show. It returns zero for an unknown turn.
+func (d *PendingTurns[R]) Began(t *ledger.Turn) (at time.Time, work []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if e, ok := d.turns.Peek(pendingKey(t)); ok {
-		return e.turn.Said
+		return e.turn.Said, e.turn.Work
 	}
-	return time.Time{}
+	return at, nil
 }
 
 // End marks a turn as finished and recorded by the caller.
@@ -230,7 +231,7 @@ func (d *PendingTurns[R]) End(t *ledger.Turn) {
 // settle clears a turn's texts. Its start time and references stay.
 func (d *PendingTurns[R]) settle(e *openTurn[R]) {
 	d.bytes -= len(e.turn.User) + len(e.turn.Assistant)
-	e.open, e.turn.User, e.turn.Assistant = false, "", ""
+	e.open, e.turn.User, e.turn.Assistant, e.turn.Work = false, "", "", nil
 }
 
 // takeDue returns the turns to record, or all open ones, and removes turns with expired

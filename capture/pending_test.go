@@ -152,7 +152,7 @@ func TestWhenATurnBegan(t *testing.T) {
 	kept := pending(t, func(d *turns) {
 		is := func(when string, want time.Time) {
 			t.Helper()
-			if got := d.Began(&started); !got.Equal(want) {
+			if got, _ := d.Began(&started); !got.Equal(want) {
 				t.Errorf("%s: %v, want %v", when, got, want)
 			}
 		}

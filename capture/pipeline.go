@@ -46,8 +46,6 @@ type Destination struct {
 	Apart bool            // Graph processes each group separately
 	// Disk returns the used bytes of the databases, for a quota.
 	Disk func(context.Context) (int64, error)
-	// Trim deletes records of work before a time, and counts them. With dry, it only counts.
-	Trim func(ctx context.Context, before time.Time, dry bool) (int, error)
 
 	Verify bool  // a copy counts as delivered only if Graph shows it
 	Lease  Lease // nil if no other process uses the ledger

@@ -11,40 +11,43 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestWorkExpires checks that records of work are deleted at their age, each hour, that the deletion is
-// verified, and tried again after a minute if some are left.
+// TestWorkExpires checks that messages about work are deleted at their age, and that the other
+// messages of their turns stay.
 func TestWorkExpires(t *testing.T) {
 	t.Parallel()
-	left, keeps := 3, 1 // the first deletion leaves one
-	p, _ := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"), func(o *Options) {
-		o.Trim = func(_ context.Context, before time.Time, dry bool) (int, error) {
-			if want := time.Unix(0, 0).Add(-24 * time.Hour); before.Before(want) || dry {
-				return left, nil
+	p, _ := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"))
+	tn := turn("old", "g")
+	tn.Targets[0].Scope, tn.Work = graphiti.ScopeWorkspace, []string{"changed a.go"}
+	tn.Said, tn.Answered = time.Now().Add(-48*time.Hour), time.Now().Add(-48*time.Hour)
+	if err := p.Add(t.Context(), tn); err != nil {
+		t.Fatal(err)
+	}
+	count := func() (all, work int) {
+		for r, err := range p.Rows(t.Context(), "g", graphiti.Filter{Text: true}) {
+			if err != nil {
+				t.Fatal(err)
 			}
-			n := left - keeps
-			left, keeps = keeps, 0
-			return n, nil
+			if all++; graphiti.IsWork(r.Name) {
+				work++
+			}
 		}
-	})
-	k := p.ownFile
-	now := time.Unix(0, 0)
-	k.expire(now)
-	if left != 3 {
-		t.Fatal("work without an age was deleted")
+		return all, work
 	}
-	b := *p.opts()
-	b.Retain = ledger.Retention{Work: 24 * time.Hour}
-	p.Set(b, false)
-	for i, want := range []int{1, 0} {
-		if k.expire(now.Add(time.Duration(i) * time.Minute)); left != want {
-			t.Errorf("%d records are left after deletion %d, want %d", left, i, want)
+	for _, tc := range []struct {
+		of        ledger.Retention
+		all, work int
+	}{{ledger.Retention{}, 2, 1}, {ledger.Retention{Work: 72 * time.Hour}, 2, 1}, {ledger.Retention{Work: 24 * time.Hour}, 1, 0}} {
+		b := *p.opts()
+		b.Retain = tc.of
+		p.Set(b, false)
+		p.expired = time.Time{}
+		p.expire(time.Now())
+		if all, work := count(); all != tc.all || work != tc.work {
+			t.Errorf("%s: %d messages, %d of them about work; want %d and %d", tc.of.Work, all, work, tc.all, tc.work)
 		}
 	}
-	if !k.expired.Equal(now.Add(time.Minute)) {
-		t.Errorf("the last deletion was at %v", k.expired)
-	}
-	if _, work, err := p.Expired(t.Context(), &b.Retain); work != 0 || err != nil {
-		t.Errorf("%d records are left, %v", work, err)
+	if left, err := p.Expired(t.Context(), &ledger.Retention{Work: time.Hour}); len(left) > 0 || err != nil {
+		t.Errorf("left %v, %v", left, err)
 	}
 }
 

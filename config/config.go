@@ -51,7 +51,7 @@ type Config struct {
 		SkipModels []string `key:"memory.skip_models" reload:"yes" doc:"models of requests without memory; * matches any text"`
 	}
 	Quota struct {
-		Person map[string]string `key:"quota.person" reload:"yes" kind:"name=limit" doc:"maximum messages and bytes of one person: {messages: 20000, bytes: 50MiB}; when it is reached, new messages are not stored, and chats and recall continue. Empty means no limit"`
+		Person map[string]string `key:"quota.person" reload:"yes" kind:"name=limit" doc:"maximum messages and bytes of one person: {messages: 20000, bytes: 50MiB}; when it is reached, new messages are not stored, and chats and recall continue. {tokens: 20000} limits the tokens for facts per day (UTC). Empty means no limit"`
 		Tenant map[string]string `key:"quota.tenant" reload:"yes" kind:"name=limit" doc:"likewise for one credential with all the people that it names"`
 		All    map[string]string `key:"quota.all" reload:"yes" kind:"name=limit" doc:"likewise for everything; {disk: 20GiB} limits the databases"`
 	}
@@ -92,7 +92,7 @@ type Config struct {
 		Ownership       bool          `key:"ingest.ownership" reload:"yes" default:"false" doc:"write the owner and the subject of each group into it once"`
 		IdleFlush       time.Duration `key:"ingest.idle_flush" default:"2m" min:"1s" max:"24h" doc:"silence after which an unfinished tool loop is stored"`
 		GitMetadata     bool          `key:"ingest.git_metadata" reload:"yes" default:"false" doc:"store the branch, and commit and uncommitted changes if the client sends them"`
-		Work            bool          `key:"ingest.work" reload:"yes" default:"true" doc:"store short records of the work of agents; see docs/work.md"`
+		Work            bool          `key:"ingest.work" reload:"yes" default:"true" doc:"store the work of agents, from their tool calls; see docs/work.md"`
 	}
 	Meaning struct {
 		Model string `key:"meaning.model" doc:"file of multilingual-e5-small, for the search by meaning in a hundred languages; see docs/recall.md"`

@@ -158,8 +158,8 @@ func (f *field) checkAge(key, age string) error {
 
 func (f *field) checkLimit(name, limit string) error {
 	switch n, err := parseSize(limit); {
-	case name != "messages" && name != "bytes" && (name != "disk" || f.key != "quota.all"):
-		return f.wrong(name, "is no limit", "write messages or bytes, or disk in quota.all")
+	case name != "messages" && name != "bytes" && (name != "disk" || f.key != "quota.all") && (name != "tokens" || f.key != "quota.person"):
+		return f.wrong(name, "is no limit", "write messages or bytes, disk in quota.all, or tokens in quota.person")
 	case err != nil || n <= 0:
 		return f.wrong(limit, "is not a number or a size", "write e.g. "+name+": 20000, or 50MiB")
 	}

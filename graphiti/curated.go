@@ -21,6 +21,13 @@ var Kinds = []string{"decision", "lesson_learned", "preference", "procedure", "t
 const (
 	KindSessionSummary   = "session_summary"
 	KindOwnershipContext = "ownership_context"
+
+	// KindWork is the kind of an agent's work in a turn. It takes the place of a role in the name of
+	// the message.
+	KindWork = "work"
+
+	// BetweenWork separates the lines of a message of this kind.
+	BetweenWork = ";\n"
 )
 
 const (
@@ -33,6 +40,11 @@ func (c Curated) String() string {
 	text := strings.ReplaceAll(strings.TrimSpace(c.Text), curatedClose, "‹/graphiti_episode›")
 	return curatedOpen + c.Kind + "\">\nsource: graphiti-proxy\nscope: " + string(c.Scope) +
 		"\ntimestamp: " + c.At.UTC().Format(time.RFC3339) + "\ncontent:\n" + text + "\n" + curatedClose
+}
+
+// IsWork reports whether a name is of a message about an agent's work.
+func IsWork(name string) bool {
+	return strings.HasPrefix(name, turnPrefix) && strings.HasSuffix(name, "."+KindWork)
 }
 
 // ParseCurated parses the form of String. s is untrusted.

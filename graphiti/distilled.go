@@ -98,6 +98,12 @@ type Spent struct {
 	Refused int `json:"refused"` // facts that the proxy did not accept
 }
 
+// Add adds the counts of o.
+func (s *Spent) Add(o Spent) {
+	s.Calls, s.Failed, s.Tokens = s.Calls+o.Calls, s.Failed+o.Failed, s.Tokens+o.Tokens
+	s.Facts, s.Refused = s.Facts+o.Facts, s.Refused+o.Refused
+}
+
 // Distiller stores distilled facts.
 type Distiller interface {
 	// Distilled calls f for every distilled fact of a group, the oldest first.

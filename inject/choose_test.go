@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/work"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -138,7 +137,8 @@ func TestQuoted(t *testing.T) {
 			t.Errorf("%s: %s %q, want %q", tc.name, got.Verdict, got.Line, tc.want)
 		}
 	}
-	notes := snapshot{Asked: evil, Files: []string{"a", "b"}, Work: work.Session{Tasks: []dialect.Task{{Text: "Test it"}}}}
+	notes := snapshot{Asked: evil, Files: []string{"a", "b"}}
+	notes.Work.Tasks = []dialect.Task{{Text: "Test it"}}
 	want := []string{resumes + "“" + evil + "”", openTask + "“Test it”", filesTouched + "“a, b”"}
 	if diff := cmp.Diff(want, notes.lines(snapshotChars)); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/work"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/messages"
@@ -125,7 +124,7 @@ func TestSummary_Block(t *testing.T) {
 		open  = openTask + "write the docs"
 		files = filesTouched + "src/cart.py"
 	)
-	notes := snapshot{Asked: "Now the tests.", Decided: []string{"We moved to Postgres."}, Files: []string{"src/cart.py"}, Work: work.Session{Tasks: []dialect.Task{{Text: "write the docs"}, {Text: "parse", Done: true}}}}
+	notes := snapshot{Asked: "Now the tests.", Decided: []string{"We moved to Postgres."}, Files: []string{"src/cart.py"}, Work: tasks{Tasks: []dialect.Task{{Text: "write the docs"}, {Text: "parse", Done: true}}}}
 	all := []string{last, decisionMade + "We moved to Postgres.", open, files}
 	transcript := func(answer string) string {
 		return `{"messages":[{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"` +

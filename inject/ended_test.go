@@ -9,14 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/work"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // TestSnapshot_ClientsSummary: the notes have the points of a client's summary. A later one
 // closes the points that it reports as done, and no others.
 func TestSnapshot_ClientsSummary(t *testing.T) {
-	m := noted(t, &fakeDecisions{}, snapshot{Asked: "x", Work: work.Session{Tasks: []dialect.Task{{Text: "measure the queue"}, {Text: "write the docs"}}}})
+	m := noted(t, &fakeDecisions{}, snapshot{Asked: "x", Work: tasks{Tasks: []dialect.Task{{Text: "measure the queue"}, {Text: "write the docs"}}}})
 	who := graphiti.Who{User: "user:p", Session: "session:1"}
 	m.opts().Redact = func(text string, _ time.Time) (string, bool) {
 		return strings.ReplaceAll(text, "key-a1", "[redacted]"), true

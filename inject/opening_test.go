@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/work"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -154,8 +153,8 @@ func TestLeftOff(t *testing.T) {
 		want        string
 	}{
 		{snapshot{Decided: []string{"We moved to Postgres."}}, "", "", begin + "decided: We moved to Postgres."},
-		{snapshot{Asked: "x", Work: work.Session{Tasks: []dialect.Task{{Text: "Test it"}, {Text: "Write it", Done: true}}}}, "", "", begin + "left open: Test it"},
-		{snapshot{Decided: []string{"We moved."}, Work: work.Session{Tasks: []dialect.Task{{Text: "Test it"}}}}, "", "", begin + "decided: We moved.; left open: Test it"},
+		{snapshot{Asked: "x", Work: tasks{Tasks: []dialect.Task{{Text: "Test it"}, {Text: "Write it", Done: true}}}}, "", "", begin + "left open: Test it"},
+		{snapshot{Decided: []string{"We moved."}, Work: tasks{Tasks: []dialect.Task{{Text: "Test it"}}}}, "", "", begin + "decided: We moved.; left open: Test it"},
 		{snapshot{Asked: "x"}, "The parser", "Test it", begin + "about: The parser; left open: Test it"},
 		{snapshot{Asked: "x"}, "The parser", "", ""},
 		{snapshot{Asked: "Write it.", Files: []string{"a.go", "b.go", "c.go", "d.go"}}, "", "", begin + "files changed: b.go, c.go, d.go"},
@@ -171,11 +170,11 @@ func TestLeftOff(t *testing.T) {
 		about string
 		want  []string
 	}{
-		{snapshot{Decided: []string{word(150)}, Work: work.Session{Tasks: []dialect.Task{{Text: word(80)}}}}, word(70), []string{"decided: " + word(150), "left open: " + word(80)}},
-		{snapshot{Decided: []string{word(80)}, Work: work.Session{Tasks: []dialect.Task{{Text: word(40)}}}}, word(80), []string{"about: " + word(80), "decided: " + word(80), "left open: " + word(40)}},
-		{snapshot{Decided: []string{word(160)}, Work: work.Session{Tasks: []dialect.Task{{Text: word(160)}, {Text: word(80)}}}, Files: []string{"a.go"}}, "x", []string{"about: x", "files changed: a.go", "left open: " + word(160)}},
-		{snapshot{Work: work.Session{Tasks: []dialect.Task{{Text: word(600)}}}}, word(400), []string{"left open: " + noteLine(word(600))}},
-		{snapshot{Work: work.Session{Tasks: []dialect.Task{{Text: word(120)}, {Text: word(150)}, {Text: "last"}}}}, "", []string{"left open: " + word(120), "last"}},
+		{snapshot{Decided: []string{word(150)}, Work: tasks{Tasks: []dialect.Task{{Text: word(80)}}}}, word(70), []string{"decided: " + word(150), "left open: " + word(80)}},
+		{snapshot{Decided: []string{word(80)}, Work: tasks{Tasks: []dialect.Task{{Text: word(40)}}}}, word(80), []string{"about: " + word(80), "decided: " + word(80), "left open: " + word(40)}},
+		{snapshot{Decided: []string{word(160)}, Work: tasks{Tasks: []dialect.Task{{Text: word(160)}, {Text: word(80)}}}, Files: []string{"a.go"}}, "x", []string{"about: x", "files changed: a.go", "left open: " + word(160)}},
+		{snapshot{Work: tasks{Tasks: []dialect.Task{{Text: word(600)}}}}, word(400), []string{"left open: " + noteLine(word(600))}},
+		{snapshot{Work: tasks{Tasks: []dialect.Task{{Text: word(120)}, {Text: word(150)}, {Text: "last"}}}}, "", []string{"left open: " + word(120), "last"}},
 	} {
 		got := plain(tc.s.leftOff(at, tc.about, ""))
 		if want := begin + strings.Join(tc.want, "; "); got != want || utf8.RuneCountInString(got)+3 > leftOffChars {

@@ -16,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/work"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
@@ -237,7 +236,7 @@ func TestBlockIsRepeatedByteForByte(t *testing.T) {
 	}
 	another := strings.Replace(summary, "one", "another", 1)
 	for _, task := range []string{"write the docs", "a task that the notes got later"} {
-		m = noted(t, blocks, snapshot{Asked: "x", Work: work.Session{Tasks: []dialect.Task{{Text: task}}}})
+		m = noted(t, blocks, snapshot{Asked: "x", Work: tasks{Tasks: []dialect.Task{{Text: task}}}})
 		got, p = ask(t, m, another, both)
 		if want := withBlocks(another, map[string]string{instruction: blockOf(resumes+"x", openTask+"write the docs")}); got != want || p.Outcome.Status != StatusRecalled || p.Outcome.Reason != ReasonSummary || p.Turn == "" || len(p.Write) == 0 {
 			t.Errorf("summary:\n got %s\nwant %s (%+v)", got, want, p.Outcome)

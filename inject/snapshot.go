@@ -10,7 +10,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/work"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -37,8 +36,13 @@ type snapshot struct {
 		Decided []string `json:"decided,omitempty"`
 		Open    []string `json:"open,omitempty"`
 	} `json:"listed,omitzero"`
-	Children []child      `json:"children,omitempty"` // subagents, the latest last
-	Work     work.Session `json:"work,omitzero"`      // actions of the agent
+	Children []child `json:"children,omitempty"` // subagents, the latest last
+	Work     tasks   `json:"work,omitzero"`
+}
+
+// tasks is the agent's last list.
+type tasks struct {
+	Tasks []dialect.Task `json:"tasks,omitempty"`
 }
 
 const (
@@ -60,16 +64,6 @@ func (s *snapshot) add(said string, decided bool) {
 	s.Tells = s.Tells || words.Tells(s.Asked)
 	if decided {
 		s.Decided = latestOf(s.Decided, s.Asked, maxDecisions)
-	}
-	s.take(1)
-}
-
-// take adds the changed files of the n newest turns.
-func (s *snapshot) take(n int) {
-	for _, t := range s.Work.Turns[max(0, len(s.Work.Turns)-n):] {
-		for _, f := range t.Changed {
-			s.Files = latestOf(s.Files, f, maxNoteFiles)
-		}
 	}
 }
 

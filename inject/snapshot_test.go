@@ -3,9 +3,7 @@ package inject
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/work"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
@@ -21,7 +18,7 @@ import (
 
 func TestSnapshotLines(t *testing.T) {
 	var s snapshot
-	change := func(file string) { s.Work.Turns = []work.Record{{Changed: []string{file}}} }
+	change := func(file string) { s.Files = latestOf(s.Files, file, maxNoteFiles) }
 	s.Work.Tasks = []dialect.Task{{Text: "Do this"}, {Text: "Done that", Done: true}}
 	change("a.go")
 	s.add("Let's use Postgres for it.", false)
@@ -43,44 +40,6 @@ func TestSnapshotLines(t *testing.T) {
 	}
 	if size > snapshotChars || len(s.Files) > maxNoteFiles {
 		t.Errorf("%d characters, %d files", size, len(s.Files))
-	}
-}
-
-// TestTrimWork checks that old turns leave no work in a snapshot, and that its notes stay.
-func TestTrimWork(t *testing.T) {
-	at := time.Unix(1_000_000, 0)
-	var s snapshot
-	s.Session, s.Asked, s.Decided = "hash", "Now the tests.", []string{"Let's use Postgres for it."}
-	s.Work.Tasks = []dialect.Task{{Text: "Do this"}}
-	for i, file := range []string{"a.go", "b.go"} {
-		s.Work.Turns = append(s.Work.Turns, work.Record{ID: file, At: at.Add(time.Duration(i) * time.Hour).Unix(), Changed: []string{file}})
-		s.take(1)
-	}
-	body, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	notes := []string{resumes + "Now the tests.", "decided: Let's use Postgres for it."}
-	for name, tc := range map[string]struct {
-		after time.Duration
-		n     int
-		lines []string
-	}{
-		"none is old":  {0, 0, []string{"open task: Do this", "files changed: a.go, b.go"}},
-		"one is old":   {time.Minute, 1, []string{"open task: Do this", "files changed: b.go"}},
-		"both are old": {2 * time.Hour, 2, nil},
-	} {
-		rest, n := TrimWork(body, at.Add(tc.after))
-		lines, session := SnapshotLines(rest)
-		if diff := cmp.Diff(append(slices.Clone(notes), tc.lines...), lines); n != tc.n || diff != "" || session != "hash" {
-			t.Errorf("%s: %d turns of %s (-want +got):\n%s", name, n, session, diff)
-		}
-		if again, n := TrimWork(rest, at.Add(tc.after)); n != 0 || !bytes.Equal(again, rest) {
-			t.Errorf("%s: %d turns are left", name, n)
-		}
-	}
-	if rest, n := TrimWork([]byte(`{"session":"s","key":"k"}`), at); n != 0 || string(rest) != `{"session":"s","key":"k"}` {
-		t.Errorf("another text became %s", rest)
 	}
 }
 
@@ -108,8 +67,6 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 	}{
 		"what was asked":      {said: "DB_PASSWORD=" + secret + "\nis my setting", want: resumes + "[redacted] is my setting"},
 		"what was asked, cut": {said: long + " postgres://bob:" + secret + "@db.example.com", want: resumes + long + " postgres[redacted]"},
-		"a summary of tests": {said: "Fix it.", want: resumes + "Fix it.",
-			call: `{"command":"make"}`, result: "exit code 1\n1 failed, postgres://bob:" + secret + "@db.example.com"},
 		"a task": {said: "Fix it.", want: "open task: set [redacted] now",
 			call: `{"todos":[{"content":"set ://bob:` + secret + `@db now","status":"pending"}]}`, result: "ok"},
 	} {
@@ -119,7 +76,8 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 		o.Snapshots, o.Redact = kept, redact
 		m.Set(o.Groups, o.RecallSettings)
 		who := graphiti.Who{User: "user:p", Session: "session:1"}
-		m.Worked(who, 0, &Round{Turn: "t", At: time.Now(), Calls: []dialect.Call{{ID: "1", Arguments: tc.call}}, Results: []dialect.Result{{ID: "1", Text: tc.result}}})
+		done := m.Read(&Round{Calls: []dialect.Call{{ID: "1", Arguments: tc.call}}, Results: []dialect.Result{{ID: "1", Text: tc.result}}})
+		m.Worked(who, 0, &done)
 		m.Remember(who, 0, Ended{Said: tc.said})
 		if strings.Contains(string(kept[snapshotKey(who)]), "horse") {
 			t.Errorf("%s: got %s, want no \"horse\" in it", name, kept[snapshotKey(who)])
@@ -134,7 +92,7 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 // TestNotesAfterACompaction checks that the first turn after a compaction has the session's
 // notes that its request lacks, and that later turns have no more of them.
 func TestNotesAfterACompaction(t *testing.T) {
-	notes := snapshot{Asked: "Now the tests.", Decided: []string{"We moved the queue to Redis."}, Work: work.Session{Tasks: []dialect.Task{{Text: "write the docs"}}}}
+	notes := snapshot{Asked: "Now the tests.", Decided: []string{"We moved the queue to Redis."}, Work: tasks{Tasks: []dialect.Task{{Text: "write the docs"}}}}
 	const (
 		summary = `{"role":"user","content":"This session is being continued from a previous conversation. Done: the parser."}`
 		asked   = `,{"role":"user","content":"Which one is it?"}`

@@ -216,11 +216,12 @@ func (t *turn) unanswered() (n int) {
 
 // episodes returns the episode names of the conversation's turns.
 func (t *turn) episodes() map[string]struct{} {
-	names := make(map[string]struct{}, 2*len(t.keys))
+	names := make(map[string]struct{}, 3*len(t.keys))
 	for _, k := range t.keys {
 		id := TurnKey(k).String()
 		names[graphiti.EpisodeName(id, graphiti.RoleUser)] = struct{}{}
 		names[graphiti.EpisodeName(id, graphiti.RoleAssistant)] = struct{}{}
+		names[graphiti.EpisodeName(id, graphiti.KindWork)] = struct{}{}
 	}
 	return names
 }

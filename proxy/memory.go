@@ -24,8 +24,10 @@ type Planner interface {
 	// Writes returns the groups to store a turn in.
 	Writes(who graphiti.Who) []graphiti.Target
 
-	// Worked records a tool round of a turn of a generation. It may wait.
-	Worked(who graphiti.Who, generation int64, r *inject.Round)
+	// Read returns the work in a tool round, and Worked adds it to the notes of the session. Worked
+	// may wait.
+	Read(r *inject.Round) inject.Done
+	Worked(who graphiti.Who, generation int64, d *inject.Done)
 
 	// Remember adds a finished request of a generation to its session's short-term memory. It
 	// may wait.

@@ -35,7 +35,8 @@ func (p planner) Plan(ctx context.Context, _ *dialect.Conversation, _ []dialect.
 }
 func (planner) Withdraw(inject.Unanswered)                   {}
 func (planner) Writes(graphiti.Who) []graphiti.Target        { return nil }
-func (planner) Worked(graphiti.Who, int64, *inject.Round)    {}
+func (planner) Read(*inject.Round) (d inject.Done)           { return d }
+func (planner) Worked(graphiti.Who, int64, *inject.Done)     {}
 func (planner) Remember(graphiti.Who, int64, inject.Ended)   {}
 func (planner) Prefetch(graphiti.Who, int64, string, string) {}
 

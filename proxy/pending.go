@@ -67,6 +67,11 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	if p.late != nil && clean {
 		wire.Contain(p.s.log, "finding the project of a turn", p.locate)
 	}
+	var done inject.Done
+	noted := p.round != nil && (p.recall || p.child)
+	if noted {
+		wire.Contain(p.s.log, "reading a tool round", func() { done = p.work() })
+	}
 	if p.kept() && p.turn.User != "" {
 		p.turn.User = cmp.Or(p.s.commands.Words(&p.repo, p.turn.User, commandRead), p.turn.User)
 	}
@@ -110,20 +115,21 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	if p.sequel != nil && p.kept() {
 		wire.Contain(p.s.log, "storing a summary", p.confirm)
 	}
-	if p.round != nil && (p.recall || p.child) { // it may wait, so it comes last
-		wire.Contain(p.s.log, "recording a tool round", p.worked)
+	if noted { // it may wait, so it comes last
+		wire.Contain(p.s.log, "noting a tool round", func() { p.memory.Planner.Worked(p.who, p.turn.Generation, &done) })
 	}
 }
 
-// worked records the tool round of the request.
-func (p *pendingTurn) worked() {
+// work reads the tool round of the request.
+func (p *pendingTurn) work() inject.Done {
 	w := dialect.ReadRound(p.read, p.round)
 	if w.Calls == nil { // the provider holds them
 		w.Calls = p.calls
 	}
-	p.memory.Planner.Worked(p.who, p.turn.Generation, &inject.Round{
-		Turn: p.turn.ID, At: p.turn.Answered, Directory: p.at.place.Directory, Agent: p.child, Calls: w.Calls, Results: w.Results,
-	})
+	d := p.memory.Planner.Read(&inject.Round{Directory: p.at.place.Directory, Calls: w.Calls, Results: w.Results})
+	d.IsList = d.IsList && !p.child // the list of a subagent is not the session's
+	p.turn.AddWork(d.Lines)
+	return d
 }
 
 // lossOf returns the reason for not storing an answer with this end.
@@ -220,11 +226,15 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	}
 }
 
-// began sets the time of the turn to that of its first round.
+// began sets the time of the turn to that of its first round, and adds the work of earlier rounds.
 func (p *pendingTurn) began() {
-	if began := p.memory.Pending.Began(&p.turn); !began.IsZero() {
+	began, earlier := p.memory.Pending.Began(&p.turn)
+	if !began.IsZero() {
 		p.turn.Said = began
 	}
+	last := p.turn.Work
+	p.turn.Work = earlier
+	p.turn.AddWork(last)
 }
 
 // isSummary reports whether an answer has a summary to store. Only the provider can read some.

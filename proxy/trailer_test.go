@@ -31,7 +31,8 @@ func (p *inserting) Plan(_ context.Context, _ *dialect.Conversation, _ []dialect
 }
 func (*inserting) Withdraw(inject.Unanswered)                   {}
 func (*inserting) Writes(graphiti.Who) []graphiti.Target        { return nil }
-func (*inserting) Worked(graphiti.Who, int64, *inject.Round)    {}
+func (*inserting) Read(*inject.Round) (d inject.Done)           { return d }
+func (*inserting) Worked(graphiti.Who, int64, *inject.Done)     {}
 func (*inserting) Remember(graphiti.Who, int64, inject.Ended)   {}
 func (*inserting) Prefetch(graphiti.Who, int64, string, string) {}
 

@@ -68,7 +68,8 @@ func (s *steps) Plan(context.Context, *dialect.Conversation, []dialect.Fingerpri
 }
 func (*steps) Withdraw(inject.Unanswered)                   {}
 func (s *steps) Writes(graphiti.Who) []graphiti.Target      { return nil }
-func (s *steps) Worked(graphiti.Who, int64, *inject.Round)  { s.step("work") }
+func (s *steps) Read(*inject.Round) (d inject.Done)         { return d }
+func (s *steps) Worked(graphiti.Who, int64, *inject.Done)   { s.step("work") }
 func (s *steps) Remember(graphiti.Who, int64, inject.Ended) { s.step("remember") }
 
 // The methods of a Sessions.

@@ -1,6 +1,7 @@
 package distil
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -30,20 +31,26 @@ type Batches interface {
 	Undistilled(ctx context.Context, quiet time.Duration, chars int) (b *graphiti.Batch, next time.Time, err error)
 
 	// KeepFacts stores the facts of a batch and marks the batch as distilled, together.
-	KeepFacts(ctx context.Context, b *graphiti.Batch, facts []graphiti.Distilled, spent graphiti.Spent) (kept int, err error)
+	KeepFacts(ctx context.Context, b *graphiti.Batch, facts []graphiti.Distilled) (kept int, err error)
 
-	// Postpone repeats a batch at a time. Without a call, it is no attempt.
-	Postpone(ctx context.Context, b *graphiti.Batch, until time.Time, spent graphiti.Spent) error
+	// Postpone repeats a batch at a time. failed counts an attempt.
+	Postpone(ctx context.Context, b *graphiti.Batch, until time.Time, failed bool) error
+}
 
-	// Spent returns the counts of a day.
-	Spent(ctx context.Context, day time.Time) (graphiti.Spent, error)
+// Costs counts calls by person and UTC day.
+type Costs interface {
+	Distilled(owner string, s graphiti.Spent)
+
+	// DistilledToday returns the counts of a person or, if owner is empty, of all.
+	DistilledToday(ctx context.Context, owner string) (graphiti.Spent, error)
 }
 
 // Pace bounds the work. It can change at run time.
 type Pace struct {
-	After       time.Duration // quiet time until a conversation is distilled
-	DailyTokens int
-	Paused      bool
+	After        time.Duration // quiet time until a conversation is distilled
+	DailyTokens  int
+	PersonTokens int // likewise for one person; 0 means no limit
+	Paused       bool
 }
 
 // Report is the state of a Distiller.
@@ -58,6 +65,7 @@ type Report struct {
 // Distiller distils facts in the background. It is safe for concurrent use.
 type Distiller struct {
 	store Batches
+	costs Costs
 	model Model
 	log   *slog.Logger
 	wake  chan struct{}
@@ -71,9 +79,9 @@ type Distiller struct {
 }
 
 // Start starts a Distiller. endpoint is the model's address, for the status.
-func Start(store Batches, model Model, endpoint string, s Pace, log *slog.Logger) *Distiller {
+func Start(store Batches, costs Costs, model Model, endpoint string, s Pace, log *slog.Logger) *Distiller {
 	ctx, cancel := context.WithCancel(context.Background())
-	d := &Distiller{store: store, model: model, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}), settings: s}
+	d := &Distiller{store: store, costs: costs, model: model, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}), settings: s}
 	d.status.Endpoint = endpoint
 	// Ends with Close.
 	go d.run(ctx)
@@ -105,7 +113,7 @@ func (d *Distiller) Total() graphiti.Spent {
 
 // Status returns the current state.
 func (d *Distiller) Status(ctx context.Context) Report {
-	today, err := d.store.Spent(ctx, time.Now())
+	today, err := d.costs.DistilledToday(ctx, "")
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.status
@@ -162,20 +170,27 @@ func (d *Distiller) step(ctx context.Context) (next time.Time) {
 	}
 	asked := question(b)
 	cost := (len(instructions)+len(asked))/charsPerToken + answerTokens
-	spent, err := d.store.Spent(ctx, now)
-	if err != nil {
+	tomorrow := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	all, err := d.costs.DistilledToday(ctx, "")
+	of, failed := d.costs.DistilledToday(ctx, b.Owner)
+	switch err = cmp.Or(err, failed); {
+	case err != nil:
 		d.report(ctx, err)
 		return now.Add(time.Minute)
-	}
-	if spent.Tokens+cost > s.DailyTokens {
+	case all.Tokens+cost > s.DailyTokens:
 		d.report(ctx, errBudget)
-		return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+		return tomorrow
+	case s.PersonTokens > 0 && of.Tokens+cost > s.PersonTokens:
+		d.report(ctx, cmp.Or(d.store.Postpone(ctx, b, tomorrow, false), errPerson))
+		return now
 	}
 	d.report(ctx, d.distil(ctx, b, asked, s.After))
 	return now
 }
 
 var errBudget = errors.New("distil.daily_tokens is reached; the next facts are distilled tomorrow (UTC)")
+
+var errPerson = errors.New("quota.person is reached: a person's next facts are distilled tomorrow (UTC)")
 
 // distil asks the model about a batch, and stores its facts or the failure.
 func (d *Distiller) distil(ctx context.Context, b *graphiti.Batch, asked string, after time.Duration) (err error) {
@@ -196,32 +211,29 @@ func (d *Distiller) distil(ctx context.Context, b *graphiti.Batch, asked string,
 		return nil
 	}
 	if errors.Is(err, errNoProvider) { // no call was made
-		return errors.Join(err, d.store.Postpone(ctx, b, time.Now().Add(after), graphiti.Spent{}))
+		return errors.Join(err, d.store.Postpone(ctx, b, time.Now().Add(after), false))
 	}
 	// A server may report too few tokens, or none.
 	spent := graphiti.Spent{Calls: 1, Tokens: max(tokens, (len(instructions)+len(asked)+len(answer))/(charsPerToken+1)), Refused: refused}
 	if err == nil {
-		spent.Facts, err = d.store.KeepFacts(ctx, b, facts, spent)
-		d.add(spent)
+		spent.Facts, err = d.store.KeepFacts(ctx, b, facts)
+		d.add(b.Owner, spent)
 		return err
 	}
 	spent.Failed = 1
-	d.add(spent)
+	d.add(b.Owner, spent)
 	delay := after
 	for range b.Tries {
 		delay = min(4*delay, longestDelay)
 	}
-	return errors.Join(err, d.store.Postpone(ctx, b, time.Now().Add(delay), spent))
+	return errors.Join(err, d.store.Postpone(ctx, b, time.Now().Add(delay), true))
 }
 
-func (d *Distiller) add(s graphiti.Spent) {
+func (d *Distiller) add(owner string, s graphiti.Spent) {
+	d.costs.Distilled(owner, s)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.total.Calls += s.Calls
-	d.total.Failed += s.Failed
-	d.total.Tokens += s.Tokens
-	d.total.Facts += s.Facts
-	d.total.Refused += s.Refused
+	d.total.Add(s)
 }
 
 // report notes the result of an attempt, and logs a new problem.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,56 +17,74 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shelf is a Store with batches, of which the first is due at once.
+// shelf is a Store with batches, which are due at once or when they were postponed to.
 type shelf struct {
 	mu        sync.Mutex // protects the fields below
 	batches   []*graphiti.Batch
-	again     time.Time // the first is due then
+	again     map[*graphiti.Batch]time.Time // when a postponed batch is due
 	facts     []graphiti.Distilled
 	postponed []time.Duration
 	spent     graphiti.Spent
+	by        map[string]graphiti.Spent // the same by owner
 }
 
 func (s *shelf) Undistilled(context.Context, time.Duration, int) (*graphiti.Batch, time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.batches) == 0 {
-		return nil, time.Time{}, nil
+	var next time.Time
+	for _, b := range s.batches {
+		if !s.again[b].After(time.Now()) {
+			return b, time.Time{}, nil
+		}
+		if next.IsZero() || s.again[b].Before(next) {
+			next = s.again[b]
+		}
 	}
-	if s.again.After(time.Now()) {
-		return nil, s.again, nil
-	}
-	return s.batches[0], time.Time{}, nil
+	return nil, next, nil
 }
 
-func (s *shelf) KeepFacts(_ context.Context, _ *graphiti.Batch, facts []graphiti.Distilled, spent graphiti.Spent) (int, error) {
+func (s *shelf) KeepFacts(_ context.Context, b *graphiti.Batch, facts []graphiti.Distilled) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.batches, s.facts = s.batches[1:], append(s.facts, facts...)
-	s.count(spent)
+	s.batches = slices.DeleteFunc(s.batches, func(other *graphiti.Batch) bool { return other == b })
+	s.facts = append(s.facts, facts...)
 	return len(facts), nil
 }
 
-func (s *shelf) Postpone(_ context.Context, b *graphiti.Batch, until time.Time, spent graphiti.Spent) error {
+func (s *shelf) Postpone(_ context.Context, b *graphiti.Batch, until time.Time, failed bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b.Tries++
-	s.again, s.postponed = until, append(s.postponed, time.Until(until))
-	s.count(spent)
+	if failed {
+		b.Tries++
+	}
+	if s.again == nil {
+		s.again = make(map[*graphiti.Batch]time.Time)
+	}
+	s.again[b], s.postponed = until, append(s.postponed, time.Until(until))
 	return nil
 }
 
-func (s *shelf) count(more graphiti.Spent) {
-	s.spent.Calls += more.Calls
-	s.spent.Failed += more.Failed
-	s.spent.Tokens += more.Tokens
-	s.spent.Refused += more.Refused
-}
-
-func (s *shelf) Spent(context.Context, time.Time) (graphiti.Spent, error) {
+// Distilled implements Costs, for one day.
+func (s *shelf) Distilled(owner string, more graphiti.Spent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.spent, nil
+	s.spent.Add(more)
+	if s.by == nil {
+		s.by = make(map[string]graphiti.Spent)
+	}
+	of := s.by[owner]
+	of.Add(more)
+	s.by[owner] = of
+}
+
+// DistilledToday implements Costs.
+func (s *shelf) DistilledToday(_ context.Context, owner string) (graphiti.Spent, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if owner == "" {
+		return s.spent, nil
+	}
+	return s.by[owner], nil
 }
 
 // script is a Model with prepared answers; without one it waits for the end of the call.
@@ -86,9 +105,9 @@ func answers(text string, tokens int) func() (string, int, error) {
 
 const lamp = `{"facts": [{"text": "The lamp is on", "sources": ["M1"]}, {"text": "The lamp is on", "sources": ["M9"]}]}`
 
-func start(t *testing.T, st Batches, m Model, s Pace) *Distiller {
+func start(t *testing.T, st *shelf, m Model, s Pace) *Distiller {
 	t.Helper()
-	d := Start(st, m, "http://model", s, slog.New(slog.DiscardHandler))
+	d := Start(st, st, m, "http://model", s, slog.New(slog.DiscardHandler))
 	t.Cleanup(d.Close)
 	return d
 }
@@ -99,7 +118,7 @@ func TestDistiller_KeepsFactsAndCounts(t *testing.T) {
 		m <- answers(lamp, 5000)
 		d := start(t, st, m, Pace{After: time.Minute, DailyTokens: 10000})
 		synctest.Wait()
-		if len(st.facts) != 1 || st.spent != (graphiti.Spent{Calls: 1, Tokens: 5000, Refused: 1}) {
+		if len(st.facts) != 1 || st.spent != (graphiti.Spent{Calls: 1, Tokens: 5000, Facts: 1, Refused: 1}) {
 			t.Errorf("got facts %+v and %+v; want one fact, one refused, 5000 tokens", st.facts, st.spent)
 		}
 		if s := d.Status(context.Background()); s.Problem != "" || s.Endpoint != "http://model" || s.Today.Tokens != 5000 {
@@ -162,6 +181,33 @@ func TestDistiller_StaysWithinItsBudget(t *testing.T) {
 		synctest.Wait()
 		if st.spent.Calls != 2 {
 			t.Errorf("got %d calls with a larger budget, want 2", st.spent.Calls)
+		}
+	})
+}
+
+// TestDistiller_QuotaOfAPerson checks that a person with no tokens left waits until the next UTC
+// day, and that another person's messages are distilled meanwhile.
+func TestDistiller_QuotaOfAPerson(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, m := &shelf{}, make(script, 3)
+		for _, owner := range []string{"user:ann", "user:ann", "user:josh"} {
+			b := batchOf("user: the lamp is on")
+			b.Owner = owner
+			st.batches = append(st.batches, b)
+			m <- answers(`{"facts":[]}`, 9000)
+		}
+		d := start(t, st, m, Pace{After: time.Minute, DailyTokens: 1e6, PersonTokens: 10000})
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if st.by["user:ann"].Calls != 1 || st.by["user:josh"].Calls != 1 || len(st.batches) != 1 {
+			t.Fatalf("got %+v; want one call for each person", st.by)
+		}
+		midnight := time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+		if got := st.again[st.batches[0]]; !got.Equal(midnight) || st.batches[0].Tries != 0 {
+			t.Errorf("the next attempt is at %s, after %d failed ones; want %s, 0", got, st.batches[0].Tries, midnight)
+		}
+		if s := d.Status(context.Background()); s.Problem != "" {
+			t.Errorf("Problem = %q after another person's success, want none", s.Problem)
 		}
 	})
 }

@@ -34,6 +34,7 @@ type Part struct {
 	Message string // graphiti.MessageID of an episode, or "" for all messages; excludes Session
 
 	before time.Time // covers older messages only; zero for all
+	work   bool      // covers messages about the work of agents only
 }
 
 // Means reports whether the part covers a turn. A session is forgotten in all groups, so
@@ -65,11 +66,11 @@ func (p Part) whole() bool { return p.Session+p.Message == "" && p.before.IsZero
 
 // Said reports whether the part covers an episode.
 func (p Part) Said(e *graphiti.Row) bool {
-	if p.Message != "" {
-		return graphiti.MessageID(e.Name) == p.Message
+	if turn, _ := graphiti.TurnOf(e.Name); p.Message != "" {
+		return graphiti.MessageID(e.Name) == p.Message || graphiti.IsWork(e.Name) && p.Means(&Turn{ID: turn})
 	}
 	if !p.before.IsZero() {
-		return !e.Said.IsZero() && e.Said.Before(p.before)
+		return !e.Said.IsZero() && e.Said.Before(p.before) && (!p.work || graphiti.IsWork(e.Name))
 	}
 	return p.Session == "" || ofSession(e, graphiti.SessionHash(p.Session))
 }
@@ -199,7 +200,7 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64, now time
 		return names, kept, run(tx, forgetTurns+"AND generation < ?3", part.Group, now.UnixMilli(), generation)
 	}
 	for _, name := range names {
-		if turn, ok := graphiti.TurnOf(name); ok {
+		if turn, ok := graphiti.TurnOf(name); ok && !part.work {
 			if err := run(tx, forgetTurns+"AND turn = ?3", part.Group, now.UnixMilli(), turn); err != nil {
 				return nil, false, err
 			}

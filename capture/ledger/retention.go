@@ -19,7 +19,7 @@ type Retention struct {
 	Age time.Duration            // of all others
 	Of  map[string]time.Duration // by the key of a project or a person
 
-	Facts, Work time.Duration // other ages of facts, and of records of work
+	Facts, Work time.Duration // other ages of facts, and of messages about the work of agents
 }
 
 // Off reports whether everything is kept.
@@ -54,7 +54,8 @@ func (r *Retention) Shortest() time.Duration {
 	return shortest
 }
 
-// Expired counts the messages and facts of a group that are older than their age.
+// Expired counts the messages, facts and messages about work of a group that are older than their
+// age.
 type Expired struct {
 	Group    string        `json:"group"`
 	Owners   []Owned       `json:"owners"`
@@ -62,6 +63,7 @@ type Expired struct {
 	Held     bool          `json:"held,omitempty"` // they stay
 	Messages int           `json:"messages"`
 	Facts    int           `json:"facts,omitempty"` // deleted for their own age
+	Work     int           `json:"work,omitempty"`  // the same
 }
 
 // errDry undoes a deletion.
@@ -72,7 +74,7 @@ var errDry = errors.New("nothing is deleted")
 // deletion, and counts the held messages, too.
 func (s *Ledger) Expire(ctx context.Context, r *Retention, now time.Time, dry bool) (expired []Expired, err error) {
 	shortest := r.Shortest()
-	if shortest == 0 && r.Facts == 0 {
+	if r.Off() {
 		return nil, nil
 	}
 	owned, err := s.Owned(ctx, "")
@@ -97,7 +99,7 @@ func (s *Ledger) Expire(ctx context.Context, r *Retention, now time.Time, dry bo
 		}
 		err := s.write("delete old messages", func(tx *sqlite.Tx) error {
 			tx.Checkpoint()
-			err := s.expireIn(tx, &e, r.Facts, extents[g].First, now)
+			err := s.expireIn(tx, &e, r, extents[g].First, now)
 			if err == nil && dry {
 				err = errDry
 			}
@@ -106,7 +108,7 @@ func (s *Ledger) Expire(ctx context.Context, r *Retention, now time.Time, dry bo
 		if err != nil && !errors.Is(err, errDry) {
 			return expired, err
 		}
-		if e.Messages+e.Facts > 0 {
+		if e.Messages+e.Facts+e.Work > 0 {
 			expired = append(expired, e)
 		}
 	}
@@ -114,10 +116,15 @@ func (s *Ledger) Expire(ctx context.Context, r *Retention, now time.Time, dry bo
 }
 
 // expireIn deletes and counts the old messages and facts of a group, whose first message is from first.
-func (s *Ledger) expireIn(tx *sqlite.Tx, e *Expired, facts time.Duration, first, now time.Time) (err error) {
-	e.Messages, e.Facts = 0, 0
-	if facts > 0 {
-		e.Facts, err = s.memory.DeleteFacts(tx, e.Group, now.Add(-facts))
+func (s *Ledger) expireIn(tx *sqlite.Tx, e *Expired, r *Retention, first, now time.Time) (err error) {
+	e.Messages, e.Facts, e.Work = 0, 0, 0
+	if r.Facts > 0 {
+		e.Facts, err = s.memory.DeleteFacts(tx, e.Group, now.Add(-r.Facts))
+	}
+	if before := now.Add(-r.Work); err == nil && r.Work > 0 && first.Before(before) {
+		var names []string
+		names, _, err = s.forgetKept(tx, Part{Group: e.Group, before: before, work: true}, math.MaxInt64, time.Now())
+		e.Work = len(names)
 	}
 	if before := now.Add(-e.Age); err == nil && e.Age > 0 && first.Before(before) {
 		var names []string

@@ -3,6 +3,7 @@ package ledger
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ type Turn struct {
 	Answered  time.Time // end of the answer
 
 	Client   string            // client family, such as "openai-js", or ""
+	Work     []string          `json:",omitempty"` // lines about the agent's tool calls
 	Model    string            `json:",omitempty"` // the model's name, or "" if unknown
 	Git      Git               `json:",omitzero"`
 	Provider string            `json:",omitempty"` // id of the model's provider, or "" if no facts are distilled there
@@ -133,6 +135,21 @@ func (t *Turn) KeyOf(scope graphiti.Scope) string {
 		return t.Workspace
 	}
 	return t.Owner
+}
+
+// maxWork is the most lines of a turn's work.
+const maxWork = 12
+
+// AddWork adds lines about tool calls. The newest line about a command or a file counts.
+func (t *Turn) AddWork(lines []string) {
+	about := func(line string) string {
+		head, _, _ := strings.Cut(line, `": `)
+		return head
+	}
+	for _, l := range lines {
+		t.Work = append(slices.DeleteFunc(slices.Clone(t.Work), func(o string) bool { return about(o) == about(l) }), l)
+	}
+	t.Work = t.Work[max(0, len(t.Work)-maxWork):]
 }
 
 // Rest returns the remainder of a turn stored without its end. A rest can have a rest

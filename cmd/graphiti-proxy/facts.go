@@ -41,7 +41,7 @@ func (f *facts) start(r *remembering) {
 		r.stop.OnClose("lease", closes(func() { cancel(); taking.Wait() }))
 		store = l
 	}
-	f.Distiller = distil.Start(store, model, endpoint, f.settings(r.cfg), r.log)
+	f.Distiller = distil.Start(store, r.state.Figures, model, endpoint, f.settings(r.cfg), r.log)
 	r.backend.Facts.Distil(f.Wake)
 	r.stop.OnClose("facts", closes(func() {
 		f.Close()
@@ -51,7 +51,8 @@ func (f *facts) start(r *remembering) {
 
 // settings returns the settings of a configuration. Without consent, the distiller sends no text.
 func (f *facts) settings(cfg *config.Config) distil.Pace {
-	return distil.Pace{After: cfg.Distil.After, DailyTokens: cfg.Distil.DailyTokens, Paused: cfg.Distil.Pause || !cfg.DistilConsented() || cfg.Distil.URL != f.url}
+	return distil.Pace{After: cfg.Distil.After, DailyTokens: cfg.Distil.DailyTokens, PersonTokens: int(config.Limit(cfg.Quota.Person, "tokens")),
+		Paused: cfg.Distil.Pause || !cfg.DistilConsented() || cfg.Distil.URL != f.url}
 }
 
 // set applies a configuration.

@@ -122,6 +122,27 @@ func TestFactsFromAModel(t *testing.T) {
 	}
 }
 
+// TestFacts_QuotaOfAPerson checks that a person without tokens waits for the next day, that status
+// gives the reason, and that the tokens of a person are in their statistics.
+func TestFacts_QuotaOfAPerson(t *testing.T) {
+	t.Parallel()
+	d := newDistiller(t)
+	w := start(t, t.TempDir(), map[string]string{"distil.url": d.URL + "/v1", "distil.model": "m1", "distil.after": "1s", "memory.consent": "true", "quota.person": "tokens=6000"})
+	w.say("the singers sign in by magic link", "X-Graphiti-Session", "s1")
+	waitUntil(t, "the first call", func() bool {
+		out, err := w.cli("memory", "stats", "--user", "me", "--json")
+		return err == nil && strings.Contains(out, `"distilled_tokens": 4321`)
+	})
+	w.say("our choir meets on Mondays", "X-Graphiti-Session", "s2")
+	waitUntil(t, "the quota", func() bool {
+		out, err := w.cli("status")
+		return err == nil && strings.Contains(out, "quota.person is reached")
+	})
+	if asked := d.asked(); len(asked) != 1 {
+		t.Errorf("the model was asked %q, want one call", asked)
+	}
+}
+
 // TestFacts_OfAnImport checks that an import costs tokens only with --distil, and only once
 // for each message.
 func TestFacts_OfAnImport(t *testing.T) {

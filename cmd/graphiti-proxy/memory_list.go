@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/proof"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
@@ -117,21 +118,16 @@ func printValid(w io.Writer, answer *service.Valids, all bool) {
 }
 
 func newMemoryWorkCommand() *cobra.Command {
-	c, in := described("memory-work"), service.Work.Default
-	cli.InputFlags(c, &in)
-	return operation(c, service.Work, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, worked *service.Worked) {
-		if len(worked.Turns) == 0 {
+	c, in := described("memory-work"), service.Search.Default
+	cli.InputFlags(c, &in.Selector)
+	c.Flags().IntVar(&in.Limit, "limit", in.Limit, "how many turns")
+	in.SearchFilter = service.SearchFilter{Everything: true, Kind: graphiti.KindWork, Newest: true}
+	return operation(c, service.Search, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Searched) {
+		if len(answer.Facts) == 0 {
 			fmt.Fprintf(errOut, "no work of agents yet for %s\n", in.Whose())
 			return
 		}
-		for i := range worked.Turns {
-			t := &worked.Turns[i]
-			fmt.Fprintf(w, "turn of %s in conversation %s:\n", minute(t.Time), t.Conversation)
-			for _, l := range t.Lines {
-				fmt.Fprintln(w, "  "+terminal.Printable(l))
-			}
-		}
-		printMore(w, worked.AllTurns-len(worked.Turns))
+		printHits(w, answer)
 	})
 }
 
@@ -166,15 +162,12 @@ func newMemoryRetentionCommand() *cobra.Command {
 	c := described("memory-retention")
 	cli.InputFlags(c, &in)
 	return operation(c, service.Retention, openMemoryFiles, &in, nil, func(w, _ io.Writer, e *service.Expiring) {
-		if e.Work > 0 {
-			fmt.Fprintln(w, "records of work deleted within the hour:", e.Work)
-		}
 		if len(e.Groups) == 0 {
-			fmt.Fprintln(w, "no message or fact is old enough to be deleted")
+			fmt.Fprintln(w, "nothing is old enough to be deleted")
 			return
 		}
 		var t terminal.Table
-		t.Row("MEMORY", "MESSAGES", "FACTS", "EFFECT")
+		t.Row("MEMORY", "MESSAGES", "FACTS", "WORK", "EFFECT")
 		for _, g := range e.Groups {
 			names := []string{g.Group}
 			for _, o := range g.Owners {
@@ -185,7 +178,7 @@ func newMemoryRetentionCommand() *cobra.Command {
 			if g.Held {
 				effect = "on hold"
 			}
-			t.Row(terminal.Printable(strings.Join(slices.Compact(names), " ")), g.Messages, g.Facts, effect)
+			t.Row(terminal.Printable(strings.Join(slices.Compact(names), " ")), g.Messages, g.Facts, g.Work, effect)
 		}
 		t.Print(w)
 	})

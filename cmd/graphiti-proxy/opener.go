@@ -122,8 +122,7 @@ func (o *opener) openParts() (*remembering, error) {
 	r.responses = response.New(o.quiet, o.budget)
 	r.service = service.New(service.Options{
 		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: func() *inject.Planner { return r.planner }, State: state,
-		Graph: r.backend.Graph, Spent: r.backend.Facts.Spent,
-		Multi: id.Multi, Owner: owner, Resolve: r.people.Resolve, Registered: r.people.name, People: r.people,
+		Graph: r.backend.Graph, Multi: id.Multi, Owner: owner, Resolve: r.people.Resolve, Registered: r.people.name, People: r.people,
 		Settings: serviceSettings(cfg, namer), Secret: o.secret(), Proof: r.proof,
 		Log: o.log,
 	})
@@ -232,8 +231,6 @@ func (o *opener) openPipeline(r *remembering, state *cache.State) (p *capture.Pi
 		Destination: capture.Destination{Ledger: b.Ledger, Verify: cfg.Ingest.Verify, Disk: func(ctx context.Context) (int64, error) {
 			s, err := b.Facts.Stored(ctx)
 			return s.Bytes - s.Free + datadir.Size(cfg.DataDir), err
-		}, Trim: func(ctx context.Context, before time.Time, dry bool) (int, error) {
-			return state.Snapshots.Trim(ctx, dry, func(body []byte) ([]byte, int) { return inject.TrimWork(body, before) })
 		}},
 		Events: capture.Events{
 			OnKept: func(t *ledger.Turn, groups []string) {

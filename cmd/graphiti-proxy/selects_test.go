@@ -40,7 +40,7 @@ func TestSelectorsSelect(t *testing.T) {
 		w.worksIn(of, "Repair the crane.", round{"bash", `{"command":"npm test"}`, "Tests: 4 passed, 4 total\n<shellId: 0 completed with exit code 0>"})
 	}
 	polltest.Until(t, "the work", func() bool {
-		_, answer := asks("memory/work", m{"workspace": "gadgets"})
+		_, answer := asks("memory/search", m{"workspace": "gadgets", "everything": true, "kind": "work"})
 		return strings.Contains(answer, "npm test")
 	})
 	groupOf := func(of m) string {
@@ -52,14 +52,13 @@ func TestSelectorsSelect(t *testing.T) {
 		"memory/show": {}, "memory/search": {"query": "What is the vault called?"}, "memory/facts": {}, "memory/pending": {"all": true}, "memory/list": {},
 		"memory/stats": {}, "memory/groups": {}, "memory/export": {}, "memory/settle": {"accept": []string{"ffffffff"}}, "memory/held": {"keep": []string{"ffffffff"}},
 		"memory/suggest": {}, "memory/conversation": {}, "memory/promote": {"text": "The vault of the wharf is called Falcon."}, "memory/people": {}, "memory/state": {},
-		"memory/work": {"workspace": widgets}, "memory/entities": {}, "memory/import": {"lines": []m{{"type": "message", "role": "user", "content": "The vault of the attic is called Wren."}}},
+		"memory/entities": {}, "memory/import": {"lines": []m{{"type": "message", "role": "user", "content": "The vault of the attic is called Wren."}}},
 	} {
 		for field, values := range map[string][2]string{
 			"workspace": {widgets, "gadgets"}, "session": {"one", "two"}, "agent": {"ava", "bo"}, "user": {"me", "bob"}, "group": {groupOf(m{"user": "me"}), groupOf(m{"workspace": "gadgets"})},
 			"card": {"a", "b"}, "message": {"a", "b"}, "credential": {"sha256:" + strings.Repeat("a", 64), "sha256:" + strings.Repeat("b", 64)},
 		} {
-			if operation == "memory/groups" && field == "group" || // its answer is the group
-				operation == "memory/work" && field == "user" { // all people share the work of a project
+			if operation == "memory/groups" && field == "group" { // its answer is the group
 				continue
 			}
 			var answers [2]string

@@ -179,7 +179,7 @@ func serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings 
 	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, Prices: cfg.Cost.Prices, Distils: cfg.Distil.Model, Directives: cfg.Promote.Directives, Remember: cfg.Promote.Remember}
 }
 
-// retention returns the ages at which messages, facts and records of work are deleted.
+// retention returns the ages at which messages, facts and the work of agents are deleted.
 func retention(cfg *config.Config) ledger.Retention {
 	ages := cfg.Ages()
 	kind := func(name string) time.Duration {

@@ -50,26 +50,23 @@ func (w *world) worksIn(headers []string, said string, rounds ...round) {
 	}
 }
 
-// work returns the result of memory work, as JSON and decoded.
-func (w *world) work() (all string, listed service.Worked) {
+// work returns the texts about work in the memory of the project.
+func (w *world) work() (all string) {
 	w.t.Helper()
-	waitUntil(w.t, "memory work", func() bool { // Redis may be slow for a moment
-		var err error
-		listed, err = w.remembers().service.Work(w.t.Context(), &service.WorkRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets}, Limit: 20})
+	waitUntil(w.t, "memory work", func() bool {
+		found, err := w.remembers().service.Search(w.t.Context(), &service.SearchRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets}, SearchFilter: service.SearchFilter{Everything: true, Kind: graphiti.KindWork}, Limit: 20})
+		all = ""
+		for _, f := range found.Facts {
+			all += f.Text + "\n"
+		}
 		return err == nil
 	})
-	text, _ := json.Marshal(listed)
-	return string(text), listed
+	return all
 }
 
 func (w *world) worked(line string) {
 	w.t.Helper()
-	line, _ = strings.CutPrefix(fmt.Sprintf("%q", line), `"`) // as in JSON
-	line = strings.TrimSuffix(line, `"`)
-	waitUntil(w.t, "work: "+line, func() bool {
-		all, _ := w.work()
-		return strings.Contains(all, line)
-	})
+	waitUntil(w.t, "work: "+line, func() bool { return strings.Contains(w.work(), line) })
 }
 
 const portError = "Error: listen EADDRINUSE: address already in use :::3000"
@@ -81,16 +78,16 @@ var rounds = []round{
 	{"bash", `{"command":"npm test"}`, "Tests: 4 passed, 4 total\n<shellId: 0 completed with exit code 0>"},
 }
 
-// TestWork checks that the work of a turn is listed, that a new conversation of the project
-// begins with the changed files and the open points, and that a forget removes them. No error
-// line of the repository enters a block.
+// TestWork checks that the work of a turn is listed and recalled, that a new conversation of the
+// project begins with the changed files and the open points, and that a forget removes them. No
+// error line of the repository enters a block.
 func TestWork(t *testing.T) {
 	t.Parallel()
 	withMemories(t, func(t *testing.T, settings map[string]string) {
 		w := start(t, t.TempDir(), settings)
 		project := []string{"X-Graphiti-Workspace", widgets}
 		w.works("one", "Please repair the server of the shop.", rounds...)
-		w.worked(`ran "npm test": "failed", later "Tests: 4 passed, 4 total", ran 2 times`)
+		w.worked("changed src/server.ts; ran \"npm test\": passed")
 		w.remembered("Please repair")
 		w = w.restart()
 		got := w.opening("two", "Where did we leave off?", project...)
@@ -99,11 +96,11 @@ func TestWork(t *testing.T) {
 				t.Errorf("got %q, want %q in it", got, want)
 			}
 		}
-		if got := w.opening("three", "Same error as last week, what did we do?", project...); strings.Contains(got, "EADDRINUSE") {
-			t.Errorf("got %q, want no error line in it", got)
+		if got := w.opening("three", "How do I run the tests here?", project...); !strings.Contains(got, `ran "npm test": passed`) || strings.Contains(got, "EADDRINUSE") {
+			t.Errorf("got %q, want the command in it, and no error line", got)
 		}
 		out, err := w.cli("memory", "work", "--workspace", widgets, "--user", "user:josh")
-		for _, want := range []string{`ran "npm test": `, "changed: src/server.ts", "open: \"Write the docs\" (the agent's list)"} {
+		for _, want := range []string{`ran "npm test": passed`, "changed src/server.ts"} {
 			if err != nil || !strings.Contains(out, want) {
 				t.Errorf("memory work: got %s, %v, want %q in it", out, err, want)
 			}
@@ -114,13 +111,13 @@ func TestWork(t *testing.T) {
 			t.Errorf("the conversation's turns: got %+v, %v, want one with work", x.Turns, err)
 		}
 		page := w.get("/conversation/" + hash + "?workspace=" + url.QueryEscape(widgets))
-		for _, want := range []string{"tool calls: 3 lines", "changed: src/server.ts"} {
+		for _, want := range []string{"tool calls: 2 lines", "changed src/server.ts"} {
 			if !strings.Contains(page, want) {
 				t.Errorf("the conversation's page: got %s, want %q in it", page, want)
 			}
 		}
 		w.forgetSession("one")
-		if all, listed := w.work(); len(listed.Turns) > 0 {
+		if all := w.work(); all != "" {
 			t.Errorf("after forgetting the conversation: got %s, want none of its work", all)
 		}
 		if got := w.opening("four", "Where did we leave off?", project...); strings.Contains(got, "server.ts") {
@@ -145,18 +142,17 @@ func TestWork_Off(t *testing.T) {
 	w.works("one", "Please repair the server of the shop.", rounds...)
 	w.delivered(1)
 	w.remembered("Please repair")
-	if all, listed := w.work(); len(listed.Turns) > 0 {
+	if all := w.work(); all != "" {
 		t.Errorf("got %s, want no work", all)
 	}
 }
 
-// TestWork_ForgetMessage checks that forgetting one message of a turn forgets the work of
-// its session.
+// TestWork_ForgetMessage checks that forgetting one message of a turn forgets its work.
 func TestWork_ForgetMessage(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
 	w.works("one", "Please repair the server of the shop.", rounds...)
-	w.worked("Tests: 4 passed, 4 total")
+	w.worked("npm test")
 	w.delivered(1)
 	x, err := w.remembers().service.Explain(t.Context(), &service.ConversationRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets}, Hash: graphiti.SessionHash("session:one"), Limit: 5})
 	if err != nil {
@@ -166,7 +162,7 @@ func TestWork_ForgetMessage(t *testing.T) {
 	if _, err := w.remembers().service.Forget(t.Context(), &in); err != nil {
 		t.Fatal(err)
 	}
-	if all, listed := w.work(); len(listed.Turns) > 0 {
+	if all := w.work(); all != "" {
 		t.Errorf("got %s, want no work", all)
 	}
 }

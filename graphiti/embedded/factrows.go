@@ -2,9 +2,7 @@ package embedded
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -77,16 +75,6 @@ func (e *Store) Stored(ctx context.Context) (s graphiti.Stored, err error) {
 	}
 	if err != nil {
 		return s, fmt.Errorf("count the rows of the memory: %w", err)
-	}
-	return s, nil
-}
-
-// Spent returns the counts of a day.
-func (e *Store) Spent(ctx context.Context, day time.Time) (s graphiti.Spent, err error) {
-	err = e.db.QueryRow(ctx, "SELECT calls, failed, tokens, facts, refused FROM distil_days WHERE day = ?", []any{dayOf(day)},
-		&s.Calls, &s.Failed, &s.Tokens, &s.Facts, &s.Refused)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return s, fmt.Errorf("read the cost of facts: %w", err)
 	}
 	return s, nil
 }

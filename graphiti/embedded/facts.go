@@ -25,7 +25,7 @@ const lastFact = "(SELECT max(id) FROM facts WHERE id BETWEEN g.id << 32 AND g.i
 // transaction. It stores each fact in every group that has all of its messages. It returns
 // the number of new facts: 0 if a message of the batch was forgotten in the meantime,
 // because any fact may be from it.
-func (e *Store) KeepFacts(ctx context.Context, b *graphiti.Batch, facts []graphiti.Distilled, spent graphiti.Spent) (int, error) {
+func (e *Store) KeepFacts(ctx context.Context, b *graphiti.Batch, facts []graphiti.Distilled) (int, error) {
 	kept := 0
 	err := e.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
 		kept = 0
@@ -34,11 +34,7 @@ func (e *Store) KeepFacts(ctx context.Context, b *graphiti.Batch, facts []graphi
 		if err == nil && whole {
 			kept, err = k.keep(b, facts)
 		}
-		if err != nil {
-			return err
-		}
-		spent.Facts = kept
-		return count(tx, k.now, spent)
+		return err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("keep facts: %w", err)
@@ -363,14 +359,6 @@ func (k *keeper) ownerOf(group int64, sources []string) (string, error) {
 		return strings.Join(owners, ""), err
 	}
 	return "messages " + strings.Join(sources, " "), nil
-}
-
-// count adds to the counts of a day.
-func count(tx *sqlite.Tx, now time.Time, s graphiti.Spent) error {
-	_, err := tx.Exec(`INSERT INTO distil_days AS d VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (day) DO UPDATE SET calls = d.calls + excluded.calls,
-		failed = d.failed + excluded.failed, tokens = d.tokens + excluded.tokens, facts = d.facts + excluded.facts, refused = d.refused + excluded.refused`,
-		dayOf(now), s.Calls, s.Failed, s.Tokens, s.Facts, s.Refused)
-	return err
 }
 
 // column returns the only column of all rows.

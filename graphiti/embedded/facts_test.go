@@ -61,7 +61,7 @@ func distil(t *testing.T, e *Store, facts ...graphiti.Distilled) int {
 			f.Sources = []string{b.Messages[0].Name}
 		}
 	}
-	n, err := e.KeepFacts(context.Background(), b, facts, graphiti.Spent{Calls: 1, Tokens: 100})
+	n, err := e.KeepFacts(context.Background(), b, facts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func TestKeepFacts_AfterAForget(t *testing.T) {
 	if _, err := e.ForgetEpisodes(context.Background(), "g", func(r *graphiti.Row) bool { return r.Name == b.Messages[0].Name }); err != nil {
 		t.Fatal(err)
 	}
-	n, err := e.KeepFacts(context.Background(), b, []graphiti.Distilled{{Name: "f", Text: "There is a cat", Role: graphiti.RoleUser, Sources: []string{b.Messages[1].Name}}}, graphiti.Spent{})
+	n, err := e.KeepFacts(context.Background(), b, []graphiti.Distilled{{Name: "f", Text: "There is a cat", Role: graphiti.RoleUser, Sources: []string{b.Messages[1].Name}}})
 	if all := factsOf(t, e, "g"); n != 0 || err != nil || len(all) != 0 {
 		t.Errorf("KeepFacts = %d, %v with %v; want no fact: a message of the batch was forgotten", n, err, all)
 	}
@@ -340,13 +340,10 @@ func TestKeepFacts_Twice(t *testing.T) {
 	b := nextBatch(t, e)
 	facts := []graphiti.Distilled{{Name: "f", Text: "MySQL", Role: graphiti.RoleUser, Sources: []string{b.Messages[0].Name}}}
 	for i := range 2 {
-		n, err := e.KeepFacts(context.Background(), b, facts, graphiti.Spent{Tokens: 5})
+		n, err := e.KeepFacts(context.Background(), b, facts)
 		if want := 1 - i; n != want || err != nil {
 			t.Errorf("call %d: got %d, %v; want %d", i, n, err, want)
 		}
-	}
-	if s, err := e.Spent(context.Background(), time.Now()); s != (graphiti.Spent{Tokens: 10, Facts: 1}) || err != nil {
-		t.Errorf("Spent = %+v, %v; want 10 tokens and one fact", s, err)
 	}
 }
 
@@ -382,7 +379,7 @@ func TestUndistilled_WaitsUntilQuietOrGrown(t *testing.T) {
 	}
 	b = nextBatch(t, e)
 	for range maxTries {
-		if err := e.Postpone(ctx, b, time.Now().Add(time.Hour), graphiti.Spent{Calls: 1}); err != nil {
+		if err := e.Postpone(ctx, b, time.Now().Add(time.Hour), true); err != nil {
 			t.Fatal(err)
 		}
 		if b, _, err := e.Undistilled(ctx, 0, 1); b != nil || err != nil {
@@ -398,17 +395,14 @@ func TestUndistilled_WaitsUntilQuietOrGrown(t *testing.T) {
 func TestPostpone(t *testing.T) {
 	e := openDistilled(t)
 	say(t, e, "g", "1", "the kettle is blue", "ok")
-	for _, tc := range []struct {
-		spent graphiti.Spent
-		left  bool
-	}{{graphiti.Spent{}, true}, {graphiti.Spent{Calls: 1, Failed: 1}, false}} {
+	for _, failed := range []bool{false, true} {
 		for range maxTries {
-			if err := e.Postpone(context.Background(), nextBatch(t, e), time.Now(), tc.spent); err != nil {
+			if err := e.Postpone(context.Background(), nextBatch(t, e), time.Now(), failed); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if b, _, err := e.Undistilled(context.Background(), 0, 1); (b != nil) != tc.left || err != nil {
-			t.Errorf("after %d attempts with %+v: got batch %+v, %v; want one %v", maxTries, tc.spent, b, err, tc.left)
+		if b, _, err := e.Undistilled(context.Background(), 0, 1); (b == nil) != failed || err != nil {
+			t.Errorf("after %d attempts that failed (%v): got batch %+v, %v; want one unless they failed", maxTries, failed, b, err)
 		}
 	}
 }

@@ -77,13 +77,3 @@ CREATE TABLE undistilled (
 ) STRICT;
 
 CREATE INDEX undistilled_session ON undistilled (session);
-
--- What the model has cost and given, by day.
-CREATE TABLE distil_days (
-	day     INTEGER PRIMARY KEY, -- since 1970
-	calls   INTEGER NOT NULL DEFAULT 0,
-	failed  INTEGER NOT NULL DEFAULT 0,
-	tokens  INTEGER NOT NULL DEFAULT 0,
-	facts   INTEGER NOT NULL DEFAULT 0,
-	refused INTEGER NOT NULL DEFAULT 0
-) STRICT;

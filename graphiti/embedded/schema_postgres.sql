@@ -70,15 +70,6 @@ CREATE TABLE undistilled (
 );
 CREATE INDEX undistilled_session ON undistilled (session);
 
-CREATE TABLE distil_days (
-	day     bigint PRIMARY KEY,
-	calls   bigint NOT NULL DEFAULT 0,
-	failed  bigint NOT NULL DEFAULT 0,
-	tokens  bigint NOT NULL DEFAULT 0,
-	facts   bigint NOT NULL DEFAULT 0,
-	refused bigint NOT NULL DEFAULT 0
-);
-
 -- A row has the rev of the last transaction that changed it.
 CREATE FUNCTION set_rev() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

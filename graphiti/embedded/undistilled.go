@@ -245,15 +245,15 @@ func (e *Store) knownFacts(ctx context.Context, b *graphiti.Batch) ([]graphiti.D
 	return out, nil
 }
 
-// Postpone repeats a batch after a time. A failed call of the model counts as an attempt, and
-// its messages are given up after maxTries of them.
-func (e *Store) Postpone(ctx context.Context, b *graphiti.Batch, until time.Time, spent graphiti.Spent) error {
+// Postpone repeats a batch after a time. Its messages are given up after maxTries failed
+// calls of the model.
+func (e *Store) Postpone(ctx context.Context, b *graphiti.Batch, until time.Time, failed bool) error {
 	err := e.db.Write(ctx, func(tx *sqlite.Tx) error {
 		if _, err := tx.Exec("UPDATE undistilled SET again = ? WHERE session = ?", until.UnixMilli(), b.Session); err != nil {
 			return err
 		}
 		for i := range b.Messages {
-			if spent.Calls == 0 {
+			if !failed {
 				break
 			}
 			if _, err := tx.Exec("UPDATE undistilled SET tries = tries + 1 WHERE id IN (SELECT id FROM messages WHERE name = ? AND grp IN (SELECT DISTINCT m.grp FROM undistilled u JOIN messages m ON m.id = u.id WHERE u.session = ?))",
@@ -265,10 +265,7 @@ func (e *Store) Postpone(ctx context.Context, b *graphiti.Batch, until time.Time
 		if err == nil {
 			err = e.copyTurns(tx, lost)
 		}
-		if err != nil {
-			return err
-		}
-		return count(tx, time.Now(), spent)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("postpone distilling: %w", err)

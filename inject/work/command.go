@@ -10,12 +10,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-const (
-	commandLength = 120
-	lineLength    = 160
-	taskLength    = 120
-)
-
 var (
 	heredoc    = regexp.MustCompile(`(?s)<<-?\s*['"\\]?\w+.*`)
 	assigned   = regexp.MustCompile(`(^|[;&|(]\s*)((?:(?:export|env)\s+)?(?:[A-Za-z_]\w*=(?:'[^']*'|"[^"]*"|[^\s'"]*)+\s*)+)`)
@@ -45,7 +39,7 @@ func place(file, dir string) string {
 	return graphiti.OneLine(file, commandLength)
 }
 
-// cleaned returns a command without the texts that a record must not hold: here documents,
+// cleaned returns a command without the texts that a memory must not hold: here documents,
 // assignments, secrets, and the texts that scrubbed removes.
 func cleaned(command, dir string) string {
 	s := heredoc.ReplaceAllString(command, "<<…")
@@ -76,8 +70,7 @@ func scrubbed(s, dir string) string {
 	})
 }
 
-// looks lists programs that only show or move files. Their outcome is no property of the
-// project, so a record drops them first.
+// looks lists programs that only show or move files, and tell nothing about the project.
 var looks = []string{"ls", "cat", "head", "tail", "grep", "rg", "find", "pwd", "echo", "which", "wc", "tree", "stat", "file", "less", "env", "date", "sed", "awk", "cd", "rm", "mkdir", "touch", "cp", "mv", "sleep"}
 
 // isLook reports whether a command only shows files or the state of the repository.

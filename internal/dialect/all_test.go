@@ -50,7 +50,7 @@ type wants []struct{ key, value string }
 
 // wantKeys lists the allowed keys of wants by section.
 var wantKeys = map[string]string{
-	"request": "last nobody unread kind round block chain tools offered held model",
+	"request": "last nobody unread kind round block chain offered held model",
 	"events":  "text end id item usage", "body": "text end id item usage",
 	"head":    "use route upstream model id credential",
 	"failure": "error",
@@ -159,15 +159,6 @@ const testBlock = "<graphiti_memory>\n- the cat is \"Miso\" \\ é\n</graphiti_me
 // body returns the request without the mark at the block's position.
 func (tc *testCase) body() []byte { return []byte(strings.Replace(tc.text, "«»", "", 1)) }
 
-// calledIn returns the names of the tools of the newest round.
-func calledIn(c *dialect.Conversation, d dialect.Dialect) string {
-	var names []string
-	for _, call := range dialect.ReadRound(d, c.Round()).Calls {
-		names = append(names, call.Name)
-	}
-	return strings.Join(names, ", ")
-}
-
 func checkRequest(t *testing.T, tc *testCase) {
 	body := tc.body()
 	var c dialect.Conversation
@@ -180,8 +171,8 @@ func checkRequest(t *testing.T, tc *testCase) {
 	if tc.want.has("nobody") != (c.Last < 0) || tc.want.has("nobody") == tc.want.has("last") {
 		t.Fatalf("the newest message of a person is %d", c.Last)
 	}
-	got := map[string]string{"kind": kindName[c.Kind], "model": string(c.Model), "tools": calledIn(&c, tc.d)}
-	want := map[string]string{"kind": "turn", "model": string(c.Model), "tools": calledIn(&c, tc.d)}
+	got := map[string]string{"kind": kindName[c.Kind], "model": string(c.Model)}
+	want := map[string]string{"kind": "turn", "model": string(c.Model)}
 	for key := range got {
 		if tc.want.has(key) {
 			want[key] = tc.want.one(key)

@@ -44,7 +44,7 @@ type facts struct {
 	Kind                dialect.Kind
 	Tools, Held, Format bool
 	Fields              []string
-	Used, Prefill       string
+	Prefill             string
 	Prompt              uint64
 	Works, Round, Opens bool
 	Place               dialect.Place
@@ -58,7 +58,7 @@ func factsOf(t *testing.T, d dialect.Dialect, body string) (f facts) {
 	if !d.Parse([]byte(body), &c) {
 		t.Fatalf("not understood: %s", body)
 	}
-	f = facts{Last: c.Last, Newest: c.Newest, Kind: c.Kind, Tools: c.Tools, Held: c.HeldElsewhere(), Format: c.Format, Used: fmt.Sprint(dialect.ReadRound(d, c.Round())),
+	f = facts{Last: c.Last, Newest: c.Newest, Kind: c.Kind, Tools: c.Tools, Held: c.HeldElsewhere(), Format: c.Format,
 		Prefill: c.Prefill(), Prompt: c.PromptHash(), Works: c.UnknownTools(), Round: c.Answered(), Opens: c.Opens(), Place: c.Place(""),
 	}
 	for i, m := range c.Messages {

@@ -89,9 +89,8 @@ func priced(models map[string]price, name string) (p price, ok bool) {
 	return p, ok
 }
 
-// bill adds the tokens and the cost of the week to its days, and describes memory's share. distils
-// adds the model that distils facts, whose tokens have no owner.
-func (sv *Service) bill(ctx context.Context, w *Week, counts []cache.Counts, distils bool) (err error) {
+// bill adds the tokens and the cost of the week to its days, and describes memory's share.
+func (sv *Service) bill(w *Week, counts []cache.Counts) (err error) {
 	set := sv.settings()
 	var models map[string]price
 	if set.Prices != "" {
@@ -116,14 +115,8 @@ func (sv *Service) bill(ctx context.Context, w *Week, counts []cache.Counts, dis
 			c := use(name, u)
 			day.Cost.Total, day.Cost.Blocks = day.Cost.Total+c.Total, day.Cost.Blocks+c.Blocks
 		}
-		if distils && sv.o.Spent != nil {
-			spent, err := sv.o.Spent(ctx, time.Now().AddDate(0, 0, i+1-len(counts)))
-			if err != nil {
-				return err
-			}
-			if day.Distilled = spent.Tokens; spent.Tokens > 0 {
-				day.Cost.Distil = use(set.Distils, &graphiti.Usage{Input: int64(spent.Tokens)}).Total
-			}
+		if day.Distilled = counts[i].Distil.Tokens; day.Distilled > 0 {
+			day.Cost.Distil = use(set.Distils, &graphiti.Usage{Input: int64(day.Distilled)}).Total
 		}
 		w.Week.Usage.Add(&day.Usage)
 		w.Week.Distilled += day.Distilled
@@ -167,7 +160,7 @@ func (sv *Service) Bill(ctx context.Context) string {
 	w := newWeek()
 	counts, _, err := sv.o.State.Figures.Since(ctx, w.from, statsDays, "")
 	if err == nil {
-		err = sv.bill(ctx, &w, counts, true)
+		err = sv.bill(&w, counts)
 	}
 	if err != nil && w.Bill == "" {
 		return "unknown: " + err.Error()

@@ -79,9 +79,6 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	if !in.own {
 		owner = ""
 	}
-	if err := sv.addWork(ctx, &x, owner); err != nil {
-		return x, err
-	}
 	return x, sv.explain(ctx, groups, owner, &x)
 }
 
@@ -243,6 +240,10 @@ func (g *gathering) turns() (turns []Turn) {
 			i = len(turns)
 			at[m.turn] = i
 			turns = append(turns, Turn{ID: m.turn, Time: m.Time})
+		}
+		if c, ok := graphiti.ParseCurated(m.Text); ok && graphiti.IsWork(m.Name) {
+			turns[i].Work = strings.Split(c.Text, graphiti.BetweenWork)
+			continue
 		}
 		turns[i].Messages = append(turns[i].Messages, m.Record)
 	}

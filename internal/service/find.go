@@ -39,7 +39,7 @@ const Waiting = "waiting"
 
 // The values of a SearchFilter.
 var (
-	Kinds  = []string{"message", KindFact, card.KindRule, "work"}
+	Kinds  = []string{"message", KindFact, card.KindRule, graphiti.KindWork}
 	States = []string{string(Valid), string(Ended), Waiting}
 
 	rolesOf = map[string][]graphiti.RoleType{"person": {graphiti.RoleUser, graphiti.RoleSystem}, "model": {graphiti.RoleAssistant}} // by speaker
@@ -217,7 +217,7 @@ func (f *finding) add(r Found) {
 
 // messages adds messages, also held ones.
 func (f *finding) messages(ctx context.Context, places []ledger.Owned) error {
-	if f.in.Kind != "" && f.in.Kind != "message" {
+	if f.in.Kind != "" && f.in.Kind != "message" && f.in.Kind != graphiti.KindWork {
 		return nil
 	}
 	held, err := f.sv.heldIn(places)
@@ -227,6 +227,9 @@ func (f *finding) messages(ctx context.Context, places []ledger.Owned) error {
 		f.add(Found{ID: heldID(&held[i]), Text: t.User, Hit: h})
 	}
 	filter := graphiti.Filter{Client: strings.ToLower(f.in.Client), Since: f.since, Before: f.until, Roles: f.roles, Words: f.words, Newest: f.in.Newest || len(f.words) == 0, Text: true}
+	if f.in.Kind == graphiti.KindWork {
+		filter.Roles = []graphiti.RoleType{graphiti.RoleSystem}
+	}
 	for i := 0; i < len(places) && err == nil && f.in.State != Waiting; i++ {
 		err = f.rows(ctx, &places[i], filter)
 	}
@@ -254,6 +257,9 @@ func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Fil
 			Kind: "message", Message: true, State: stateNames[ended[r.Name] == ""], Role: string(r.Role), Client: gjson.Get(r.Source, "client").Str, In: nameOf(*o, f.in.Whose()),
 			Conversation: sessionIn(o, &r), Turn: turn, at: r.Said, found: f.count(r.Text),
 		}
+		if graphiti.IsWork(r.Name) {
+			h.Kind, h.Role = graphiti.KindWork, string(graphiti.RoleAssistant)
+		}
 		if len(filter.Names) == 0 {
 			h.found = max(h.found, f.least) // the index has it
 		} else {
@@ -268,7 +274,7 @@ func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Fil
 	return nil
 }
 
-// others adds facts, rules and work of the groups. A session has only messages.
+// others adds facts and rules of the groups. A session has only messages.
 func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 	if f.in.Session != "" {
 		return nil
@@ -305,13 +311,6 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 				}
 				add(l.ID, s.Text, s.Since, h)
 			}
-		}
-		turns, err := f.sv.worked(ctx, o.Group)
-		if err != nil {
-			return err
-		}
-		for _, t := range turns {
-			add("", strings.Join(t.Lines, "\n"), t.Time, Hit{Kind: "work", State: string(Valid), Conversation: t.Conversation, Turn: t.ID})
 		}
 	}
 	return nil

@@ -121,7 +121,7 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 				if l.Ended != "" {
 					ended[group] = append(ended[group], l)
 				}
-				if t.Foreign {
+				if t.Foreign && t.Kind != graphiti.KindWork {
 					done.Waiting++
 				}
 				if len(turns) == 0 || !joins(&turns[len(turns)-1], &t) {

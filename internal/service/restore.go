@@ -77,7 +77,7 @@ func (r *Record) line() Line {
 
 // turn returns the turn ID of an exported line, or "".
 func (l *Line) turn() string {
-	if l.Where != "memory" {
+	if l.Where != "memory" || graphiti.IsWork(l.Episode) { // the turn itself has that ID
 		return ""
 	}
 	id, _ := graphiti.TurnOf(l.Episode)

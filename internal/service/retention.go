@@ -16,12 +16,11 @@ type RetentionRequest struct {
 // Expiring lists the groups with messages and facts that the next hour deletes, and those on hold.
 type Expiring struct {
 	Groups []ledger.Expired `json:"groups"`
-	Work   int              `json:"work"` // records of work
 }
 
 // Retention counts the old messages that will be deleted. It deletes nothing.
 var Retention = Operation[RetentionRequest, Expiring]{
-	Spec: Spec{Name: "memory/retention", About: "The old messages, facts and records of work that memory.retain and memory.retention delete within the hour, and those on hold, as counts; deletes nothing", Metadata: true, Reads: true, Fails: OfFiles},
+	Spec: Spec{Name: "memory/retention", About: "The old messages, facts and the work of agents that memory.retain and memory.retention delete within the hour, and those on hold, as counts; deletes nothing", Metadata: true, Reads: true, Fails: OfFiles},
 	Run: func(ctx context.Context, h *Host, in *RetentionRequest) (e Expiring, err error) {
 		if in.Days < 0 {
 			return e, invalid("days must not be negative")
@@ -31,7 +30,7 @@ var Retention = Operation[RetentionRequest, Expiring]{
 		if in.Days > 0 {
 			r.Age = time.Duration(in.Days) * 24 * time.Hour
 		}
-		if e.Groups, e.Work, err = p.Expired(ctx, &r); e.Groups == nil {
+		if e.Groups, err = p.Expired(ctx, &r); e.Groups == nil {
 			e.Groups = []ledger.Expired{}
 		}
 		return e, err

@@ -37,8 +37,6 @@ type Options struct {
 
 	People People // registered people
 
-	Spent func(ctx context.Context, day time.Time) (graphiti.Spent, error) // of the model that distils facts; may be nil
-
 	Secret []byte // signs the standing texts of exports; nil signs none
 
 	Proof    *proof.Proof // nil without proof mode

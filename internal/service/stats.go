@@ -99,7 +99,7 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 	for i := range counts {
 		w.add(&w.Days[i].Figures, &counts[i])
 	}
-	if err := sv.bill(ctx, &w, counts, s == (Selector{})); err != nil {
+	if err := sv.bill(&w, counts); err != nil {
 		w.Notes = append(w.Notes, err.Error())
 	}
 	switch {
