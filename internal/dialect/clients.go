@@ -30,7 +30,8 @@ func EachClient(each func(file string, decode func(into any))) {
 type client struct {
 	Name string
 
-	Chores []chore
+	Programs []program // the names by which requests identify it
+	Chores   []chore
 
 	// Content of other authors, in a message of the user's role.
 	Tags   []string    // elements

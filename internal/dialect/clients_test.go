@@ -25,7 +25,12 @@ func TestClientFiles(t *testing.T) {
 		var sections struct {
 			Name                                                      string
 			Tags, Tails, Within, Around, Interrupted, Quotes, Answers []string
-			Chores                                                    []struct {
+			Programs                                                  []struct {
+				Name, Title     string
+				Places, Library bool
+				Agents, Prompts []string
+			}
+			Chores []struct {
 				Kind, System, Inside, User, Then string
 				Holds                            []string
 				Whole, Bare, Agent               bool

@@ -25,40 +25,14 @@ type Program struct {
 
 // program is a client with its marks in requests.
 type program struct {
-	Program
-	agents  []string // the beginnings of its User-Agent, up to a version
-	prompts []string // the beginnings of its prompt, for the User-Agent of a library
-	title   string   // its X-Title, if it sends the User-Agent of the program that it is a fork of
-	library bool     // other programs send their requests with it
+	Program `yaml:",inline"`
+	Agents  []string // the beginnings of its User-Agent, up to a version
+	Prompts []string // the beginnings of its prompt, for the User-Agent of a library
+	Title   string   // its X-Title, if it sends the User-Agent of the program that it is a fork of
+	Library bool     // other programs send their requests with it
 }
 
-var programs = []program{
-	{Program: Program{"Claude Code", true}, agents: []string{"claude-cli"}, prompts: []string{"You are Claude Code, ", "You are a Claude agent, built on "}},
-	{Program: Program{Codex, true}, agents: []string{"codex_cli_rs", "codex_exec", "codex-tui", "codex_vscode"}},
-	{Program: Program{"opencode", true}, agents: []string{"opencode"}, prompts: []string{"You are opencode, ", "You are OpenCode, "}},
-	{Program: Program{"Kilo", true}, agents: []string{"Kilo-Code"}, prompts: []string{"You are Kilo"}, title: "Kilo Code"},
-	{Program: Program{"Roo", true}, agents: []string{"RooCode"}, prompts: []string{"You are Roo"}},
-	{Program: Program{"Qwen Code", true}, agents: []string{"QwenCode"}, prompts: []string{"You are Qwen Code, "}},
-	{Program: Program{GeminiCLI, true}, agents: []string{"GeminiCLI", "GeminiCLI-tui"}},
-	{Program: Program{"Copilot CLI", true}, prompts: []string{"You are the GitHub Copilot CLI"}},
-	{Program: Program{"Cline", true}, agents: []string{"Cline"}, prompts: []string{"You are Cline, "}},
-	{Program: Program{"Continue", true}, prompts: []string{"You are an agent in the Continue CLI"}},
-	{Program: Program{"Continue", false}, agents: []string{"ls"}, library: true}, // in an editor it states no place
-	{Program: Program{"pi", true}, agents: []string{"pi"}, prompts: []string{"You are an expert coding assistant operating inside pi, ", "You are a coding assistant running inside pi, "}},
-	{Program: Program{"Droid", true}, agents: []string{"factory-cli"}, prompts: []string{"You are Droid, "}},
-	{Program: Program{"Crush", true}, agents: []string{"Crush", "Charm"}, prompts: []string{"You are Crush, "}},
-	{Program: Program{"Kimi Code", true}, agents: []string{"kimi-code-cli"}, prompts: []string{"You are Kimi Code CLI, "}},
-	{Program: Program{"Mistral Vibe", true}, agents: []string{"Mistral-Vibe"}, prompts: []string{"You are Mistral Vibe, ", "You help users get complex tasks done. Act directly and proactively."}},
-	{Program: Program{"gptme", true}, prompts: []string{"You are gptme v"}},
-	{Program: Program{"VS Code Copilot", false}, agents: []string{"GitHubCopilotChat"}},
-	{Program: Program{"Zed", false}, agents: []string{"Zed"}},
-	{Program: Program{"Goose", false}, agents: []string{"goose", "Goose"}},
-	{Program: Program{"LibreChat", false}, agents: []string{"LibreChat"}},
-	{Program: Program{"LiteLLM", false}, agents: []string{"litellm"}, library: true},
-	{Program: Program{"OpenAI SDK", false}, agents: []string{"OpenAI", "AsyncOpenAI"}, library: true},
-	{Program: Program{"Anthropic SDK", false}, agents: []string{"Anthropic", "AsyncAnthropic"}, library: true},
-	{Program: Program{"AI SDK", false}, agents: []string{"ai-sdk", "ai"}, library: true},
-}
+var programs = gather(func(cl *client) []program { return cl.Programs })
 
 // Chats reports whether the client is a known one that people talk with, not the library of an
 // unknown program.
@@ -68,14 +42,14 @@ func (p Program) Chats() bool { return p.isKnown(false) }
 func (p Program) IsLibrary() bool { return p.isKnown(true) && !p.isKnown(false) }
 
 func (p Program) isKnown(library bool) bool {
-	return slices.ContainsFunc(programs, func(known program) bool { return known.Program == p && known.library == library })
+	return slices.ContainsFunc(programs, func(known program) bool { return known.Program == p && known.Library == library })
 }
 
 // byAgent holds the programs by the product in their User-Agent.
 var byAgent = func() map[string]*program {
 	all := make(map[string]*program)
 	for i := range programs {
-		for _, name := range programs[i].agents {
+		for _, name := range programs[i].Agents {
 			all[name] = &programs[i]
 		}
 	}
@@ -86,13 +60,13 @@ var byAgent = func() map[string]*program {
 // User-Agent. sure is false if the User-Agent is unknown or a library's.
 func ProgramOf(title, agent []byte) (p Program, sure bool) {
 	for i := range programs {
-		if len(title) > 0 && programs[i].title == string(title) {
+		if len(title) > 0 && programs[i].Title == string(title) {
 			return programs[i].Program, true
 		}
 	}
 	name, _, _ := bytes.Cut(agent, []byte{'/'})
 	if known := byAgent[string(name)]; known != nil {
-		return known.Program, !known.library
+		return known.Program, !known.Library
 	}
 	return Program{Name: Other}, false
 }
@@ -107,7 +81,7 @@ func (c *Conversation) Program(agent []byte) Program {
 	var parts [maxParts][]byte
 	for _, begin := range c.prompts(parts[:0]) {
 		for i := range programs {
-			for _, prompt := range programs[i].prompts {
+			for _, prompt := range programs[i].Prompts {
 				if bytes.HasPrefix(begin, []byte(prompt)) {
 					return programs[i].Program
 				}
