@@ -64,16 +64,3 @@ func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, d decision, err e
 	ctx.SetBody(c.route.speaks.Error(failure))
 	return status
 }
-
-// turnedAway returns the complete answer to a connection that the proxy does not serve.
-func turnedAway(why string) []byte {
-	var resp fasthttp.Response
-	resp.Header.DisableNormalizing()
-	resp.SetStatusCode(fasthttp.StatusServiceUnavailable)
-	resp.Header.SetNoDefaultContentType(true)
-	resp.Header.Set("Content-Type", "application/json")
-	resp.Header.Set("Retry-After", "1")
-	resp.SetConnectionClose()
-	resp.SetBody(dialect.OpenAIError(dialect.Failure{Status: fasthttp.StatusServiceUnavailable, Type: "api_error", Code: "too_many_connections", Message: why}))
-	return []byte(resp.String())
-}

@@ -235,7 +235,6 @@ func (s *Server) newListener() *wire.Listener {
 			l := s.routing().limits
 			return wire.ClientTimeouts{Write: l.UpstreamIdle, Body: l.BodyTimeout}
 		},
-		Refusal:  turnedAway,
 		MakeRoom: s.makeRoom,
 		Log:      s.log,
 	})

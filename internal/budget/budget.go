@@ -74,11 +74,6 @@ func (s *Share) Grow(n int) bool {
 	return true
 }
 
-// Fits reports whether n more bytes are available now.
-func (s *Share) Fits(n int) bool {
-	return s.of == nil || s.of.used.Load()+int64(n) <= s.of.bound(s.held+n)
-}
-
 // Resize adjusts the share to a buffer that grows or shrinks from before to now bytes. It
 // returns false if the budget is exhausted.
 func (s *Share) Resize(before, now int) bool {

@@ -30,7 +30,7 @@ func TestShare(t *testing.T) {
 		t.Error("released:", b.Used())
 	}
 	var free Share
-	if !free.Grow(math.MaxInt32) || !free.Fits(1) {
+	if !free.Grow(math.MaxInt32) {
 		t.Error("the zero Share has a bound")
 	}
 }
@@ -39,10 +39,10 @@ func TestShare(t *testing.T) {
 func TestSmallRequestsHaveTheirPart(t *testing.T) {
 	b := New(4 << 20)
 	large, chat := b.Share(), b.Share()
-	if large.Grow(3<<20+1) || large.Fits(3<<20+1) || !large.Grow(3<<20) {
+	if large.Grow(3<<20+1) || !large.Grow(3<<20) {
 		t.Fatal("large:", b.Used())
 	}
-	if large.Grow(1) || !chat.Fits(small) || !chat.Grow(small) {
+	if large.Grow(1) || !chat.Grow(small) {
 		t.Error("small:", b.Used())
 	}
 }

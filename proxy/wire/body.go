@@ -67,10 +67,6 @@ func (x *Exchange) readBody(r Reading) (busy bool, err error) {
 	if !r.Share.Grow(cap(x.body)) {
 		x.body = nil
 	}
-	if r.Inspect && !r.Share.Fits(length-cap(x.body)) {
-		x.rest = stream
-		return true, nil
-	}
 	for {
 		if len(x.body) == cap(x.body) {
 			switch {

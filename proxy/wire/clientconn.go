@@ -160,15 +160,11 @@ func (c *clientConn) answerPlainHTTP(err error) {
 		return
 	}
 	c.muted = true // the server would write TLS
-	answerLast(record.Conn, []byte(plainAnswer))
+	answerLast(record.Conn, answerOf("400 Bad Request", "graphiti-proxy: this address speaks TLS; begin the base URL with https://"))
 }
 
 // beginnings lists the first five bytes of requests without TLS.
 var beginnings = []string{"GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO", "CONNE"}
-
-// plainAnswer is the answer to HTTP without TLS.
-const plainAnswer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
-	"graphiti-proxy: this address speaks TLS; begin the base URL with https://\n"
 
 // Write is called by the server.
 func (c *clientConn) Write(p []byte) (int, error) {

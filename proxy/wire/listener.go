@@ -22,9 +22,6 @@ type ListenerOptions struct {
 	Allow    []netip.Prefix // client networks to serve, besides this machine; empty allows all
 	Timeouts func() ClientTimeouts
 
-	// Refusal returns the complete answer to a refused connection.
-	Refusal func(why string) []byte
-
 	// MakeRoom closes idle connections. The listener calls it when file descriptors
 	// have run out.
 	MakeRoom func()
@@ -75,7 +72,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 func (l *Listener) admit(raw net.Conn) *clientConn {
 	if from, ok := l.allowed(raw.RemoteAddr()); !ok {
 		l.o.Log.Warn("a client is turned away: its address is in no network of listen.allow", "address", from.String())
-		l.refuse(raw, []byte(notAllowed))
+		l.refuse(raw, answerOf("403 Forbidden", notAllowed))
 		return nil
 	}
 	c := newClientConn(raw, l.o.Timeouts())
@@ -87,13 +84,12 @@ func (l *Listener) admit(raw net.Conn) *clientConn {
 		return c
 	}
 	l.o.Log.Warn("clients are turned away", "reason", why)
-	l.refuse(raw, l.o.Refusal(why))
+	l.refuse(raw, answerOf("503 Service Unavailable\r\nRetry-After: 1", why))
 	return nil
 }
 
-// notAllowed is the complete answer to a client from another network.
-const notAllowed = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
-	"graphiti-proxy: your address is in no network of the setting listen.allow\n"
+// notAllowed is the reason to refuse a client from another network.
+const notAllowed = "graphiti-proxy: your address is in no network of the setting listen.allow"
 
 // allowed reports whether clients from an address are served.
 func (l *Listener) allowed(a net.Addr) (from netip.Addr, ok bool) {

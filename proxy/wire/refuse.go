@@ -43,6 +43,11 @@ func (l *Listener) refuse(raw net.Conn, answer []byte) {
 	}
 }
 
+// answerOf returns the last answer of a connection, without a request.
+func answerOf(status, why string) []byte {
+	return []byte("HTTP/1.1 " + status + "\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" + why + "\n")
+}
+
 // readAndRefuse answers after the client has sent something: clients such as Go's treat
 // an answer before their request as a broken connection.
 func readAndRefuse(open context.Context, raw net.Conn, answer []byte) {
