@@ -212,6 +212,6 @@ func sourceOf(t *ledger.Turn, scope graphiti.Scope) string {
 // dropBlocks removes memory blocks, even if the model quotes one, so that a memory never
 // feeds on itself. An unclosed block extends to the end.
 func dropBlocks(s string) string {
-	s, _ = dialect.CutElements(s, "<graphiti_memory>", "</graphiti_memory>")
+	s, _, _ = strings.Cut(dialect.WithoutElement(s, "graphiti_memory"), "<graphiti_memory>")
 	return s
 }

@@ -245,33 +245,4 @@ func Tokens(v gjson.Result) int { return int(min(max(v.Int(), 0), maxTokens)) }
 
 // WithoutThoughts returns an answer's text without the reasoning that some models write
 // into it. Reasoning without an end stays.
-func WithoutThoughts(s string) string {
-	s, open := CutElements(s, "<think>", "</think>")
-	return strings.TrimSpace(s + open)
-}
-
-// CutElements cuts every first…second out of s, even one that another cut creates. open is
-// the rest from the first without a second after it. It reads s once: an answer may be full
-// of them.
-func CutElements(s, first, second string) (kept, open string) {
-	if !strings.Contains(s, first) {
-		return s, ""
-	}
-	out := make([]byte, 0, len(s))
-	for {
-		i := strings.IndexByte(s, first[len(first)-1]) + 1
-		if i == 0 {
-			return string(append(out, s...)), ""
-		}
-		out, s = append(out, s[:i]...), s[i:]
-		if !bytes.HasSuffix(out, []byte(first)) {
-			continue
-		}
-		kept := len(out) - len(first)
-		j := strings.Index(s, second)
-		if j < 0 {
-			return string(out[:kept]), first + s
-		}
-		out, s = out[:kept], s[j+len(second):]
-	}
-}
+func WithoutThoughts(s string) string { return strings.TrimSpace(WithoutElement(s, "think")) }

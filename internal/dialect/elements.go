@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // withoutElements cuts out, for each tag of the table, everything from its first
@@ -79,6 +80,14 @@ var tagsBy = func() (by [256][]int) {
 	}
 	return by
 }()
+
+// WithoutElement cuts every <tag …>…</tag> out of a text, as withoutElement does.
+func WithoutElement(text, tag string) string {
+	if !strings.Contains(text, "<"+tag) {
+		return text
+	}
+	return string(withoutElement([]byte(text), tag))
+}
 
 // withoutElement cuts every <tag …>…</tag> out of a text, with those nested in it. An
 // element without an end stays; if some of several have no end, the last end closes the
