@@ -17,10 +17,9 @@ const GeminiCLI = "Gemini CLI"
 // Program is a client as identified by a request: a program that people use, or the library
 // with which a program sends its requests.
 type Program struct {
-	Name string // one of a few
-
-	// Places is true if it states its working directory in each conversation.
-	Places bool
+	Name    string // one of a few
+	Places  bool   // it states its working directory in each conversation
+	Library bool   // other programs send their requests with it
 }
 
 // program is a client with its marks in requests.
@@ -29,21 +28,13 @@ type program struct {
 	Agents  []string // the beginnings of its User-Agent, up to a version
 	Prompts []string // the beginnings of its prompt, for the User-Agent of a library
 	Title   string   // its X-Title, if it sends the User-Agent of the program that it is a fork of
-	Library bool     // other programs send their requests with it
 }
 
 var programs = gather(func(cl *client) []program { return cl.Programs })
 
 // Chats reports whether the client is a known one that people talk with, not the library of an
 // unknown program.
-func (p Program) Chats() bool { return p.isKnown(false) }
-
-// IsLibrary reports whether the client is the library of an unknown program.
-func (p Program) IsLibrary() bool { return p.isKnown(true) && !p.isKnown(false) }
-
-func (p Program) isKnown(library bool) bool {
-	return slices.ContainsFunc(programs, func(known program) bool { return known.Program == p && known.Library == library })
-}
+func (p Program) Chats() bool { return p.Name != Other && p.Name != "" && !p.Library }
 
 // byAgent holds the programs by the product in their User-Agent.
 var byAgent = func() map[string]*program {

@@ -88,7 +88,7 @@ func Client(agent []byte) string {
 func (cl *Claims) InChat() bool { return cl.program.Chats() || len(cl.h.Peek(openWebUIChat)) > 0 }
 
 // IsLibrary reports whether an unknown program sends the request with a known library.
-func (cl *Claims) IsLibrary() bool { return cl.program.IsLibrary() && !cl.InChat() }
+func (cl *Claims) IsLibrary() bool { return cl.program.Library && !cl.InChat() }
 
 // Application returns a hash of the client program and its credentials, and the program's name if
 // known. The system prompt and the whole User-Agent without its versions distinguish the programs
