@@ -82,7 +82,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 func TestSentences(t *testing.T) {
 	for in, want := range map[string]string{
 		"it is down":                       "It is down.",
-		"graphiti-proxy registry accept x": "graphiti-proxy registry accept x.",
+		"graphiti-proxy memory forget x": "graphiti-proxy memory forget x.",
 		"memory.backend is off":            "memory.backend is off.",
 		"Really?":                          "Really?",
 		"":                                 "",

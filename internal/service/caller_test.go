@@ -77,7 +77,6 @@ var inputs = map[string]fields{
 	"memory/correct":  {"text": "I was here."},
 	"memory/import":   {"lines": []fields{{"role": "user", "content": "I was here."}}},
 	"memory/facts":    {"all": true},
-	"registry/accept": {"id": "josh", "keep": true},
 }
 
 // attacks returns inputs that select another caller's memory in every way that an input
