@@ -102,13 +102,10 @@ func printClient(w io.Writer, c *graphiti.ClientSigns) {
 		"memory stats and the log have the reasons: for no_end or encoding please report the client and the provider")
 }
 
-// printLines prints the lines that wait, and the messages that have ended statements.
+// printLines prints the number of lines that wait.
 func (s *Status) printLines(w io.Writer) {
 	if n := s.PendingLines; n > 0 {
 		fmt.Fprintf(w, "pending   %s waiting for your confirmation\n          to do: graphiti-proxy memory pending\n", terminal.Count(n, "line"))
-	}
-	if n := s.EndedLines; n > 0 {
-		fmt.Fprintf(w, "ended     %s of the last day ended statements\n          to list and undo it: graphiti-proxy memory pending\n", terminal.Count(n, "message"))
 	}
 }
 

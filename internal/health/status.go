@@ -53,9 +53,6 @@ type Status struct {
 	// identity.mode single.
 	PendingLines int `json:"pending_lines,omitempty"`
 
-	// EndedLines counts the owner's messages of the last day that have ended statements.
-	EndedLines int `json:"ended_lines,omitempty"`
-
 	// Waiting lists the settings that have changed in the file but need a
 	// restart.
 	Waiting []string `json:"need_a_restart,omitempty"`

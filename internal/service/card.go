@@ -152,8 +152,7 @@ type PendingRequest struct {
 // PendingLines are the lines of a person.
 type PendingLines struct {
 	Lines  []Standing `json:"lines"`
-	Ended  []Standing `json:"ended,omitempty"` // texts to forget that have taken effect in the last day
-	Full   bool       `json:"full,omitempty"`  // no further line can wait without effect
+	Full   bool       `json:"full,omitempty"` // no further line can wait without effect
 	Groups []string   `json:"-"`
 }
 
@@ -170,31 +169,15 @@ var Pending = Operation[PendingRequest, PendingLines]{
 		for i := range lines {
 			l := &lines[i]
 			p.Full = p.Full || card.IsFull(lines, &card.Line{Group: l.Group, State: card.Pending})
-			recent := hasEnded(l)
-			if !recent && !in.All && l.State != card.Pending {
-				continue
-			}
-			s := standing(l)
 			if (in.All || l.State == card.Pending) && err == nil {
+				s := standing(l)
 				s.Ends, err = h.Memory.matches(ctx, l, l.State == card.Local || l.State == card.Confirmed)
 				p.Lines = append(p.Lines, s)
-			}
-			if recent && err == nil {
-				s.Ends, err = h.Memory.matches(ctx, l, true)
-				p.Ended = append(p.Ended, s)
 			}
 		}
 		return p, err
 	},
 	Audit: func(in *PendingRequest, out *PendingLines) Entry { return in.audit("list standing lines", out.Groups) },
-}
-
-// recentlyEnded is how long the pages and status show that a message has ended statements.
-const recentlyEnded = 24 * time.Hour
-
-// hasEnded reports whether a line is a text to forget that has taken effect recently.
-func hasEnded(l *card.Line) bool {
-	return l.Kind == card.KindForget && (l.State == card.Local || l.State == card.Confirmed || l.State == card.Pending && l.Applies) && time.Since(time.Unix(l.At, 0)) < recentlyEnded
 }
 
 // mostMatches is the most statements that the lists show of a text to forget.
@@ -222,18 +205,10 @@ func (sv *Service) matches(ctx context.Context, l *card.Line, ended bool) (texts
 	return texts, err
 }
 
-// CountPending counts a person's pending lines, and the lines that ended statements recently.
-func (sv *Service) CountPending(ctx context.Context, s Selector) (waiting, ended int, err error) {
-	lines, _, err := sv.lines(ctx, s)
-	for i := range lines {
-		if lines[i].State == card.Pending {
-			waiting++
-		}
-		if hasEnded(&lines[i]) {
-			ended++
-		}
-	}
-	return waiting, ended, err
+// CountPending counts a person's pending lines.
+func (sv *Service) CountPending(ctx context.Context, s Selector) (n int, err error) {
+	list, err := sv.pending(ctx, s)
+	return len(list), err
 }
 
 // lines returns the standing lines of whoever a selector means, in all their groups.
@@ -282,7 +257,6 @@ type SettleRequest struct {
 	Selector
 	Accept []string `json:"accept,omitempty" help:"accept these lines"`
 	Reject []string `json:"reject,omitempty" help:"reject these lines"`
-	Undo   []string `json:"undo,omitempty" help:"revert the last decision on these lines"`
 	End    []string `json:"end,omitempty"`  // they are taken off the card
 	Text   string   `json:"text,omitempty"` // accepts one line with this text in place of its own
 	To     string   `json:"to,omitempty" help:"limit the accepted line to this project"`
@@ -297,7 +271,7 @@ type Settled struct {
 
 // Settle accepts, rejects, ends or edits standing lines.
 var Settle = Operation[SettleRequest, Settled]{
-	Spec: Spec{Name: "memory/settle", About: "Accept, reject, end or edit standing lines, or let them wait again", People: true, Without: notOfLines, Fails: OfMemory, Takes: ForgetTimeout},
+	Spec: Spec{Name: "memory/settle", About: "Accept, reject, end or edit standing lines", People: true, Without: notOfLines, Fails: OfMemory, Takes: ForgetTimeout},
 	Run:  withMemory((*Service).Settle),
 	Audit: func(in *SettleRequest, out *Settled) Entry {
 		return in.audit("settle standing lines", out.Groups, slog.Int("lines", len(out.Lines)))
@@ -325,14 +299,14 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 	type change struct {
 		l    *card.Line
 		do   func(context.Context, *card.Line, string) error
-		what string // for the history; "" for an undo
+		what string // for the history
 	}
 	var changes []change
 	for _, c := range []struct {
 		ids  []string
 		do   func(context.Context, *card.Line, string) error
 		what string
-	}{{in.Accept, accept, accepts}, {in.Reject, sv.setLine(card.Rejected), "reject"}, {in.End, sv.setLine(card.Ended), "off"}, {in.Undo, sv.undoLine, ""}} {
+	}{{in.Accept, accept, accepts}, {in.Reject, sv.setLine(card.Rejected), "reject"}, {in.End, sv.setLine(card.Ended), "off"}} {
 		for _, id := range c.ids {
 			named := linesNamed(lines, id)
 			if named == nil && id != "all" {
@@ -353,10 +327,8 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 			return done, err
 		}
 		done.Lines = append(done.Lines, standing(c.l))
-		if done.change.What = c.what; c.what != "" {
-			part := done.change.in(c.l.Group)
-			part.Lines = append(part.Lines, c.l.ID)
-		}
+		part := done.change.in(c.l.Group)
+		done.change.What, part.Lines = c.what, append(part.Lines, c.l.ID)
 		if !slices.Contains(done.Groups, c.l.Group) {
 			done.Groups = append(done.Groups, c.l.Group)
 		}
@@ -393,6 +365,8 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) er
 	}
 	kind := l.Kind
 	switch {
+	case l.Place == "" && text == l.Text: // a promoted text, which was taken off
+		return sv.setLine(card.Confirmed)(ctx, l, "")
 	case kind == card.KindForget:
 		return sv.acceptForget(ctx, l)
 	case kind == card.KindFact:

@@ -282,17 +282,20 @@ func (s *hearing) end(ctx context.Context, one *card.Statement, h *inject.Heard)
 		h.Unmatched++
 	}
 	if count > 0 || m.elsewhere {
-		if err := s.keepForget(ctx, one.Text, here.Group, ends, !ends || m.elsewhere, h); err != nil {
+		id, err := s.keepForget(ctx, one.Text, here.Group, ends, !ends || m.elsewhere, h)
+		if err != nil {
 			return err
 		}
 		if ends {
-			s.sv.note(ctx, historyOfOwner(s.Who.Owner()), cmp.Or(s.Who.Program, "a chat"), &Change{What: "end", Parts: []ChangedPart{{Group: here.Group, Lines: []string{h.Undo}}}})
+			c := Change{What: "end", Parts: []ChangedPart{{Group: here.Group, Lines: []string{id}}}}
+			s.sv.note(ctx, historyOfOwner(s.Who.Owner()), cmp.Or(s.Who.Program, "a chat"), &c)
+			h.Undo = c.ID
 		}
 	}
 	if m.besides {
-		return s.keepForget(ctx, one.Text, own, false, true, h)
+		_, err = s.keepForget(ctx, one.Text, own, false, true, h)
 	}
-	return nil
+	return err
 }
 
 // matching finds the statements that match a text to forget.
@@ -342,9 +345,9 @@ func (s *hearing) matching(ctx context.Context, text string, here graphiti.Targe
 	return m, nil
 }
 
-// keepForget stores the line of a text to forget in a group: it has ended statements of its place,
-// or waits, or both.
-func (s *hearing) keepForget(ctx context.Context, text, group string, ended, waits bool, h *inject.Heard) error {
+// keepForget stores the line of a text to forget in a group, and returns its ID. The text has ended
+// statements of its place, or waits, or both.
+func (s *hearing) keepForget(ctx context.Context, text, group string, ended, waits bool, h *inject.Heard) (id string, err error) {
 	l, _ := s.line(card.Statement{Act: card.Forget, Text: text, Personal: true})
 	l.Group, l.Kind, l.Applies, l.State = group, card.KindForget, ended, card.Local
 	if waits {
@@ -352,16 +355,14 @@ func (s *hearing) keepForget(ctx context.Context, text, group string, ended, wai
 	}
 	known, err := s.sv.cards().Lines(ctx, []graphiti.Target{{Group: group}})
 	if err != nil || s.reportFull(known, &l, h) {
-		return err
-	}
-	if l.SetID(); ended {
-		h.Undo = l.ID
+		return "", err
 	}
 	if waits {
 		h.Pending++
 	}
 	groups, _ := s.targets()
-	return s.sv.cards().Put(ctx, l, s.Generation, groups...)
+	l.SetID()
+	return l.ID, s.sv.cards().Put(ctx, l, s.Generation, groups...)
 }
 
 // acceptForget ends the statements of a line's group that say its text.
