@@ -52,7 +52,9 @@ func TestPendingLines(t *testing.T) {
 	if saw := w.opening("four", "hello", "X-Graphiti-Workspace", gadgets); !strings.Contains(saw, "preference, ") {
 		t.Errorf("got %q elsewhere once it is accepted, want the rule", saw)
 	}
-	undo := func() string { return run("memory", "undo", gjson.Get(run("memory", "undo", "--json"), "changes.0.id").String()) }
+	undo := func() string {
+		return run("memory", "undo", gjson.Get(run("memory", "undo", "--json"), "changes.0.id").String())
+	}
 	undo()
 	if saw := w.opening("five", "hello", "X-Graphiti-Workspace", gadgets); strings.Contains(saw, "preference, ") {
 		t.Errorf("got %q elsewhere once that is undone, want no rule", saw)

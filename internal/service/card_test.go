@@ -304,7 +304,7 @@ func TestHear_RoutineRule(t *testing.T) {
 }
 
 // TestStanding_Full checks that a full list of lines says so, and evicts none: of lines that apply in
-// their place, of those that wait, and of confirmed ones. Past lines do not count.
+// their place, of pending ones, and of confirmed ones. Past lines do not count.
 func TestStanding_Full(t *testing.T) {
 	t.Parallel()
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
