@@ -292,21 +292,19 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 		return done, InvalidError{errNobody}
 	}
 	lines = withoutCopies(lines)
-	accept, accepts := sv.acceptLine, "accept"
-	if in.To != "" {
-		accept, accepts = sv.limiter(in, &done.change), "limit"
-	}
 	type change struct {
 		l    *card.Line
-		do   func(context.Context, *card.Line, string) error
 		what string // for the history
 	}
 	var changes []change
+	accepts := "accept"
+	if in.To != "" {
+		accepts = "limit"
+	}
 	for _, c := range []struct {
 		ids  []string
-		do   func(context.Context, *card.Line, string) error
 		what string
-	}{{in.Accept, accept, accepts}, {in.Reject, sv.setLine(card.Rejected), "reject"}, {in.End, sv.setLine(card.Ended), "off"}} {
+	}{{in.Accept, accepts}, {in.Reject, "reject"}, {in.End, "off"}} {
 		for _, id := range c.ids {
 			named := linesNamed(lines, id)
 			if named == nil && id != "all" {
@@ -314,16 +312,26 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 			}
 			for _, l := range named {
 				if !slices.ContainsFunc(changes, func(o change) bool { return o.l == l }) {
-					changes = append(changes, change{l, c.do, c.what})
+					changes = append(changes, change{l, c.what})
 				}
 			}
 		}
 	}
 	for _, c := range changes {
-		if c.what == "accept" && card.IsFull(lines, &card.Line{Group: c.l.Group, ID: c.l.ID, State: card.Confirmed}) {
-			return done, invalid(fmt.Sprintf("accept: the card has %d lines; take one off first, with graphiti-proxy memory forget --card", card.MaxLines))
+		switch c.what {
+		case "reject":
+			err = sv.setLine(ctx, c.l, card.Rejected)
+		case "off":
+			err = sv.setLine(ctx, c.l, card.Ended)
+		case "limit":
+			err = sv.limit(ctx, c.l, in, &done.change)
+		default:
+			if card.IsFull(lines, &card.Line{Group: c.l.Group, ID: c.l.ID, State: card.Confirmed}) {
+				return done, invalid(fmt.Sprintf("accept: the card has %d lines; take one off first, with graphiti-proxy memory forget --card", card.MaxLines))
+			}
+			err = sv.acceptLine(ctx, c.l, in.Text, &done.change)
 		}
-		if err := c.do(ctx, c.l, in.Text); err != nil {
+		if err != nil {
 			return done, err
 		}
 		done.Lines = append(done.Lines, standing(c.l))
@@ -355,7 +363,7 @@ func linesNamed(lines []card.Line, id string) (named []*card.Line) {
 
 // acceptLine stores a line's text as promoted for the person or the project, so that it
 // applies in all their conversations, or is found in them.
-func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) error {
+func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string, c *Change) error {
 	before := *l
 	if text == "" {
 		text = l.Text
@@ -366,9 +374,9 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) er
 	kind := l.Kind
 	switch {
 	case l.Place == "" && text == l.Text: // a promoted text, which was taken off
-		return sv.setLine(card.Confirmed)(ctx, l, "")
+		return sv.setLine(ctx, l, card.Confirmed)
 	case kind == card.KindForget:
-		return sv.acceptForget(ctx, l)
+		return sv.acceptForget(ctx, l, c)
 	case kind == card.KindFact:
 		kind = "lesson_learned"
 	case kind == card.KindRule && l.Personal:
@@ -389,34 +397,31 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) er
 	if text != l.Text {
 		l.Edited = text
 	}
-	return sv.setLine(card.Confirmed)(ctx, l, "")
+	return sv.setLine(ctx, l, card.Confirmed)
 }
 
-// limiter returns a function that promotes the text of a rule in a project, and ends the line with its
-// promoted text.
-func (sv *Service) limiter(in *SettleRequest, c *Change) func(context.Context, *card.Line, string) error {
-	return func(ctx context.Context, l *card.Line, text string) error {
-		p := Promotion{Kind: l.Kind, Scope: string(graphiti.ScopeWorkspace), Text: cmp.Or(text, l.Edited, l.Text)}
-		if p.Kind == card.KindRule {
-			p.Kind = "decision"
-		}
-		if l.Scope != graphiti.ScopeUser {
-			return invalid("to: limits a line of all projects; this one has its own")
-		}
-		kept, err := sv.Promote(ctx, &PromoteRequest{Selector: Selector{User: in.User, Credential: in.Credential, Workspace: in.To}, Promotion: p})
-		if err != nil {
-			return InvalidError{fmt.Errorf("to: %w", err)}
-		}
-		c.Parts = kept.change.Parts
-		if l.Place == "" { // a promoted text is a message, which a search finds
-			part := c.in(l.Group)
-			part.Ended = append(part.Ended, graphiti.EpisodeName(l.Turn, graphiti.RoleSystem))
-			if err := sv.endNames(ctx, l.Group, part.Ended, sv.o.State.Generations.Now()); err != nil {
-				return err
-			}
-		}
-		return sv.setLine(card.Ended)(ctx, l, "")
+// limit promotes the text of a rule in a project, and ends the line with its promoted text.
+func (sv *Service) limit(ctx context.Context, l *card.Line, in *SettleRequest, c *Change) error {
+	p := Promotion{Kind: l.Kind, Scope: string(graphiti.ScopeWorkspace), Text: cmp.Or(in.Text, l.Edited, l.Text)}
+	if p.Kind == card.KindRule {
+		p.Kind = "decision"
 	}
+	if l.Scope != graphiti.ScopeUser {
+		return invalid("to: limits a line of all projects; this one has its own")
+	}
+	kept, err := sv.Promote(ctx, &PromoteRequest{Selector: Selector{User: in.User, Credential: in.Credential, Workspace: in.To}, Promotion: p})
+	if err != nil {
+		return InvalidError{fmt.Errorf("to: %w", err)}
+	}
+	c.Parts = kept.change.Parts
+	if l.Place == "" { // a promoted text is a message, which a search finds
+		part := c.in(l.Group)
+		part.Ended = append(part.Ended, graphiti.EpisodeName(l.Turn, graphiti.RoleSystem))
+		if err := sv.endNames(ctx, l.Group, part.Ended, sv.o.State.Generations.Now()); err != nil {
+			return err
+		}
+	}
+	return sv.setLine(ctx, l, card.Ended)
 }
 
 // promotedIn returns the promoted turn of a line's text, in the line's group.
@@ -426,42 +431,37 @@ func (sv *Service) promotedIn(l *card.Line, kind, text string) ledger.Turn {
 	return t
 }
 
-// setLine returns a function that stores a line in another state.
-func (sv *Service) setLine(state card.LineState) func(context.Context, *card.Line, string) error {
-	return func(ctx context.Context, l *card.Line, _ string) error {
-		if state != card.Confirmed {
-			if err := sv.unpromote(ctx, l); err != nil {
-				return err
-			}
+// setLine stores a line in another state.
+func (sv *Service) setLine(ctx context.Context, l *card.Line, state card.LineState) error {
+	if state != card.Confirmed {
+		if err := sv.unpromote(ctx, l); err != nil {
+			return err
 		}
-		l.Was, l.State = l.State, state
-		return sv.cards().Put(ctx, *l, sv.o.State.Generations.Now())
 	}
+	l.Was, l.State = l.State, state
+	return sv.cards().Put(ctx, *l, sv.o.State.Generations.Now())
 }
 
 // undoLine reverts the last decision on a line. A removed line is confirmed again; any other line
 // gets its original state.
-func (sv *Service) undoLine(ctx context.Context, l *card.Line, _ string) error {
+func (sv *Service) undoLine(ctx context.Context, l *card.Line) error {
 	off := l.State == card.Ended || l.State == card.Rejected
 	switch {
 	case off && l.Place == "":
-		return sv.setLine(card.Confirmed)(ctx, l, "")
+		return sv.setLine(ctx, l, card.Confirmed)
 	case l.Place == "":
 		return invalid("undo: a promoted text needs no confirmation; remove it with graphiti-proxy memory forget --card")
 	case off && l.Was == card.Confirmed:
-		return sv.acceptLine(ctx, l, l.Edited)
-	case l.Kind == card.KindForget && !off:
-		if err := sv.undoForget(ctx, l); err != nil {
-			return err
-		}
+		return sv.acceptLine(ctx, l, l.Edited, new(Change))
+	case l.Kind == card.KindForget && !off: // the change has the statements that it ended
 		l.Applies = false
-		return sv.setLine(card.Rejected)(ctx, l, "")
+		return sv.setLine(ctx, l, card.Rejected)
 	}
 	l.Edited = ""
 	if l.Applies && !l.Personal {
-		return sv.setLine(card.Local)(ctx, l, "")
+		return sv.setLine(ctx, l, card.Local)
 	}
-	return sv.setLine(card.Pending)(ctx, l, "")
+	return sv.setLine(ctx, l, card.Pending)
 }
 
 // unpromote forgets the message that confirming a line stored, unless it confirms another.
@@ -515,7 +515,7 @@ func (sv *Service) takeOff(ctx context.Context, s Selector, c *Change) (off []st
 		}
 		off = append(off, l.Says())
 		for _, one := range confirmedAs(lines, l) {
-			if err := sv.setLine(card.Ended)(ctx, one, ""); err != nil {
+			if err := sv.setLine(ctx, one, card.Ended); err != nil {
 				return off, err
 			}
 			part := c.in(one.Group)

@@ -86,7 +86,7 @@ func TestRefused(t *testing.T) {
 		{"memory/import", `{"lines":[{"role":"user","content":"x","group":"a/b"}]}`, noGroup, true},
 
 		{"memory/promote", `{"kind":"decision","text":" "}`, "write the text to store", false},
-		{"memory/promote", `{"kind":"idea","text":"x"}`, "write one of decision", true},
+		{"memory/promote", `{"kind":"idea","text":"x"}`, "write one of decision", false},
 		{"memory/promote", `{"kind":"decision","scope":"galaxy","text":"x"}`, "write user, workspace", true},
 		{"memory/promote", `{"kind":"decision","scope":"workspace","text":"x"}`, "needs a workspace", true},
 		{"memory/promote", `{"kind":"decision","group":"team-notes","text":"x"}`, "next to the group", true},

@@ -268,7 +268,7 @@ func TestAuditLines(t *testing.T) {
 		{"memory/list", m{"limit": 3}, 200, `what=list who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
 		{"memory/search", m{"user": "josh", "query": "cat"}, 200, `what=search who="user=josh" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
 		{"memory/promote", m{"kind": "preference", "text": "I like Miso"}, 200, `what=promote who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true kind=preference`},
-		{"memory/promote", m{"kind": "nonsense", "text": "Miso"}, 400, `what=promote who="the owner" by="the operator" peer=127.0.0.1 groups=[] done=false kind=nonsense`},
+		{"memory/promote", m{"kind": "preference", "scope": "nonsense", "text": "Miso"}, 400, `what=promote who="the owner" by="the operator" peer=127.0.0.1 groups=[] done=false kind=preference`},
 		{"memory/groups", m{"workspace": "w", "own": true}, 200, `what="list groups" who="workspace=w and the person's own" by="the operator" peer=127.0.0.1 groups="[workspace_w user_josh]" done=true`},
 		{"memory/import", m{"lines": []m{{"role": "user", "content": "Miso purrs."}}}, 200, `what=import who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true kept=1`},
 		{"memory/conversation", m{"hash": graphiti.SessionHash("session:s")}, 200, `what="show a conversation" who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
