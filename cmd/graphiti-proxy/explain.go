@@ -71,13 +71,12 @@ func (f *explainFlags) explain(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	log, people := slog.New(slog.DiscardHandler), new(identity.Registry)
-	people.Set(list)
+	log := slog.New(slog.DiscardHandler)
 	owner, err := ownerOf(cfg, log)
 	if err != nil {
 		return err
 	}
-	callers := newCallers(cfg, owner, people, log)
+	callers := newCallers(cfg, owner, list, log)
 	id, namer, err := callers.settings(cfg)
 	if err != nil {
 		return err

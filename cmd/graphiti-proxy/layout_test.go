@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 	"internal/dialect/registry":   {"internal/dialect", "internal/dialect/*"},
 	"internal/health":             {"cache/database", "cache/sqlite", "capture", "capture/distil", "graphiti", "internal/terminal"},
 	"internal/inspector":          {"capture", "capture/ledger", "graphiti", "graphiti/card", "inject", "internal/health", "internal/service"},
-	"internal/mcpserver":          {"graphiti/card", "internal/service"},
+	"internal/mcpserver":          {"graphiti", "graphiti/card", "graphiti/words", "internal/service"},
 	"internal/memo":               {"internal/dialect"},
 	"internal/polltest":           {},
 	"internal/sentence":           {},
@@ -83,7 +83,7 @@ const (
 
 	// maxProductLines only falls: a change that adds a mechanism removes the one that it
 	// replaces. Lower the limit to the next hundred after each change that removes more.
-	maxProductLines = 84146
+	maxProductLines = 83_347
 )
 
 // source is one Go file of the tree.

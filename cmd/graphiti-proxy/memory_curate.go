@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -213,12 +212,6 @@ func newMemoryPromoteCommand() *cobra.Command {
 	c.Args = func(c *cobra.Command, args []string) (err error) {
 		if err := cli.Needs("the text to store")(c, args); err != nil {
 			return err
-		}
-		switch kinds := strings.Join(graphiti.Kinds, ", "); {
-		case in.Kind == "":
-			return cli.Usage(fmt.Errorf("--kind is required; write one of %s", kinds))
-		case !slices.Contains(graphiti.Kinds, in.Kind):
-			return cli.Usage(fmt.Errorf("--kind: unknown kind %q; write one of %s", in.Kind, kinds))
 		}
 		if in.Text = strings.Join(args, " "); in.Text == "-" {
 			in.Text, err = readText(os.Stdin)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,37 +16,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject/proof"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
 func newMemoryListCommand() *cobra.Command {
 	c, in := described("memory-list"), service.List.Default
 	cli.InputFlags(c, &in, "agent", "workspace", "session", "group")
-	cli.JSONFlag(c)
-	c.RunE = checked(&in, withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
-		all, err := cli.Call(c.Context(), at, service.List, in)
-		if err != nil {
-			return err
-		}
-		return cli.Output(c, all, func(w io.Writer) {
-			printCatalog(w, c.ErrOrStderr(), &in.Selector, &all)
-			printApart(c)
-		})
-	}))
-	return c
-}
-
-// printApart prints the place of the memory of this directory's project, if the directory
-// has a memory of its own.
-func printApart(c *cobra.Command) {
-	cfg, err := cli.LoadConfig(c)
-	if err != nil || cfg.Identity.Mode == "multi" {
-		return
-	}
-	repo, _, _ := workspace.Around(cli.Dir(c), filepath.Join(cfg.DataDir, projectsFile), cfg.Workspace.Clones)
-	if project := workspace.Key(repo.Claimed); project != "" {
-		fmt.Fprintf(c.ErrOrStderr(), "%s has the remote of %s, and a memory of its own; %s\n", terminal.Printable(repo.Root), terminal.Printable(service.Selector{Workspace: project}.Whose()), workspace.Joins)
-	}
+	return operation(c, service.List, openMemoryFiles, &in, nil, func(w, errOut io.Writer, all *service.Catalog) { printCatalog(w, errOut, &in.Selector, all) })
 }
 
 func printCatalog(w, errOut io.Writer, s *service.Selector, all *service.Catalog) {
@@ -227,9 +201,6 @@ func printWeek(w, errOut io.Writer, week *service.Week) {
 	}
 	if week.Shortened > 0 {
 		fmt.Fprintf(w, "texts shortened in the middle since the proxy started: %d\n", week.Shortened)
-	}
-	if len(week.Outcomes) > 0 {
-		fmt.Fprintf(w, "requests since the proxy started, %s: %s\n", minute(week.Started), counts(week.Outcomes))
 	}
 }
 

@@ -108,22 +108,10 @@ func withPlace(open opens, here *service.Selector, f runAt) func(*cobra.Command,
 // here, the command only reads: see withPlace. print prints the answer for people.
 func operation[In, Out any](c *cobra.Command, op service.Operation[In, Out], open opens, in *In, here *service.Selector, print func(w, errOut io.Writer, out *Out)) *cobra.Command {
 	cli.JSONFlag(c)
-	c.RunE = checked(in, withPlace(open, here, func(c *cobra.Command, _ []string, at *cli.Runner) error {
+	c.RunE = withPlace(open, here, func(c *cobra.Command, _ []string, at *cli.Runner) error {
 		return answer(c, at, op, in, here, print)
-	}))
+	})
 	return c
-}
-
-// checked returns a function that runs a command if its flags are valid by themselves.
-func checked(in any, run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
-		if k, ok := in.(interface{ Check() error }); ok {
-			if err := k.Check(); err != nil {
-				return cli.Usage(fmt.Errorf("--%w", err))
-			}
-		}
-		return run(c, args)
-	}
 }
 
 // answer runs an operation and prints its answer.

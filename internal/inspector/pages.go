@@ -90,8 +90,7 @@ var routes = map[string]func(*visit) error{
 	"POST /delivery/retry": (*visit).retry,
 	"POST /delivery/drop":  (*visit).drop,
 
-	"GET /people":         (*visit).people,
-	"POST /people/accept": (*visit).accept,
+	"GET /people": (*visit).people,
 }
 
 // maxForm bounds the form of a page, in bytes.

@@ -19,7 +19,6 @@ type rowView struct {
 	Href        string // page of the message
 	Source      string // page of its conversation, outside of that page
 	Here        bool   // the page is about this message
-	Waits       bool   // not yet in the memory
 	Ended       bool   // its person ended it, and can restore it
 	Gone        bool
 
@@ -43,7 +42,7 @@ func (r *rowView) Class() string {
 func (v *visit) spoken(r *service.Record, back string) rowView {
 	href := v.messageAt(r.ID, r.Group, back)
 	v.used += around / 2
-	return rowView{ID: r.ID, Role: r.Role, Time: r.Time, Text: v.said(r.Text, href), Href: href, Waits: r.Where == "queue", Ended: r.Ended != ""}
+	return rowView{ID: r.ID, Role: r.Role, Time: r.Time, Text: v.said(r.Text, href), Href: href, Ended: r.Ended != ""}
 }
 
 // messageAt returns the address of a message in a group, or "" without an id.

@@ -14,8 +14,7 @@ const linesAtOnce = 30
 // standings are the standing lines of a person, or of one memory.
 type standings struct {
 	Waiting, Card, Others []standing
-	Ended                 []standing // have ended statements recently
-	AllWaiting            int        // shown or not
+	AllWaiting            int // shown or not
 }
 
 // standing is a line with its possible changes.
@@ -40,8 +39,10 @@ func (s *standing) State() string {
 // Waits reports whether the line waits for confirmation.
 func (s *standing) Waits() bool { return s.Standing.State == card.Pending }
 
-// Undoes reports whether a decision on the line is reversible.
-func (s *standing) Undoes() bool { return s.Standing.State != card.Superseded }
+// Off reports whether the line has no effect and can be accepted.
+func (s *standing) Off() bool {
+	return s.Standing.State == card.Ended || s.Standing.State == card.Rejected
+}
 
 // Accepts returns the effect of accepting the line, in words.
 func (s *standing) Accepts() string {
@@ -102,11 +103,6 @@ func (v *visit) standings(of *about) (list standings, err error) {
 			*to = append(*to, standing{l, lineForm{v.whose(), group, back}, editable(l.Text), projects})
 		}
 	}
-	for _, l := range got.Ended {
-		if of == nil {
-			list.Ended = append(list.Ended, standing{l, lineForm{v.whose(), group, back}, "", nil})
-		}
-	}
 	return list, nil
 }
 
@@ -114,7 +110,7 @@ func (v *visit) standings(of *about) (list standings, err error) {
 func (v *visit) settle() error {
 	what := v.r.FormValue("do")
 	ids := v.r.PostForm["id"]
-	notice, known := map[string]string{"accept": "line-accepted", "reject": "line-rejected", "end": "line-ended", "edit": "line-edited", "undo": "line-undone"}[what]
+	notice, known := map[string]string{"accept": "line-accepted", "reject": "line-rejected", "end": "line-ended", "edit": "line-edited"}[what]
 	if !known || len(ids) == 0 {
 		return errNowhere
 	}
@@ -123,7 +119,7 @@ func (v *visit) settle() error {
 	}
 	return act(v, service.Settle, v.back(v.whose().at("/")), notice, func(in *service.SettleRequest) {
 		in.Selector = v.ofWhom(v.r.FormValue("group"))
-		*map[string]*[]string{"accept": &in.Accept, "edit": &in.Accept, "reject": &in.Reject, "end": &in.End, "undo": &in.Undo}[what] = ids
+		*map[string]*[]string{"accept": &in.Accept, "edit": &in.Accept, "reject": &in.Reject, "end": &in.End}[what] = ids
 		if what == "edit" {
 			in.Text, in.To = v.r.FormValue("text"), v.r.FormValue("to")
 		}

@@ -56,7 +56,7 @@ func TestWaitingLinesAreDecidedOnToday(t *testing.T) {
 	s.has(t, "/?done=line-accepted&undo="+tabs, `data-key="u"`, true)
 	s.has(t, "/", "Always use tabs.", false)
 	s.has(t, "/memory/show?group="+servicetest.OwnersGroup, "The card", true)
-	redirects(t, s.post(t, "/memory/lines", "do", "undo", "id", tabs, "back", "/"), "/?done=line-undone")
+	s.undoLast(t)
 	s.has(t, "/", "Always use tabs.", true)
 
 	redirects(t, s.post(t, "/memory/lines", "do", "reject", "id", tabs, "id", cat), "/?done=line-rejected&undo")
@@ -89,7 +89,8 @@ func TestCardIsEdited(t *testing.T) {
 	english := s.lineSaying(t, "Always answer in English.")
 	redirects(t, s.post(t, "/memory/lines", "do", "end", "id", english, "back", at), at[:len("/memory/show?")]+"done=line-ended&group="+servicetest.OwnersGroup+"&undo")
 	s.has(t, at, "The card", false)
-	s.post(t, "/memory/lines", "do", "undo", "id", english)
+	s.has(t, at, `value="accept"`, true)
+	s.post(t, "/memory/lines", "do", "accept", "id", english)
 	s.has(t, at, "The card", true)
 
 	m.Hear(t, graphiti.Who{User: servicetest.Owner, Program: "codex", Application: "a"}, "Always use tabs.")
@@ -100,7 +101,7 @@ func TestCardIsEdited(t *testing.T) {
 	}
 	s.has(t, at, "Always use two spaces.", true)
 	s.has(t, at, "Always use tabs.", false)
-	s.post(t, "/memory/lines", "do", "undo", "id", tabs)
+	s.undoLast(t)
 	s.has(t, at, "Always use two spaces.", false)
 
 	m.Hear(t, graphiti.Who{User: servicetest.Owner, Program: "codex", Application: "a"}, "Always answer in French.")
@@ -192,4 +193,15 @@ func TestALineIsLimitedToAProject(t *testing.T) {
 			s.has(t, "/memory/show?group="+k.Group, "only in acme", false)
 		}
 	}
+}
+
+// undoLast undoes the last change of the history.
+func (s *site) undoLast(t *testing.T) {
+	t.Helper()
+	out, _, err := service.Run(t.Context(), service.History, s.Host, service.Operator, service.HistoryRequest{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := out.(service.Changes).Changes //nolint:forcetypeassert // the output of History
+	redirects(t, s.post(t, "/changes/undo", "id", list[0].ID, "back", "/"), "/?done=line-undone")
 }

@@ -288,7 +288,8 @@ func TestLongEpisodes(t *testing.T) {
 	}
 }
 
-// TestSearchNodes: names match by a word.
+// TestSearchNodes checks that words of a query with a capital letter or a digit, and those in
+// scripts without case, are names with their capitalized neighbors.
 func TestSearchNodes(t *testing.T) {
 	t.Parallel()
 	c := connect(t, "", here)
@@ -297,6 +298,18 @@ func TestSearchNodes(t *testing.T) {
 	}
 	if said, failed := c.call("search_nodes", map[string]any{"query": "what runs kubernetes"}); failed || !strings.Contains(said, "Kubernetes") || strings.Contains(said, "Grafana") {
 		t.Errorf("got %s, want the node Kubernetes alone", said)
+	}
+	for _, text := range []string{
+		"Yesterday I met Miriam Weber, who runs the database of acme/widgets.", "The database is slow, says Miriam Weber.", "I asked whether Oskar likes getUserById in state.db.", "我们的数据库很慢。",
+	} {
+		c.add(text)
+	}
+	for query, want := range map[string]string{
+		"who is miriam?": `"Miriam Weber"`, "Weber": `"count":2`, "getUserById": `"getUserById"`, "the database": "no nodes found", "数据库": "我们的数据库很慢", "Berlin": "no nodes found",
+	} {
+		if said, failed := c.call("search_nodes", map[string]any{"query": query}); failed || !strings.Contains(said, want) {
+			t.Errorf("%q: got %s, want %s", query, said, want)
+		}
 	}
 	if said, failed := c.call("get_status", nil); failed || !strings.Contains(said, "ok") {
 		t.Errorf("get_status = %s, want ok", said)

@@ -10,7 +10,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -81,8 +83,8 @@ type searchNodesInput struct {
 type node struct {
 	UUID    string `json:"uuid"`
 	Name    string `json:"name"`
-	Summary string `json:"summary"`
-	Count   int    `json:"count"` // of messages or facts
+	Summary string `json:"summary"` // best search result with the name
+	Count   int    `json:"count"`   // of search results with the name
 }
 
 type nodeList struct {
@@ -95,11 +97,20 @@ func (s *server) searchNodes(ctx context.Context, req *mcp.CallToolRequest, in *
 	if err != nil {
 		return out, err
 	}
-	found, err := call(ctx, s, service.Entities, service.EntitiesRequest{Selector: memory, Query: in.Query, Limit: limited(in.Max)})
+	found, err := call(ctx, s, service.Search, service.SearchRequest{Selector: memory, Query: in.Query})
 	out = nodeList{"no nodes found", []node{}}
-	for _, n := range found.Entities {
-		out.Message, out.Nodes = "nodes found", append(out.Nodes, node{n.ID, n.Name, n.Summary, n.Count})
+	asked := words.Of(in.Query, mostWords)
+	for _, f := range found.Facts {
+		for _, name := range namesIn(f.Text, asked) {
+			i := slices.IndexFunc(out.Nodes, func(n node) bool { return strings.EqualFold(n.Name, name) })
+			if i < 0 {
+				i, out.Message = len(out.Nodes), "nodes found"
+				out.Nodes = append(out.Nodes, node{graphiti.MessageID("node " + strings.ToLower(name)), name, f.Text, 0})
+			}
+			out.Nodes[i].Count++
+		}
 	}
+	out.Nodes = out.Nodes[:min(limited(in.Max), len(out.Nodes))]
 	return out, err
 }
 

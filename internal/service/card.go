@@ -152,8 +152,7 @@ type PendingRequest struct {
 // PendingLines are the lines of a person.
 type PendingLines struct {
 	Lines  []Standing `json:"lines"`
-	Ended  []Standing `json:"ended,omitempty"` // texts to forget that have taken effect in the last day
-	Full   bool       `json:"full,omitempty"`  // no further line can wait without effect
+	Full   bool       `json:"full,omitempty"` // no further line can wait without effect
 	Groups []string   `json:"-"`
 }
 
@@ -170,31 +169,15 @@ var Pending = Operation[PendingRequest, PendingLines]{
 		for i := range lines {
 			l := &lines[i]
 			p.Full = p.Full || card.IsFull(lines, &card.Line{Group: l.Group, State: card.Pending})
-			recent := hasEnded(l)
-			if !recent && !in.All && l.State != card.Pending {
-				continue
-			}
-			s := standing(l)
 			if (in.All || l.State == card.Pending) && err == nil {
+				s := standing(l)
 				s.Ends, err = h.Memory.matches(ctx, l, l.State == card.Local || l.State == card.Confirmed)
 				p.Lines = append(p.Lines, s)
-			}
-			if recent && err == nil {
-				s.Ends, err = h.Memory.matches(ctx, l, true)
-				p.Ended = append(p.Ended, s)
 			}
 		}
 		return p, err
 	},
 	Audit: func(in *PendingRequest, out *PendingLines) Entry { return in.audit("list standing lines", out.Groups) },
-}
-
-// recentlyEnded is how long the pages and status show that a message has ended statements.
-const recentlyEnded = 24 * time.Hour
-
-// hasEnded reports whether a line is a text to forget that has taken effect recently.
-func hasEnded(l *card.Line) bool {
-	return l.Kind == card.KindForget && (l.State == card.Local || l.State == card.Confirmed || l.State == card.Pending && l.Applies) && time.Since(time.Unix(l.At, 0)) < recentlyEnded
 }
 
 // mostMatches is the most statements that the lists show of a text to forget.
@@ -222,18 +205,10 @@ func (sv *Service) matches(ctx context.Context, l *card.Line, ended bool) (texts
 	return texts, err
 }
 
-// CountPending counts a person's pending lines, and the lines that ended statements recently.
-func (sv *Service) CountPending(ctx context.Context, s Selector) (waiting, ended int, err error) {
-	lines, _, err := sv.lines(ctx, s)
-	for i := range lines {
-		if lines[i].State == card.Pending {
-			waiting++
-		}
-		if hasEnded(&lines[i]) {
-			ended++
-		}
-	}
-	return waiting, ended, err
+// CountPending counts a person's pending lines.
+func (sv *Service) CountPending(ctx context.Context, s Selector) (n int, err error) {
+	list, err := sv.pending(ctx, s)
+	return len(list), err
 }
 
 // lines returns the standing lines of whoever a selector means, in all their groups.
@@ -282,7 +257,6 @@ type SettleRequest struct {
 	Selector
 	Accept []string `json:"accept,omitempty" help:"accept these lines"`
 	Reject []string `json:"reject,omitempty" help:"reject these lines"`
-	Undo   []string `json:"undo,omitempty" help:"revert the last decision on these lines"`
 	End    []string `json:"end,omitempty"`  // they are taken off the card
 	Text   string   `json:"text,omitempty"` // accepts one line with this text in place of its own
 	To     string   `json:"to,omitempty" help:"limit the accepted line to this project"`
@@ -297,7 +271,7 @@ type Settled struct {
 
 // Settle accepts, rejects, ends or edits standing lines.
 var Settle = Operation[SettleRequest, Settled]{
-	Spec: Spec{Name: "memory/settle", About: "Accept, reject, end or edit standing lines, or let them wait again", People: true, Without: notOfLines, Fails: OfMemory, Takes: ForgetTimeout},
+	Spec: Spec{Name: "memory/settle", About: "Accept, reject, end or edit standing lines", People: true, Without: notOfLines, Fails: OfMemory, Takes: ForgetTimeout},
 	Run:  withMemory((*Service).Settle),
 	Audit: func(in *SettleRequest, out *Settled) Entry {
 		return in.audit("settle standing lines", out.Groups, slog.Int("lines", len(out.Lines)))
@@ -318,21 +292,19 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 		return done, InvalidError{errNobody}
 	}
 	lines = withoutCopies(lines)
-	accept, accepts := sv.acceptLine, "accept"
-	if in.To != "" {
-		accept, accepts = sv.limiter(in, &done.change), "limit"
-	}
 	type change struct {
 		l    *card.Line
-		do   func(context.Context, *card.Line, string) error
-		what string // for the history; "" for an undo
+		what string // for the history
 	}
 	var changes []change
+	accepts := "accept"
+	if in.To != "" {
+		accepts = "limit"
+	}
 	for _, c := range []struct {
 		ids  []string
-		do   func(context.Context, *card.Line, string) error
 		what string
-	}{{in.Accept, accept, accepts}, {in.Reject, sv.setLine(card.Rejected), "reject"}, {in.End, sv.setLine(card.Ended), "off"}, {in.Undo, sv.undoLine, ""}} {
+	}{{in.Accept, accepts}, {in.Reject, "reject"}, {in.End, "off"}} {
 		for _, id := range c.ids {
 			named := linesNamed(lines, id)
 			if named == nil && id != "all" {
@@ -340,23 +312,31 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 			}
 			for _, l := range named {
 				if !slices.ContainsFunc(changes, func(o change) bool { return o.l == l }) {
-					changes = append(changes, change{l, c.do, c.what})
+					changes = append(changes, change{l, c.what})
 				}
 			}
 		}
 	}
 	for _, c := range changes {
-		if c.what == "accept" && card.IsFull(lines, &card.Line{Group: c.l.Group, ID: c.l.ID, State: card.Confirmed}) {
-			return done, invalid(fmt.Sprintf("accept: the card has %d lines; take one off first, with graphiti-proxy memory forget --card", card.MaxLines))
+		switch c.what {
+		case "reject":
+			err = sv.setLine(ctx, c.l, card.Rejected)
+		case "off":
+			err = sv.setLine(ctx, c.l, card.Ended)
+		case "limit":
+			err = sv.limit(ctx, c.l, in, &done.change)
+		default:
+			if card.IsFull(lines, &card.Line{Group: c.l.Group, ID: c.l.ID, State: card.Confirmed}) {
+				return done, invalid(fmt.Sprintf("accept: the card has %d lines; take one off first, with graphiti-proxy memory forget --card", card.MaxLines))
+			}
+			err = sv.acceptLine(ctx, c.l, in.Text, &done.change)
 		}
-		if err := c.do(ctx, c.l, in.Text); err != nil {
+		if err != nil {
 			return done, err
 		}
 		done.Lines = append(done.Lines, standing(c.l))
-		if done.change.What = c.what; c.what != "" {
-			part := done.change.in(c.l.Group)
-			part.Lines = append(part.Lines, c.l.ID)
-		}
+		part := done.change.in(c.l.Group)
+		done.change.What, part.Lines = c.what, append(part.Lines, c.l.ID)
 		if !slices.Contains(done.Groups, c.l.Group) {
 			done.Groups = append(done.Groups, c.l.Group)
 		}
@@ -383,7 +363,7 @@ func linesNamed(lines []card.Line, id string) (named []*card.Line) {
 
 // acceptLine stores a line's text as promoted for the person or the project, so that it
 // applies in all their conversations, or is found in them.
-func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) error {
+func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string, c *Change) error {
 	before := *l
 	if text == "" {
 		text = l.Text
@@ -393,8 +373,10 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) er
 	}
 	kind := l.Kind
 	switch {
+	case l.Place == "" && text == l.Text: // a promoted text, which was taken off
+		return sv.setLine(ctx, l, card.Confirmed)
 	case kind == card.KindForget:
-		return sv.acceptForget(ctx, l)
+		return sv.acceptForget(ctx, l, c)
 	case kind == card.KindFact:
 		kind = "lesson_learned"
 	case kind == card.KindRule && l.Personal:
@@ -415,34 +397,31 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) er
 	if text != l.Text {
 		l.Edited = text
 	}
-	return sv.setLine(card.Confirmed)(ctx, l, "")
+	return sv.setLine(ctx, l, card.Confirmed)
 }
 
-// limiter returns a function that promotes the text of a rule in a project, and ends the line with its
-// promoted text.
-func (sv *Service) limiter(in *SettleRequest, c *Change) func(context.Context, *card.Line, string) error {
-	return func(ctx context.Context, l *card.Line, text string) error {
-		p := Promotion{Kind: l.Kind, Scope: string(graphiti.ScopeWorkspace), Text: cmp.Or(text, l.Edited, l.Text)}
-		if p.Kind == card.KindRule {
-			p.Kind = "decision"
-		}
-		if l.Scope != graphiti.ScopeUser {
-			return invalid("to: limits a line of all projects; this one has its own")
-		}
-		kept, err := sv.Promote(ctx, &PromoteRequest{Selector: Selector{User: in.User, Credential: in.Credential, Workspace: in.To}, Promotion: p})
-		if err != nil {
-			return InvalidError{fmt.Errorf("to: %w", err)}
-		}
-		c.Parts = kept.change.Parts
-		if l.Place == "" { // a promoted text is a message, which a search finds
-			part := c.in(l.Group)
-			part.Ended = append(part.Ended, graphiti.EpisodeName(l.Turn, graphiti.RoleSystem))
-			if err := sv.endNames(ctx, l.Group, part.Ended, sv.o.State.Generations.Now()); err != nil {
-				return err
-			}
-		}
-		return sv.setLine(card.Ended)(ctx, l, "")
+// limit promotes the text of a rule in a project, and ends the line with its promoted text.
+func (sv *Service) limit(ctx context.Context, l *card.Line, in *SettleRequest, c *Change) error {
+	p := Promotion{Kind: l.Kind, Scope: string(graphiti.ScopeWorkspace), Text: cmp.Or(in.Text, l.Edited, l.Text)}
+	if p.Kind == card.KindRule {
+		p.Kind = "decision"
 	}
+	if l.Scope != graphiti.ScopeUser {
+		return invalid("to: limits a line of all projects; this one has its own")
+	}
+	kept, err := sv.Promote(ctx, &PromoteRequest{Selector: Selector{User: in.User, Credential: in.Credential, Workspace: in.To}, Promotion: p})
+	if err != nil {
+		return InvalidError{fmt.Errorf("to: %w", err)}
+	}
+	c.Parts = kept.change.Parts
+	if l.Place == "" { // a promoted text is a message, which a search finds
+		part := c.in(l.Group)
+		part.Ended = append(part.Ended, graphiti.EpisodeName(l.Turn, graphiti.RoleSystem))
+		if err := sv.endNames(ctx, l.Group, part.Ended, sv.o.State.Generations.Now()); err != nil {
+			return err
+		}
+	}
+	return sv.setLine(ctx, l, card.Ended)
 }
 
 // promotedIn returns the promoted turn of a line's text, in the line's group.
@@ -452,42 +431,37 @@ func (sv *Service) promotedIn(l *card.Line, kind, text string) ledger.Turn {
 	return t
 }
 
-// setLine returns a function that stores a line in another state.
-func (sv *Service) setLine(state card.LineState) func(context.Context, *card.Line, string) error {
-	return func(ctx context.Context, l *card.Line, _ string) error {
-		if state != card.Confirmed {
-			if err := sv.unpromote(ctx, l); err != nil {
-				return err
-			}
+// setLine stores a line in another state.
+func (sv *Service) setLine(ctx context.Context, l *card.Line, state card.LineState) error {
+	if state != card.Confirmed {
+		if err := sv.unpromote(ctx, l); err != nil {
+			return err
 		}
-		l.Was, l.State = l.State, state
-		return sv.cards().Put(ctx, *l, sv.o.State.Generations.Now())
 	}
+	l.Was, l.State = l.State, state
+	return sv.cards().Put(ctx, *l, sv.o.State.Generations.Now())
 }
 
 // undoLine reverts the last decision on a line. A removed line is confirmed again; any other line
 // gets its original state.
-func (sv *Service) undoLine(ctx context.Context, l *card.Line, _ string) error {
+func (sv *Service) undoLine(ctx context.Context, l *card.Line) error {
 	off := l.State == card.Ended || l.State == card.Rejected
 	switch {
 	case off && l.Place == "":
-		return sv.setLine(card.Confirmed)(ctx, l, "")
+		return sv.setLine(ctx, l, card.Confirmed)
 	case l.Place == "":
 		return invalid("undo: a promoted text needs no confirmation; remove it with graphiti-proxy memory forget --card")
 	case off && l.Was == card.Confirmed:
-		return sv.acceptLine(ctx, l, l.Edited)
-	case l.Kind == card.KindForget && !off:
-		if err := sv.undoForget(ctx, l); err != nil {
-			return err
-		}
+		return sv.acceptLine(ctx, l, l.Edited, new(Change))
+	case l.Kind == card.KindForget && !off: // the change has the statements that it ended
 		l.Applies = false
-		return sv.setLine(card.Rejected)(ctx, l, "")
+		return sv.setLine(ctx, l, card.Rejected)
 	}
 	l.Edited = ""
 	if l.Applies && !l.Personal {
-		return sv.setLine(card.Local)(ctx, l, "")
+		return sv.setLine(ctx, l, card.Local)
 	}
-	return sv.setLine(card.Pending)(ctx, l, "")
+	return sv.setLine(ctx, l, card.Pending)
 }
 
 // unpromote forgets the message that confirming a line stored, unless it confirms another.
@@ -541,7 +515,7 @@ func (sv *Service) takeOff(ctx context.Context, s Selector, c *Change) (off []st
 		}
 		off = append(off, l.Says())
 		for _, one := range confirmedAs(lines, l) {
-			if err := sv.setLine(card.Ended)(ctx, one, ""); err != nil {
+			if err := sv.setLine(ctx, one, card.Ended); err != nil {
 				return off, err
 			}
 			part := c.in(one.Group)

@@ -73,7 +73,7 @@ func CheckLimit(n int) error {
 // Catalog lists a person's newest memories and conversations.
 func (sv *Service) Catalog(ctx context.Context, in *ListRequest) (Catalog, error) {
 	c := Catalog{Memories: []Kept{}, Conversations: []Conversation{}}
-	if err := in.Check(); err != nil {
+	if err := CheckLimit(in.Limit); err != nil {
 		return c, err
 	}
 	person := in.Whose()

@@ -18,9 +18,6 @@ type FactsRequest struct {
 	Limit int  `json:"limit,omitempty" help:"how many"`
 }
 
-// Check returns an error for an invalid limit.
-func (r *FactsRequest) Check() error { return CheckLimit(r.Limit) }
-
 // State is the validity of a statement or fact.
 type State string
 
@@ -83,7 +80,7 @@ var Facts = Operation[FactsRequest, Valids]{
 // Facts lists the statements and facts in the groups of a recall.
 func (sv *Service) Facts(ctx context.Context, in *FactsRequest) (v Valids, err error) {
 	v.Facts = []Known{}
-	if err := cmp.Or(in.Check(), in.check()); err != nil {
+	if err := cmp.Or(CheckLimit(in.Limit), in.check()); err != nil {
 		return v, err
 	}
 	targets, err := sv.targets(in.Selector)

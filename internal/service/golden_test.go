@@ -32,7 +32,6 @@ var goldenCases = []struct{ op, in string }{
 	{"memory/list", `{_}`},
 	{"memory/list", `{_"limit":2}`},
 	{"memory/stats", `{_}`},
-	{"memory/entities", `{_"query":"the server"}`},
 	{"memory/groups", `{_}`},
 	{"memory/conversation", `{_"hash":"` + hashOf("s1") + `"}`},
 	{"memory/conversation", `{_"hash":"` + hashOf("s2") + `","limit":2,"skip":1}`},

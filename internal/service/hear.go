@@ -261,19 +261,20 @@ func (s *hearing) end(ctx context.Context, one *card.Statement, h *inject.Heard)
 	if err != nil {
 		return err
 	}
-	count := m.count()
+	count, part := m.count(), ChangedPart{Group: here.Group}
 	ends := s.ends && count > 0 && count <= maxEnds && !one.Vague && card.ContentWords(one.Text) >= minEnds
 	if ends {
 		for i := range m.lines {
 			if err := s.sv.endLine(ctx, &m.lines[i], s.Generation, groups...); err != nil {
 				return err
 			}
+			part.Lines = append(part.Lines, m.lines[i].ID)
 		}
-		names := m.names
+		part.Ended = m.names
 		for turn := range m.turns {
-			names = append(names, sidesOf(turn)...)
+			part.Ended = append(part.Ended, sidesOf(turn)...)
 		}
-		if err := s.sv.endNames(ctx, here.Group, names, s.Generation); err != nil {
+		if err := s.sv.endNames(ctx, here.Group, part.Ended, s.Generation); err != nil {
 			return err
 		}
 		h.Ended += count
@@ -282,17 +283,21 @@ func (s *hearing) end(ctx context.Context, one *card.Statement, h *inject.Heard)
 		h.Unmatched++
 	}
 	if count > 0 || m.elsewhere {
-		if err := s.keepForget(ctx, one.Text, here.Group, ends, !ends || m.elsewhere, h); err != nil {
+		id, err := s.keepForget(ctx, one.Text, here.Group, ends, !ends || m.elsewhere, h)
+		if err != nil {
 			return err
 		}
 		if ends {
-			s.sv.note(ctx, historyOfOwner(s.Who.Owner()), cmp.Or(s.Who.Program, "a chat"), &Change{What: "end", Parts: []ChangedPart{{Group: here.Group, Lines: []string{h.Undo}}}})
+			part.Lines = append(part.Lines, id)
+			c := Change{What: "end", Parts: []ChangedPart{part}}
+			s.sv.note(ctx, historyOfOwner(s.Who.Owner()), cmp.Or(s.Who.Program, "a chat"), &c)
+			h.Undo = c.ID
 		}
 	}
 	if m.besides {
-		return s.keepForget(ctx, one.Text, own, false, true, h)
+		_, err = s.keepForget(ctx, one.Text, own, false, true, h)
 	}
-	return nil
+	return err
 }
 
 // matching finds the statements that match a text to forget.
@@ -342,9 +347,9 @@ func (s *hearing) matching(ctx context.Context, text string, here graphiti.Targe
 	return m, nil
 }
 
-// keepForget stores the line of a text to forget in a group: it has ended statements of its place,
-// or waits, or both.
-func (s *hearing) keepForget(ctx context.Context, text, group string, ended, waits bool, h *inject.Heard) error {
+// keepForget stores the line of a text to forget in a group, and returns its ID. The text has ended
+// statements of its place, or waits, or both.
+func (s *hearing) keepForget(ctx context.Context, text, group string, ended, waits bool, h *inject.Heard) (id string, err error) {
 	l, _ := s.line(card.Statement{Act: card.Forget, Text: text, Personal: true})
 	l.Group, l.Kind, l.Applies, l.State = group, card.KindForget, ended, card.Local
 	if waits {
@@ -352,71 +357,46 @@ func (s *hearing) keepForget(ctx context.Context, text, group string, ended, wai
 	}
 	known, err := s.sv.cards().Lines(ctx, []graphiti.Target{{Group: group}})
 	if err != nil || s.reportFull(known, &l, h) {
-		return err
-	}
-	if l.SetID(); ended {
-		h.Undo = l.ID
+		return "", err
 	}
 	if waits {
 		h.Pending++
 	}
 	groups, _ := s.targets()
-	return s.sv.cards().Put(ctx, l, s.Generation, groups...)
+	l.SetID()
+	return l.ID, s.sv.cards().Put(ctx, l, s.Generation, groups...)
 }
 
-// acceptForget ends the statements of a line's group that say its text.
-func (sv *Service) acceptForget(ctx context.Context, l *card.Line) error {
-	lines, names, err := sv.forgetting(ctx, l, (*card.Line).Stands)
+// acceptForget ends the statements of a line's group that say its text, with the other sides of
+// their turns, and adds them to a change.
+func (sv *Service) acceptForget(ctx context.Context, l *card.Line, c *Change) error {
+	part, generation := c.in(l.Group), sv.o.State.Generations.Now()
+	names := sidesOf(l.Turn)
+	err := sv.eachLine(ctx, []string{l.Group}, func(_ []card.Line, o *card.Line) error {
+		if !o.Stands() || o.Kind == card.KindForget || !card.Says(o.Text, l.Text) {
+			return nil
+		}
+		names, part.Lines = append(names, sidesOf(o.Turn)...), append(part.Lines, o.ID)
+		return sv.endLine(ctx, o, generation)
+	})
 	if err != nil {
 		return err
-	}
-	generation := sv.o.State.Generations.Now()
-	for i := range lines {
-		if err := sv.endLine(ctx, &lines[i], generation); err != nil {
-			return err
-		}
-	}
-	if err := sv.endNames(ctx, l.Group, append(names, sidesOf(l.Turn)...), generation); err != nil {
-		return err
-	}
-	return sv.setLine(card.Confirmed)(ctx, l, "")
-}
-
-// undoForget revalidates the statements that a "forget that …" line ended.
-func (sv *Service) undoForget(ctx context.Context, l *card.Line) error {
-	lines, names, err := sv.forgetting(ctx, l, func(o *card.Line) bool { return o.State == card.Ended })
-	if err != nil {
-		return err
-	}
-	lines = withoutCopies(lines)
-	for i := range lines {
-		if err := sv.undoLine(ctx, &lines[i], ""); err != nil {
-			return err
-		}
-	}
-	return sv.validate(ctx, l.Group, names...)
-}
-
-// forgetting returns the lines of a line's group that say its text and for which meant is true, and
-// the names of all messages that say it, with the other sides of their turns.
-func (sv *Service) forgetting(ctx context.Context, l *card.Line, meant func(*card.Line) bool) (lines []card.Line, names []string, err error) {
-	all, err := sv.cards().Lines(ctx, []graphiti.Target{{Scope: l.Scope, Group: l.Group}})
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, o := range all {
-		if meant(&o) && o.Kind != card.KindForget && card.Says(o.Text, l.Text) {
-			lines, names = append(lines, o), append(names, sidesOf(o.Turn)...)
-		}
 	}
 	said, err := sv.saying(ctx, l.Group, l.Text)
+	if err != nil {
+		return err
+	}
 	for _, t := range said {
 		names = append(names, t.name)
 		if turn, ok := graphiti.TurnOf(t.name); ok {
 			names = append(names, sidesOf(turn)...)
 		}
 	}
-	return lines, names, err
+	part.Ended = append(part.Ended, names...)
+	if err := sv.endNames(ctx, l.Group, names, generation); err != nil {
+		return err
+	}
+	return sv.setLine(ctx, l, card.Confirmed)
 }
 
 func (sv *Service) endLine(ctx context.Context, l *card.Line, generation int64, groups ...string) error {

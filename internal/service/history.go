@@ -259,7 +259,7 @@ func (sv *Service) undoPart(ctx context.Context, p *ChangedPart, moved bool) err
 	lines = withoutCopies(lines)
 	for i := range lines {
 		if err == nil && slices.Contains(p.Lines, lines[i].ID) {
-			err = sv.undoLine(ctx, &lines[i], "")
+			err = sv.undoLine(ctx, &lines[i])
 		}
 	}
 	return err
@@ -416,7 +416,7 @@ func (sv *Service) endLines(ctx context.Context, turn string, c *Change, groups 
 			return nil
 		}
 		for _, one := range confirmedAs(all, l) {
-			if err := sv.setLine(card.Ended)(ctx, one, ""); err != nil {
+			if err := sv.setLine(ctx, one, card.Ended); err != nil {
 				return err
 			}
 			part := c.in(l.Group)
@@ -445,7 +445,7 @@ func (sv *Service) restoreHeld(ctx context.Context, found []held, c *Change) err
 			if l.State != card.Ended || !ok || l.Turn != turn {
 				return nil
 			}
-			return sv.undoLine(ctx, l, "")
+			return sv.undoLine(ctx, l)
 		})
 		if err != nil {
 			return err

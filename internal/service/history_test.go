@@ -213,7 +213,7 @@ func TestMovedMessageIsShownOnce(t *testing.T) {
 }
 
 // TestVersionsOfAFact checks that a fact has its former texts, the oldest first, with the end of
-// each: those that corrections replaced, and those that a model replaced.
+// each: texts replaced by corrections, and by a model.
 func TestVersionsOfAFact(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	versions := func(kind, text string) string {

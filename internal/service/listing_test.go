@@ -78,3 +78,16 @@ func TestListingsLeaveProcessorsForChats(t *testing.T) {
 	}
 	close(began)
 }
+
+// imports stores a person's texts, a minute apart.
+func imports(t testing.TB, m *servicetest.Fixture, s service.Selector, texts ...string) {
+	t.Helper()
+	var lines []service.Line
+	for i, text := range texts {
+		lines = append(lines, service.Line{Scope: "user", Role: "user", Content: text, Timestamp: time.Date(2026, 11, 1, 9, i, 0, 0, time.UTC).Format(time.RFC3339)})
+	}
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: s, Lines: lines}); err != nil {
+		t.Fatal(err)
+	}
+	m.Settle(t)
+}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -17,8 +18,8 @@ import (
 
 // Operations returns all operations.
 func Operations() []Mountable {
-	return []Mountable{Status, Health, Counts, Turns, Retry, Drop, Send, Groups, Show, SettleHeld, List, Search, Promote, Suggest, Import, ImportTurns, Forget, Correct, ChangeMany, History, Undo, Pending, Settle, Facts, Stats, Retention, MakeLink, Accept, Export,
-		TurnsOf, Entities, ListPeople, Requests}
+	return []Mountable{Status, Health, Counts, Turns, Retry, Drop, Send, Groups, Show, SettleHeld, List, Search, Promote, Suggest, Import, ImportTurns, Forget, Correct, ChangeMany, History, Undo, Pending, Settle, Facts, Stats, Retention, MakeLink, Export,
+		TurnsOf, ListPeople, Requests}
 }
 
 // StatusRequest is the input of Status.
@@ -32,7 +33,7 @@ var Status = Operation[StatusRequest, health.Status]{
 	Run: func(ctx context.Context, h *Host, in *StatusRequest) (health.Status, error) {
 		st := h.Status(ctx, in.Fresh)
 		if h.Memory != nil && !h.Memory.Multi() { // several people see their own lines only
-			st.PendingLines, st.EndedLines, _ = h.Memory.CountPending(ctx, Selector{}) // a failure is Memory's fault
+			st.PendingLines, _ = h.Memory.CountPending(ctx, Selector{}) // a failure is Memory's fault
 		}
 		return st, nil
 	},
@@ -66,7 +67,7 @@ var Turns = Operation[TurnsRequest, Listed]{
 	Spec:    Spec{Name: "queue/turns", About: "Undelivered turns", Reads: true, Fails: OfFiles},
 	Default: TurnsRequest{Limit: 50},
 	Run: func(ctx context.Context, h *Host, in *TurnsRequest) (l Listed, err error) {
-		if err := in.Check(); err != nil {
+		if err := in.check(); err != nil {
 			return l, err
 		}
 		l.Turns, l.All, err = h.Queue.Turns(ctx, ledger.ListOptions(*in))
@@ -96,9 +97,9 @@ var Drop = change(Spec{Name: "queue/drop", About: "Delete dead letters permanent
 var Send = Operation[SendRequest, Affected]{
 	Spec: Spec{Name: "memory/send", About: "Copy earlier turns to Graphiti", Fails: OfFiles},
 	Run: func(_ context.Context, h *Host, in *SendRequest) (Affected, error) {
-		since, err := in.at()
+		since, err := time.ParseInLocation(time.DateOnly, in.Since, time.Local)
 		if err != nil {
-			return Affected{}, err
+			return Affected{}, invalid("since: write the date of the first turn to send, such as 2026-01-31")
 		}
 		n, err := h.Queue.Send(since)
 		return Affected{n}, err
@@ -138,14 +139,6 @@ type ShowRequest struct {
 	Before string `json:"before,omitempty"` // time limit in RFC 3339, or "" for now
 }
 
-// Check returns an error for an invalid number of messages.
-func (r *ShowRequest) Check() error {
-	if r.Last < 1 || r.Last > maxShown {
-		return invalid(fmt.Sprintf("last must be 1 to %d", maxShown))
-	}
-	return nil
-}
-
 // Show returns the last messages.
 var Show = Operation[ShowRequest, Shown]{
 	Spec:    Spec{Name: "memory/show", About: "The last stored messages, or the last ones before a time", People: true},
@@ -160,9 +153,6 @@ type ListRequest struct {
 	Limit  int    `json:"limit,omitempty" help:"how many memories, and how many conversations"`
 	Before string `json:"before,omitempty"` // only conversations whose last message is earlier, in RFC 3339
 }
-
-// Check returns an error for an invalid limit.
-func (r *ListRequest) Check() error { return CheckLimit(r.Limit) }
 
 // List lists memories and conversations.
 var List = Operation[ListRequest, Catalog]{
@@ -284,15 +274,6 @@ var Forget = Operation[ForgetRequest, Forgotten]{
 	},
 	Own: func(ctx context.Context, h *Host, in *ForgetRequest, own Selector) error {
 		return h.Memory.narrowPart(ctx, &in.Selector, own)
-	},
-}
-
-// Accept confirms a registered person's memory.
-var Accept = Operation[Acceptance, Accepted]{
-	Spec: Spec{Name: "registry/accept", About: "Confirm that a registered person owns their memory", Fails: OfMemory, Takes: ForgetTimeout},
-	Run:  withMemory((*Service).Accept),
-	Audit: func(in *Acceptance, _ *Accepted) Entry {
-		return Entry{What: "accept a person", Who: "user=" + in.ID, More: []slog.Attr{slog.Bool("keep", in.Keep)}}
 	},
 }
 

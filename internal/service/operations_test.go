@@ -86,7 +86,7 @@ func TestRefused(t *testing.T) {
 		{"memory/import", `{"lines":[{"role":"user","content":"x","group":"a/b"}]}`, noGroup, true},
 
 		{"memory/promote", `{"kind":"decision","text":" "}`, "write the text to store", false},
-		{"memory/promote", `{"kind":"idea","text":"x"}`, "write one of decision", true},
+		{"memory/promote", `{"kind":"idea","text":"x"}`, "write one of decision", false},
 		{"memory/promote", `{"kind":"decision","scope":"galaxy","text":"x"}`, "write user, workspace", true},
 		{"memory/promote", `{"kind":"decision","scope":"workspace","text":"x"}`, "needs a workspace", true},
 		{"memory/promote", `{"kind":"decision","group":"team-notes","text":"x"}`, "next to the group", true},
@@ -126,7 +126,6 @@ func TestRefused(t *testing.T) {
 		{"queue/retry", `{}`, "name the turns by their numbers", false},
 		{"queue/drop", `{"all":true,"numbers":[1]}`, "name the turns by their numbers", false},
 		{"memory/send", `{"since":"soon"}`, "write the date of the first turn", false},
-		{"registry/accept", `{"id":"ann"}`, `has the id "ann"`, false},
 	} {
 		_, e, err := call(t, m, tc.op, tc.in)
 		if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "\n") != strings.HasPrefix(tc.says, "cannot") {

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -40,7 +39,7 @@ func (sv *Service) explain(ctx context.Context, groups []ledger.Owned, owner str
 	if err != nil {
 		return err
 	}
-	l := lookup{sv: sv, groups: groups, owner: owner, wanted: make(map[string]*wanted), cards: make(map[string][]*Piece)}
+	l := lookup{sv: sv, groups: groups, owner: owner, wanted: make(map[string]*wanted)}
 	for i, d := range decided {
 		if d != nil {
 			x.Turns[of[i]].Decision = l.decision(d)
@@ -50,9 +49,6 @@ func (sv *Service) explain(ctx context.Context, groups []ledger.Owned, owner str
 		if err := l.find(ctx, l.wanted[group]); err != nil {
 			l.say(fmt.Sprintf("Not read: %s: %v.", group, err))
 		}
-	}
-	if err := l.findCards(ctx); err != nil {
-		l.say(fmt.Sprintf("The card was not read: %v.", err))
 	}
 	x.Note = strings.TrimSpace(x.Note + " " + strings.Join(l.notes, " "))
 	return nil
@@ -64,7 +60,6 @@ type lookup struct {
 	groups []ledger.Owned
 	owner  string
 	wanted map[string]*wanted // by group
-	cards  map[string][]*Piece
 	pieces int
 	notes  []string
 }
@@ -150,11 +145,7 @@ func (l *lookup) want(to *Piece, p *inject.Piece) {
 		l.say(noteMany)
 		return
 	}
-	if to.Kind == KindCard {
-		l.cards[p.Card] = append(l.cards[p.Card], to)
-		return
-	}
-	if p.Group == "" {
+	if p.Group == "" || to.Kind == KindCard { // a card has only its line
 		return
 	}
 	w := l.wanted[p.Group]
@@ -247,41 +238,4 @@ func (l *lookup) findFacts(ctx context.Context, w *wanted) (all bool, err error)
 		}
 	}
 	return len(w.facts) <= graphiti.MaxFacts, nil
-}
-
-// findCards looks up card entries.
-func (l *lookup) findCards(ctx context.Context) error {
-	if len(l.cards) == 0 {
-		return nil
-	}
-	var reads []graphiti.Target
-	add := func(scope, group string) {
-		if group != "" && !slices.ContainsFunc(reads, func(t graphiti.Target) bool { return t.Group == group }) {
-			reads = append(reads, graphiti.Target{Scope: graphiti.Scope(scope), Group: group})
-		}
-	}
-	for _, pieces := range l.cards {
-		for _, p := range pieces {
-			add(p.Scope, p.Group)
-		}
-	}
-	for _, o := range l.groups { // another group may contain the same rule
-		add(o.Scope, o.Group)
-	}
-	slices.SortFunc(reads, func(a, b graphiti.Target) int { return cmp.Compare(a.Group, b.Group) })
-	facts, err := l.sv.cards().All(ctx, l.sv.Recallable(reads))
-	if err != nil {
-		return err
-	}
-	for i := range facts {
-		for _, p := range l.cards[inject.CardID(facts[i].Text)] {
-			p.Text, p.Time = facts[i].Text, dateOf(facts[i].ValidAt)
-		}
-	}
-	for _, pieces := range l.cards {
-		if pieces[0].Text == "" {
-			l.say(noteGone)
-		}
-	}
-	return nil
 }

@@ -36,7 +36,7 @@ func (sv *Service) Promote(ctx context.Context, in *PromoteRequest) (kept Promot
 		return kept, err
 	}
 	if !slices.Contains(graphiti.Kinds, p.Kind) {
-		return kept, fmt.Errorf("kind: unknown kind %q; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", "))
+		return kept, invalid(fmt.Sprintf("kind: unknown kind %q; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", ")))
 	}
 	target, who, err := sv.target(s, p.Scope)
 	if err != nil {

@@ -35,19 +35,6 @@ type SendRequest struct {
 	Since string `json:"since" help:"date of the first turn to send, such as 2026-01-31"`
 }
 
-// Check returns an error without a valid date.
-func (r *SendRequest) Check() error {
-	_, err := r.at()
-	return err
-}
-
-func (r *SendRequest) at() (at time.Time, err error) {
-	if at, err = time.ParseInLocation(time.DateOnly, r.Since, time.Local); err != nil {
-		err = invalid("since: write the date of the first turn to send, such as 2026-01-31")
-	}
-	return at, err
-}
-
 // Affected counts the turns that an operation changed.
 type Affected struct {
 	Turns int `json:"turns"`
@@ -58,8 +45,8 @@ const (
 	maxNumbers = 10_000
 )
 
-// Check returns an error for a request whose turns cannot be listed.
-func (r *TurnsRequest) Check() error {
+// check returns an error for a request whose turns cannot be listed.
+func (r *TurnsRequest) check() error {
 	if r.Condition != "" && !slices.Contains(ledger.Conditions, r.Condition) {
 		return invalid(fmt.Sprintf("state: %q is not one of %s, %s, %s", r.Condition, ledger.Waiting, ledger.UnderWay, ledger.Dead))
 	}

@@ -15,7 +15,7 @@ func TestReceipt(t *testing.T) {
 	t.Parallel()
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s1", "", "My cat is called Miso.")
-	m.Say(t, "", "s2", "", "My dog is called Rex.")
+	m.Say(t, "", "conversation-two", "", "My dog is called Rex.")
 	m.Settle(t)
 	one := forgetSession(t, m, "s1")
 	if part := one[len(one)-1].Receipt; part == nil || part.Messages != 2 || part.Session == "" {
@@ -27,7 +27,7 @@ func TestReceipt(t *testing.T) {
 		t.Fatalf("group: %+v", r)
 	}
 	body, err := json.Marshal(r)
-	if err != nil || strings.Contains(string(body), "Rex") || strings.Contains(string(body), "s2") {
+	if err != nil || strings.Contains(string(body), "Rex") || strings.Contains(string(body), "conversation-two") {
 		t.Errorf("%s, %v", body, err)
 	}
 	if err := r.Check(r.Key); err != nil {

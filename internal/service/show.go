@@ -102,7 +102,10 @@ const maxShown = 10_000
 func (sv *Service) Show(ctx context.Context, in *ShowRequest) (Shown, error) {
 	s, shown := in.Selector, Shown{Messages: []Record{}}
 	until, err := momentIn(in.Before)
-	if err := cmp.Or(in.Check(), s.check(), err); err != nil {
+	if in.Last < 1 || in.Last > maxShown {
+		err = invalid(fmt.Sprintf("last must be 1 to %d", maxShown))
+	}
+	if err := cmp.Or(err, s.check()); err != nil {
 		return shown, err
 	}
 	err = sv.show(ctx, s, in.Last, until, &shown)

@@ -51,10 +51,6 @@ type Week struct {
 	Silent map[string]int `json:"silent_by_reason"`
 	Lost   map[string]int `json:"lost_by_reason,omitempty"` // answers that were not stored
 
-	// Requests since the start, by outcome. A turn has several.
-	Started  string           `json:"started,omitempty"`
-	Outcomes map[string]int64 `json:"outcomes_since_start,omitempty"`
-
 	// Shortened counts the texts since the start that exceeded ingest.max_message_chars.
 	Shortened int `json:"shortened_since_start,omitempty"`
 
@@ -74,8 +70,7 @@ var Stats = Operation[Selector, Week]{
 	Run: func(ctx context.Context, h *Host, in *Selector) (Week, error) {
 		w, err := h.Memory.Stats(ctx, *in)
 		if err == nil && h.Status != nil && *in == (Selector{}) { // the proxy is running
-			s := h.Status(ctx, false)
-			w.Started, w.Outcomes, w.Shortened = dateOf(s.Started), s.Memory.Outcomes, s.Queue.Shortened
+			w.Shortened = h.Status(ctx, false).Queue.Shortened
 		}
 		return w, err
 	},

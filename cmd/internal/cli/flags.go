@@ -59,7 +59,7 @@ func flagMistake(err error) error {
 		return err
 	}
 	what := cmp.Or(map[string]string{
-		"int": "is not a number", "bool": "is neither true nor false", "duration": "is not a duration; write e.g. 30s",
+		"int": "is not a number above 0", "bool": "is neither true nor false", "duration": "is not a duration; write e.g. 30s",
 	}[wrong.GetFlag().Value.Type()], "cannot be read")
 	switch {
 	case errors.Is(wrong, strconv.ErrRange):
@@ -89,6 +89,21 @@ func (t *text) Set(s string) error {
 	return nil
 }
 
+// count is the value of a flag for a number above 0: an input leaves 0 out.
+type count int
+
+func (n *count) String() string { return strconv.Itoa(int(*n)) }
+func (n *count) Type() string   { return "int" }
+
+func (n *count) Set(s string) error {
+	v, err := strconv.Atoi(s)
+	if err == nil && v < 1 {
+		err = errors.New("it is below 1")
+	}
+	*n = count(v)
+	return err //nolint:wrapcheck // flagMistake explains it
+}
+
 // InputFlags adds a flag for each field of an operation's input with a help tag, except those
 // named without. The flag tag, or else the field's JSON name, names the flag. The value of the
 // field is the default.
@@ -110,7 +125,7 @@ func InputFlags(c *cobra.Command, in any, without ...string) {
 		case *bool:
 			c.Flags().BoolVar(to, name, *to, help)
 		case *int:
-			c.Flags().IntVar(to, name, *to, help)
+			c.Flags().Var((*count)(to), name, help)
 		case *[]string:
 			c.Flags().StringSliceVar(to, name, *to, help)
 		default:
