@@ -27,7 +27,6 @@ func (e *Store) understood(ctx context.Context, g *groupIndex, q *asked) *groupV
 	}
 	q.gate, q.states = e.fit.Asks.Of(vec), func(h *hit) float64 { return e.fit.States.Of(h.vec) }
 	q.asks = q.asks || q.gate >= 0
-	q.needs = slices.ContainsFunc(e.fit.Self.Needs[:], func(g Gate) bool { return g.Of(vec) >= surelyNeeds })
 	return v
 }
 

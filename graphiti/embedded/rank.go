@@ -120,7 +120,6 @@ type asked struct {
 	vectors *groupVectors // of the group, or nil
 	terms   []term        // its words
 	keys    []term        // keys of facts in it
-	needs   bool          // something about the person, by a gate
 	level   float64       // likeness from which on likeness counts
 	numbers *Numbers
 	gate    float64              // whether it asks for something that may be remembered

@@ -83,7 +83,7 @@ func (e *Store) answers(ctx context.Context, g *groupIndex, q *asked, max int) (
 	}
 	for _, h := range hits {
 		if h.note.Flags&isFact != 0 {
-			h.meant = !q.isAbout(h)
+			h.meant = !e.isAbout(q, h)
 		} else {
 			h.meant = h.meant || !q.asks || len(g.factsFrom(h.place)) > 0 // its facts answer
 		}
@@ -98,13 +98,6 @@ func (e *Store) answers(ctx context.Context, g *groupIndex, q *asked, max int) (
 		}
 	}
 	return own[:min(len(own), max)], err
-}
-
-// isAbout reports whether a question is certainly about a fact: it has a whole key of the fact, or
-// needs something about the person and shares a word. Who the person is concerns only a question about
-// them.
-func (q *asked) isAbout(h *hit) bool {
-	return q.needs && !h.meant || rarestAt(q.keys, h.place) > 0 && (q.personal || h.note.Flags&isWho == 0)
 }
 
 // askedOf describes a query.
