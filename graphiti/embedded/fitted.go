@@ -60,7 +60,7 @@ func (e *Store) fitted(ctx context.Context, g *groupIndex, v *groupVectors, q *a
 // settle which facts are valid compares the strengths, and may give an ended fact's to another one.
 func (q *asked) rated(g *groupIndex, v *groupVectors, hits []*hit) []*hit {
 	all := slices.DeleteFunc(g.candidates(q, v, hits), func(h *hit) bool {
-		return h.note.Flags&(isFact|isModels) == 0 && h.exchange == nil && h.features[fSure] < 0.5
+		return h.note.Flags&(isFact|isModels) == 0 && h.exchange == nil && h.features[fSure] < 0.5 && h.strength < certain
 	})
 	for _, h := range all {
 		if h.strength = q.score.Strength(&h.features); q.gate >= asksNothing && h.covers >= certain {
