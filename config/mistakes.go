@@ -52,14 +52,8 @@ func yamlMistake(name string, b []byte, err error) error {
 
 var yamlLine = regexp.MustCompile(`^line (\d+): (.*)$`)
 
-// redis is a former setting.
-const redis = "state.redis_url"
-
 // unknown returns a message about an unknown name, with the most similar known one.
 func unknown(name string, all iter.Seq[string]) string {
-	if name == redis || name == (&field{key: redis}).env() {
-		return name + " is no longer a setting; replicas share Postgres: set state.backend to postgres, and state.postgres_url"
-	}
 	names := slices.Sorted(all)
 	if _, last, ok := strings.Cut(name, "."); ok { // a name without its group
 		if slices.Contains(names, last) {

@@ -33,8 +33,9 @@ type Fact struct {
 	// says there who they are, and the question needs that.
 	OfUser bool
 
-	// Meant reports whether the fact was found by its meaning alone: it has no word of the
-	// question, or the message asks for nothing.
+	// Meant reports whether the question may be about something else. A message was found by its
+	// meaning alone, or has facts, or the question asks for nothing. Of a distilled fact, no key
+	// is in the question, which needs nothing about the person either.
 	Meant bool
 
 	// Keys holds the keys of a distilled fact in lookups.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 // summary plans a request in which the client summarizes its history. It searches nothing, so
@@ -75,87 +74,21 @@ func (m *Planner) keepNotes(t *turn, who graphiti.Who, key TurnKey, i int, notes
 }
 
 const (
-	shownLines = 32 // newest lines remembered per session
-
 	// comparedMax limits the conversation text, in bytes, that is compared with results.
 	comparedMax = 1 << 20
 
 	minWritten = 64 // bytes of a line from which it is compared with answers
 )
 
-// shown holds the lines of a session's blocks. It is immutable.
-type shown struct {
-	generation int64 // generation of the lines
-	lines      []string
-}
-
-func (s *shown) size() (n int) {
-	for _, l := range s.lines {
-		n += 16 + len(l)
-	}
-	return n
-}
-
-func shownKey(who graphiti.Who) memo.Key {
-	return memo.Key{Kind: memo.Turns, Owner: memo.Owner(snapshotID(who))}
-}
-
-// shown returns the lines of a session's blocks, as far as they are in RAM.
-func (m *Planner) shown(who graphiti.Who) shown {
-	s, _ := m.opts().Memo.Get(shownKey(who)).(shown)
-	return s
-}
-
-// show records the lines of a session's blocks. A client that summarizes the session in
-// another request omits the blocks, because it never saw them.
-func (m *Planner) show(t *turn, who graphiti.Who) {
-	s := m.shown(who)
-	blocks := []string{t.decision.Block}
-	switch {
-	case s.generation > t.mode.Generation:
-		return
-	case s.lines == nil || s.generation < t.mode.Generation:
-		s, blocks = shown{generation: t.mode.Generation}, append(t.blocks(), t.decision.Block)
-	}
-	lines := slices.Clip(s.lines) // readers share the array
-	for _, b := range blocks {
-		for l := range linesOf(b) {
-			if !slices.Contains(lines, l) {
-				lines = append(lines, l)
-			}
-		}
-	}
-	if len(lines) > len(s.lines) {
-		s.lines = lines[max(0, len(lines)-shownLines):]
-		m.opts().Memo.Update(shownKey(who), func(any) (any, int) { return s, s.size() })
-	}
-}
-
-// toKeep returns the block for a summary request and its number of facts: the session's notes,
-// then the lines of its blocks that the text to summarize does not contain.
+// toKeep returns the block for a summary request and its number of facts: the session's notes.
 func (m *Planner) toKeep(t *turn, who graphiti.Who) (block string, facts int) {
 	visible, room := statementsIn(t.blocks()), t.noteRoom()
-	var kept []string
-	add := func(list []string, most int) {
-		for _, l := range list {
-			size := utf8.RuneCountInString(l) + len("- \n")
-			if !visible.has(l) && size <= room && most > 0 {
-				kept, room, most = append(kept, l), room-size, most-1
-			}
-		}
-	}
-	isSaid := said(t.c)
 	session := m.sessionNotes(t, who)
 	notes := session.lines(room)
-	if len(notes) > 0 && isSaid(notes[0]) { // the last question
+	if len(notes) > 0 && said(t.c)(notes[0]) { // the last question
 		notes = notes[1:]
 	}
-	add(notes, len(notes))
-	if s := m.shown(who); s.generation == t.mode.Generation {
-		isOld := func(l string) bool { return isSaid(l) || labelOf(l) == resumes }
-		add(withoutRepeats(slices.DeleteFunc(slices.Clone(s.lines), isOld), kept), t.o.MaxFacts)
-	}
-	return formatBlock(kept, 0, true)
+	return formatBlock(slices.DeleteFunc(notes, visible.has), 0, true)
 }
 
 // toResume returns the block for a request after a compaction and its number of facts: the

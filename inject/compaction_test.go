@@ -3,7 +3,6 @@ package inject
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
@@ -136,29 +135,22 @@ func TestSummary_Block(t *testing.T) {
 	for name, tc := range map[string]struct {
 		body   string
 		notes  snapshot
-		since  int64 // number of later forgets
 		before string
 		want   []string
 	}{
-		"a transcript":              {transcript("I am not sure."), notes, 0, `<conversation>`, append(slices.Clone(all), fact)},
-		"a transcript of the fact":  {transcript("The database is called *Bluefin*."), notes, 0, `<conversation>`, all},
-		"a forget came between":     {transcript("I am not sure."), snapshot{}, 1, `<conversation>`, nil},
-		"without notes":             {transcript("I am not sure."), snapshot{}, 0, `<conversation>`, []string{fact}},
-		"a note repeats a fact":     {transcript("I am not sure."), snapshot{Asked: "x", Decided: []string{"The database is called Bluefin!"}}, 0, `<conversation>`, []string{resumes + "x", decisionMade + "The database is called Bluefin!"}},
-		"the last question is said": {transcript("Now the tests."), notes, 0, `<conversation>`, append(slices.Clone(all[1:]), fact)},
-		"history, without tools":    {history("You are kind.", ""), notes, 0, `Create a`, all},
-		"history, with tools":       {history("You are kind.", `,"tools":[{"type":"function","function":{"name":"bash"}}]`), notes, 0, `Create a`, all},
-		"history, another prompt":   {history("You are the component that summarizes ", ""), notes, 0, `Create a`, all},
+		"a transcript":              {transcript("I am not sure."), notes, `<conversation>`, all},
+		"without notes":             {transcript("I am not sure."), snapshot{}, `<conversation>`, nil},
+		"a note repeats a fact":     {transcript("I am not sure."), snapshot{Asked: "x", Decided: []string{"The database is called Bluefin!"}}, `<conversation>`, []string{resumes + "x", decisionMade + "The database is called Bluefin!"}},
+		"the last question is said": {transcript("Now the tests."), notes, `<conversation>`, all[1:]},
+		"history, without tools":    {history("You are kind.", ""), notes, `Create a`, all},
+		"history, with tools":       {history("You are kind.", `,"tools":[{"type":"function","function":{"name":"bash"}}]`), notes, `Create a`, all},
+		"history, another prompt":   {history("You are the component that summarizes ", ""), notes, `Create a`, all},
 	} {
 		blocks := &fakeDecisions{}
 		m := memory(t, always(fact), blocks)
 		ask(t, m, `{"messages":[{"role":"user","content":"`+asked+`"}]}`, both)
-		o := *noted(t, blocks, tc.notes).opts()
-		o.Memo = m.opts().Memo
-		m.o.Store(&o)
-		mode := both
-		mode.Generation = tc.since
-		got, p := ask(t, m, tc.body, mode)
+		m = noted(t, blocks, tc.notes)
+		got, p := ask(t, m, tc.body, both)
 		want := tc.body
 		if tc.want != nil {
 			want = strings.Replace(want, tc.before, inJSON(blockOf(tc.want...))+`\n\n`+tc.before, 1)

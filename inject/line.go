@@ -196,7 +196,8 @@ func (s statements) has(line string) bool {
 	return ok
 }
 
-// stated returns a line's statement as other lines may repeat it: without its marks and joiners.
+// stated returns a line's statement as other lines may repeat it: in lower case, without its marks and
+// joiners.
 func stated(line string) string {
-	return unjoined.Replace(strings.Trim(statement(line), " .!“”\""))
+	return strings.ToLower(unjoined.Replace(strings.Trim(statement(line), " .!“”\"")))
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/proof"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 // Redact removes credentials from a text before it is stored or searched for. It gives up
@@ -27,7 +26,6 @@ type Services struct {
 	Opening   Opening   // cards and summaries
 	Redact    Redact
 	Decides   Decides          // of messages of persons
-	Memo      *memo.Memo       // per-session state in RAM
 	Proof     *proof.Proof     // experiment that withholds blocks; nil for none
 	Now       func() time.Time // clock for the ages of facts; nil means time.Now
 	Log       *slog.Logger

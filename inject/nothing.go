@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 // withDefaults replaces nil services by ones without effect.
@@ -28,9 +27,6 @@ func (s Services) withDefaults() *Services {
 	}
 	if s.Decides == nil {
 		s.Decides = func(context.Context, string) bool { return false }
-	}
-	if s.Memo == nil {
-		s.Memo = memo.New(memo.Size)
 	}
 	if s.Now == nil {
 		s.Now = time.Now

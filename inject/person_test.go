@@ -14,12 +14,12 @@ func TestPersonInProject(t *testing.T) {
 		return graphiti.Fact{UUID: text, Text: text, Strength: strength, Weighed: true, Dated: true}
 	}
 	strong, weak, project := fact("strong", 0.5), fact("weak", 0.1), fact("of the project", 0.5)
-	oneKey, keys := fact("one key", 0.5), fact("several keys", 0.7)
-	oneKey.Messages, keys.Messages = []string{"m1"}, []string{"m2"}
-	rule, far := fact("everywhere", 0.45), fact("everywhere, far weaker", 0.1)
+	noKey, key := fact("no key", 0.9), fact("a key", 0.5)
+	noKey.Messages, noKey.Meant, noKey.OfUser, key.Messages = []string{"m1"}, true, true, []string{"m2"}
+	rule := fact("everywhere", 0.45)
 	rule.Messages, rule.OfUser = []string{"m3"}, true
-	nearRule := rule
-	nearRule.Text, nearRule.Strength = "everywhere, weak", 0.37
+	weakRule := rule
+	weakRule.Strength = 0.3
 	for _, tc := range []struct {
 		name       string
 		ofProject  []graphiti.Fact
@@ -32,14 +32,12 @@ func TestPersonInProject(t *testing.T) {
 		{"both answer", []graphiti.Fact{project}, []graphiti.Fact{strong, weak}, false, false, []string{"of the project", "strong"}, ""},
 		{"only the person's answers", nil, []graphiti.Fact{strong, weak}, false, false, []string{"strong"}, ""},
 		{"a word happens to be the same", []graphiti.Fact{project}, []graphiti.Fact{weak}, false, false, []string{"of the project"}, ""},
-		{"distilled", nil, []graphiti.Fact{keys, oneKey}, false, false, []string{"several keys"}, ""},
+		{"distilled", nil, []graphiti.Fact{key, noKey}, false, false, []string{"a key"}, ""},
 		{"nothing answers", nil, []graphiti.Fact{weak}, false, false, nil, ReasonWeak},
 		{"outside of projects", nil, []graphiti.Fact{strong, weak}, true, false, []string{"strong", "weak"}, ""},
 		{"outside of projects, too weak", nil, []graphiti.Fact{weak}, true, false, nil, ReasonWeak},
-		{"one key of a fact for all projects", nil, []graphiti.Fact{nearRule, oneKey}, false, false, []string{"everywhere, weak"}, ""},
-		{"not about the person", []graphiti.Fact{project}, []graphiti.Fact{strong, keys, rule}, false, true, []string{"of the project", "everywhere"}, ""},
-		{"not about the person, and weak", nil, []graphiti.Fact{strong, nearRule}, false, true, nil, ReasonWeak},
-		{"far weaker than another group's", []graphiti.Fact{far}, []graphiti.Fact{strong}, false, false, []string{"strong"}, ""},
+		{"not about the person", []graphiti.Fact{project}, []graphiti.Fact{strong, key, noKey, rule}, false, true, []string{"of the project", "everywhere"}, ""},
+		{"not about the person, and weak", nil, []graphiti.Fact{strong, weakRule}, false, true, nil, ReasonWeak},
 		{"nothing was found", nil, nil, false, false, nil, ReasonNothing},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -164,7 +164,6 @@ func (m *Planner) plan(t *turn, who graphiti.Who, p *Plan) {
 		return
 	}
 	if t.decision.Block != "" {
-		m.show(t, who)
 		p.Block = t.decision.Block
 		block := c.Insert(c.Last, t.decision.Block)
 		p.Inserts = append(p.Inserts, block)

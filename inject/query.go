@@ -3,6 +3,7 @@ package inject
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -16,9 +17,6 @@ const (
 
 	// shortQuestion is the length below which a question needs earlier ones for context.
 	shortQuestion = 80
-
-	// plainText is the length up to which a text is searched in full, without reduction.
-	plainText = 300
 )
 
 // window holds the number of bytes of each earlier message in a query, the latest first.
@@ -66,108 +64,18 @@ func asks(text []byte) bool {
 	return words.Tells(string(text)) || words.AsksOfSelf(text)
 }
 
-const (
-	fewLines   = 5   // lines of a log that remain unreduced
-	keptErrors = 3   // error lines per log
-	lineLength = 160 // length of a line of pasted text
-
-	// lookedAt is the number of bytes read at each end of a text. People comment on pasted
-	// files before or after them.
-	lookedAt = 32 << 10
-)
-
-var logLine = regexp.MustCompile(`^\s*(\[?\d{4}-\d\d-\d\d|\[?\d\d:\d\d:\d\d|\d{10,}\b|at [\w.$<>]+\(|File "|goroutine \d|#\d+ |\[?(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b|\{"(time|level|ts|msg)")`)
-
-// errorWords mark the error lines of a log.
-var errorWords = [...]string{"error", "exception", "fail", "panic", "fatal", "cannot", "denied", "refused", "timeout"}
-
-func tellsError(line []byte) bool {
-	line = bytes.ToLower(line)
-	for _, w := range errorWords {
-		if bytes.Contains(line, []byte(w)) {
-			return true
-		}
-	}
-	return false
-}
-
-// reduced shortens pasted text: code to its first line and its errors, logs to their
-// errors. It stops at the length of a query, and reads only the fences in the middle of a
-// long text.
+// reduced returns both ends of a text that is too long for a query: people comment on pasted text
+// before or after it. It cuts no word in two.
 func reduced(text []byte) []byte {
-	if len(text) <= plainText {
+	if len(text) <= maxQuery {
 		return text
 	}
-	var out []byte
-	var log [][]byte
-	keep := func(line []byte) {
-		if len(out) == 0 {
-			line = bytes.TrimLeft(line, " \t\r\n")
-		}
-		if len(out)+len(line) > 0 {
-			out = append(append(out, line...), '\n')
-		}
+	const end = maxQuery / 4
+	tail := text[len(text)-end:]
+	if i := bytes.IndexAny(tail, " \n"); i >= 0 {
+		return slices.Concat(cutWord(text, maxQuery-end-1), []byte{'\n'}, bytes.TrimSpace(tail[i:]))
 	}
-	flush := func() {
-		if len(log) > fewLines {
-			log = telling(log)
-		}
-		for _, l := range log {
-			keep(l)
-		}
-		log = log[:0]
-	}
-	var fence []byte
-	first, errors := false, 0 // state of the current fence
-	at := 0
-	for line := range bytes.Lines(text) {
-		near := at < lookedAt || at+len(line) > len(text)-lookedAt
-		at += len(line)
-		trimmed := bytes.TrimSpace(line)
-		switch {
-		case fence != nil && bytes.HasPrefix(trimmed, fence):
-			fence = nil
-		case fence == nil && (bytes.HasPrefix(trimmed, []byte("```")) || bytes.HasPrefix(trimmed, []byte("~~~"))):
-			flush()
-			fence, first, errors = trimmed[:3], true, 0
-		case !near:
-			first = false
-		case fence != nil && first && len(trimmed) > 0:
-			keep(cutWord(trimmed, lineLength))
-			first = false
-		case fence != nil:
-			if errors < keptErrors && tellsError(graphiti.Truncate(trimmed, maxQuery)) {
-				keep(cutWord(trimmed, lineLength))
-				errors++
-			}
-		case logLine.Match(graphiti.Truncate(line, maxQuery)):
-			log = append(log, cutWord(trimmed, lineLength))
-		default:
-			flush()
-			keep(cutWord(bytes.TrimRight(line, "\r\n"), maxQuery))
-		}
-		if len(out) > maxQuery {
-			break
-		}
-	}
-	flush()
-	return bytes.TrimSpace(out)
-}
-
-// telling returns the error lines of a log, or else its first line.
-func telling(log [][]byte) (out [][]byte) {
-	for _, l := range log {
-		if len(out) == keptErrors {
-			break
-		}
-		if tellsError(l) {
-			out = append(out, l)
-		}
-	}
-	if out == nil {
-		out = log[:1]
-	}
-	return out
+	return text
 }
 
 // maxWord is the maximum length of a word, in bytes.

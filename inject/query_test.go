@@ -3,7 +3,6 @@ package inject
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -15,17 +14,6 @@ import (
 // TestQuery checks the contents of a turn's query.
 func TestQuery(t *testing.T) {
 	long := strings.Repeat("The importer reads rows from the warehouse. ", 8)
-	var log strings.Builder
-	for i := range 40 {
-		fmt.Fprintf(&log, "2026-11-21 09:00:%02d INFO step %d done\n", i, i)
-	}
-	log.WriteString("2026-11-21 09:01:00 ERROR connection refused by warehouse-7\n")
-	var failures strings.Builder
-	for i := range 200 {
-		fmt.Fprintf(&failures, "test %03d failed\n", i)
-	}
-	quiet := strings.Repeat("2026-11-21 09:00:00 INFO nothing happened\n", lookedAt/20) // longer than both ends that are read
-	prose := strings.Repeat("Rows are read in the order of their numbers.\n", lookedAt/20)
 	for _, tc := range []struct {
 		name  string
 		said  []string
@@ -37,18 +25,8 @@ func TestQuery(t *testing.T) {
 		{"less of what was said longer ago", []string{strings.Repeat("first ", 200), strings.Repeat("second ", 200), "and now?"},
 			[]string{"and now?", "second second", "first first"}, []string{strings.Repeat("first ", 40), strings.Repeat("second ", 80)}},
 		{"a whole question stands by itself", []string{"What about Porto?", "Which of our warehouses is nearest to the harbour of Vigo, counting from the north?"}, []string{"harbour of Vigo"}, []string{"Porto"}},
-		{"code is told by its first line", []string{long + "\nWhy?\n```go\nfunc importRows(db *sql.DB) error {\n\tx := 1\n\tsecretName := 2\n}\n```\nthanks"}, []string{"func importRows", "Why?", "thanks"}, []string{"secretName"}},
-		{"a log is told by what went wrong", []string{long + "\n" + log.String() + "What happened?"}, []string{"connection refused by warehouse-7", "What happened?"}, []string{"step 7 done", "step 30"}},
-		{"a few lines of one stay", []string{long + "\n2026-11-21 09:00:01 INFO step one\nWhat is that?"}, []string{"step one"}, nil},
-		{"so is one within a fence", []string{long + "\n```\n$ make test\n" + failures.String() + "```\nWhich of them is mine?"},
-			[]string{"$ make test", "test 000 failed", "test 002 failed", "Which of them is mine?"}, []string{"test 003", "test 199"}},
-		{"of a large log the ends are looked at", []string{"```\n$ make run\nERROR early\n" + quiet + "ERROR between\n" + quiet + "ERROR late\n```\nWhat happened?"},
-			[]string{"$ make run", "ERROR early", "ERROR late", "What happened?"}, []string{"between"}},
-		{"so are those of one that stands by itself", []string{quiet + "2026-11-21 09:00:00 ERROR between\n" + quiet + "2026-11-21 09:00:00 ERROR late\nWhat happened?"},
-			[]string{"ERROR late", "What happened?"}, []string{"between"}},
-		{"a block that ends between does not swallow the question", []string{"```\nx := 1\n" + prose + "```\n" + quiet + "What is x?"}, []string{"x := 1", "What is x?"}, []string{"Rows"}},
-		{"a block that begins between is none of the person's words", []string{quiet + "```\n" + prose + "y := 2\n```\nWhat is y?"}, []string{"What is y?"}, []string{"Rows", "y := 2"}},
-		{"a line has no end", []string{"```\n" + strings.Repeat("x", lookedAt) + "\n```\n" + strings.Repeat("word ", lookedAt)}, []string{"xxx\nword word"}, nil},
+		{"of a long text the ends are searched", []string{"Why does this fail?\n```\n" + strings.Repeat("2026-11-21 09:00:00 INFO step done\n", 9000) + "ERROR refused by warehouse-7\n```\nWho owns it?" + long},
+			[]string{"Why does this fail?", "ERROR refused by warehouse-7", "Who owns it?"}, nil},
 		{"harness text is not asked for", []string{"<system-reminder>The directory is /x</system-reminder>Who owns the importer?"}, []string{"Who owns the importer?"}, []string{"directory"}},
 	} {
 		var messages []map[string]string
@@ -77,19 +55,6 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-func BenchmarkQuery(b *testing.B) {
-	for name, line := range map[string]string{"log": "2026-11-21 09:00:00 INFO step one done and nothing else\n", "prose": "The importer reads rows from the warehouse.\n", "empty": "\n"} {
-		text := []byte("```\n" + strings.Repeat(line, (1<<20)/len(line)) + "```\nWhat happened?")
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				reduced(text)
-			}
-		})
-	}
-}
-
 // TestNothingAskedHoldsASecret checks that the query of a turn contains no secret, and no part
 // of one at a cut. A redaction that takes too long costs the
 // recall, but no time.
@@ -111,14 +76,12 @@ func TestNothingAskedHoldsASecret(t *testing.T) {
 		body, _ := json.Marshal(map[string]any{"messages": messages})
 		return string(body)
 	}
-	logs := strings.Repeat("2026-11-21 09:00:00 INFO step done\n", 9) + "2026-11-21 09:01:00 ERROR refused: " + words[:lineLength-40-len(secret)/2] + " " + secret + "\n"
 	for name, tc := range map[string]struct{ body, want string }{
 		"a question":          {chat("Why does " + secret + " not work?"), "Why does [redacted] not work?"},
 		"a long one":          {chat(upTo(maxQuery)), "The importer"},
 		"what was asked":      {chat("Use "+secret+" for Porto.", "and now?"), "Use [redacted] for Porto."},
 		"what was asked, cut": {chat(upTo(window[0]), "and now?"), "The importer"},
-		"code":                {chat(words[:400] + "\n```\n" + words[:lineLength-len(secret)/2] + " " + secret + "\n```\n"), "The importer"},
-		"a log":               {chat(words[:400] + "\n" + logs), "ERROR refused"},
+		"the end of a log":    {chat(strings.Repeat("x", 9000) + " " + secret + words[:maxQuery/4-len(secret)/2]), "The importer"},
 	} {
 		var mu sync.Mutex
 		var asked []string

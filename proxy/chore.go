@@ -68,7 +68,7 @@ func (n *sessionNote) isAtOnce(c *dialect.Conversation, chain []dialect.Fingerpr
 }
 
 func (s *decider) noteKey(of sessionOf) memo.Key {
-	return memo.Key{Kind: memo.Sessions, Owner: memo.Owner(of.base), Name: s.memo.Name(of.session)}
+	return memo.Key{Owner: memo.Owner(of.base), Name: s.memo.Name(of.session)}
 }
 
 // sessionNote returns the note about a session; zero if there is none.

@@ -58,7 +58,7 @@ func textKey(caller dialect.Fingerprint, text []byte) memo.Key {
 func callsKey(asked dialect.Fingerprint) memo.Key { return keyOf(asked, callsName) }
 
 func keyOf(f dialect.Fingerprint, name uint64) memo.Key {
-	return memo.Key{Kind: memo.Sessions, Owner: memo.Owner(f), Name: name}
+	return memo.Key{Owner: memo.Owner(f), Name: name}
 }
 
 // openCalls stores the strings in the arguments of an answer's tool calls.

@@ -95,17 +95,6 @@ func (s Upstreams) Named(h *fasthttp.RequestHeader) (n upstreamNamed, ok bool) {
 	return n, ok || name != nil
 }
 
-// stripUpstream removes the name of an upstream from a request's path, and returns it;
-// empty if there is none. The upstream need not exist.
-func stripUpstream(h *fasthttp.RequestHeader) (name string) {
-	found, rest := cut(h.RequestURI())
-	if found != nil {
-		name = string(found)
-		h.SetRequestURIBytes(rest)
-	}
-	return name
-}
-
 // cut splits /u/<name>/… into the name and the rest, which begins with a slash; nil if
 // the target has another form.
 func cut(target []byte) (name, rest []byte) {

@@ -127,7 +127,7 @@ func accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok bool) {
 	}
 	s := newSource(strings.Join(known, "\n"), f.Since)
 	s.dated = slices.ContainsFunc(from, func(m *graphiti.Undistilled) bool { return dates.MatchString(decimal(m.Text)) })
-	if !s.has(f.Text) && !restate(&f, from, b) {
+	if !s.has(f.Text) && (f.Kind == "error_fix" || !restate(&f, from, b)) { // the statement has only the error
 		return f, false
 	}
 	if day, ok := nearDay(a.ValidFrom, f.Since); ok && day.Format(time.DateOnly) != f.Since.UTC().Format(time.DateOnly) {

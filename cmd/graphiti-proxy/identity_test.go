@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,7 +15,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 )
 
 func sha(key string) string {
@@ -294,26 +292,6 @@ func TestHostileFactsStayInTheirLine(t *testing.T) {
 	for i, line := range strings.Split(strings.TrimSpace(block), "\n")[2:] {
 		if !strings.HasPrefix(line, "- ") {
 			t.Errorf("line %d of the block is no fact: %q", i, line)
-		}
-	}
-}
-
-// TestExplanation checks that an explanation names the session, the person and the group of
-// a request, and the origin of each.
-func TestExplanation(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
-	id, namer, err := w.remembers().callers.settings(w.app.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := proxy.Memory{MemorySettings: proxy.MemorySettings{Identity: id, Recall: true, Ingest: true}}
-	e := m.Explain(dryPlanner(w.app.cfg, namer, m.Off.Reason), proxy.Limits{InspectBytes: 1 << 20, Messages: 100}, "/v1/chat/completions", map[string][]string{"x-session-id": {"ses_1"}}, []byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
-	var out bytes.Buffer
-	printExplanation(&out, &e)
-	for _, want := range []string{"session       session:ses_1 (header x-session-id)", "user          user:josh (identity.owner)", "writes        user_josh (user)"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the explanation lacks %q:\n%s", want, out.String())
 		}
 	}
 }

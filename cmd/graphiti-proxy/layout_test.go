@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"graphiti/remote":             {"graphiti"},
 	"graphiti/rest":               {"graphiti", "graphiti/remote"},
 	"graphiti/words":              {},
-	"inject":                      {"graphiti", "graphiti/words", "inject/proof", "inject/work", "internal/dialect", "internal/memo"},
+	"inject":                      {"graphiti", "graphiti/words", "inject/proof", "inject/work", "internal/dialect"},
 	"inject/proof":                {"graphiti/words"},
 	"inject/work":                 {"graphiti", "internal/dialect"},
 	"internal/budget":             {},
@@ -61,7 +61,7 @@ var mayImport = map[string][]string{
 	"internal/polltest":           {},
 	"internal/sentence":           {},
 	"internal/service":            {"cache", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "graphiti/words", "inject", "inject/proof", "internal/health", "internal/terminal"},
-	"internal/servicetest":        {"cache", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "inject", "internal/dialect", "internal/dialect/chat", "internal/health", "internal/memo", "internal/polltest", "internal/service"},
+	"internal/servicetest":        {"cache", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "inject", "internal/dialect", "internal/dialect/chat", "internal/health", "internal/polltest", "internal/service"},
 	"internal/telemetry":          {"capture", "capture/deliver", "graphiti", "internal/terminal"},
 	"internal/terminal":           {},
 	"internal/transcripts":        {"internal/dialect", "internal/dialect/chat"},
@@ -83,7 +83,7 @@ const (
 
 	// maxProductLines only falls: a change that adds a mechanism removes the one that it
 	// replaces. Lower the limit to the next hundred after each change that removes more.
-	maxProductLines = 83267
+	maxProductLines = 82744
 )
 
 // source is one Go file of the tree.

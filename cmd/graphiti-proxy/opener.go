@@ -131,7 +131,6 @@ func (o *opener) openParts() (*remembering, error) {
 		Opening:   r.service,
 		Snapshots: state.Snapshots,
 		Redact:    r.pipeline.RedactedBy, Decides: r.decides,
-		Memo:  o.known,
 		Proof: r.proof,
 		Log:   o.quiet,
 	}, r.groups(cfg, namer), o.planning(cfg))

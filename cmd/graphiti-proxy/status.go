@@ -17,12 +17,8 @@ import (
 
 func newStatusCommand() *cobra.Command {
 	var forwards bool
-	var request explainFlags
 	c := described("status")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if request.given() {
-			return request.explain(c)
-		}
 		cfg, err := cli.LoadConfig(c)
 		if err != nil {
 			return err
@@ -46,7 +42,6 @@ func newStatusCommand() *cobra.Command {
 	}
 	cli.JSONFlag(c)
 	c.Flags().BoolVar(&forwards, "health", false, "print nothing; exit code 0 means that requests are forwarded, with or without memory")
-	request.add(c)
 	return c
 }
 

@@ -166,19 +166,19 @@ func weightOf(terms []term) (sum float64) {
 // candidates returns the messages and facts that may answer a question, with their features: the
 // hits of its words, and others by pieces of words and by meaning.
 func (g *groupIndex) candidates(q *asked, v *groupVectors, hits []*hit) []*hit {
-	pieces, keys := g.pieces(q.words[:q.own]), g.keysIn(q.text)
+	pieces := g.pieces(q.words[:q.own])
 	at := make(map[int64]bool)
 	out := slices.Clone(hits)
 	for _, h := range out {
 		at[h.place] = true
 	}
-	for _, s := range slices.Concat(g.bestByPieces(visited(pieces)), g.bestByPieces(visited(keys)), v.nearest(q.vec, byLikeness)) {
+	for _, s := range slices.Concat(g.bestByPieces(visited(pieces)), g.bestByPieces(visited(q.keys)), v.nearest(q.vec, byLikeness)) {
 		if note, ok := g.note(s.place); ok && !at[s.place] && !note.isNamed() && !q.repeatedBy(g, s.place, &note) {
 			at[s.place] = true
 			out = append(out, &hit{place: s.place, note: note, ranked: &ranked{place: s.place}, meant: shareAt(pieces, s.place) == 0})
 		}
 	}
-	q.features(g, v, out, pieces, keys)
+	q.features(g, v, out, pieces)
 	q.terms = pieces
 	return out
 }

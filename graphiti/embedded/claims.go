@@ -44,6 +44,9 @@ func indexedFact(place int64, f *graphiti.Distilled, sources []int64) indexedMes
 	}
 	if f.OfUser() {
 		n.Flags |= isOfUser
+		if f.Kind != "preference" {
+			n.Flags = n.Flags&^isNeeded | isWho
+		}
 	}
 	return indexedMessage{Place: place, Text: f.Text + "\n" + f.About + "\n" + strings.Join(f.Keys, "\n"), Note: n, Keys: append(f.Keys[:len(f.Keys):len(f.Keys)], f.About), claim: &claim{sources: sources, ended: ending{at: f.Until}}}
 }

@@ -56,10 +56,12 @@ func (e *Store) fitted(ctx context.Context, g *groupIndex, v *groupVectors, q *a
 	return slices.DeleteFunc(all, func(h *hit) bool { return h.row == nil }), nil
 }
 
-// rated returns the candidates with their strengths. To settle which facts are valid compares the
-// strengths, and may give an ended fact's to another one.
+// rated returns the candidates with their strengths, without the person's questions and requests. To
+// settle which facts are valid compares the strengths, and may give an ended fact's to another one.
 func (q *asked) rated(g *groupIndex, v *groupVectors, hits []*hit) []*hit {
-	all := g.candidates(q, v, hits)
+	all := slices.DeleteFunc(g.candidates(q, v, hits), func(h *hit) bool {
+		return h.note.Flags&(isFact|isModels) == 0 && h.exchange == nil && h.features[fSure] < 0.5 && h.strength < certain
+	})
 	for _, h := range all {
 		if h.strength = q.score.Strength(&h.features); q.gate >= asksNothing && h.covers >= certain {
 			h.strength = max(h.strength, enough)
@@ -111,7 +113,7 @@ func (e *Store) Candidates(ctx context.Context, group, query string) (all []Cand
 	}
 	q := e.askedOf(query)
 	v := e.understood(ctx, g, q)
-	q.vectors = v
+	q.vectors, q.keys = v, g.keysIn(q.text)
 	hits, err := e.byWords(ctx, g, q, mostSearched)
 	if err != nil || v == nil {
 		return nil, nil, err

@@ -19,6 +19,7 @@ const (
 	isDistilled             // a model has distilled facts from it
 	isNeeded                // a fact of a kind that requests need
 	isOfUser                // a fact that matters in all of the person's projects
+	isWho                   // a fact that states who the person is, or their home
 	isSpecific              // it names something to type
 )
 

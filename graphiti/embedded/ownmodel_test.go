@@ -152,6 +152,23 @@ func TestUnderstand_Facts(t *testing.T) {
 			t.Errorf("%q finds %q, want %q", tc.asked, got, tc.want)
 		}
 	}
+	for _, tc := range []struct {
+		asked, about string
+	}{
+		{"In welcher Stadt wohne ich?", "The user lives in Tampere"}, // needs a home, in other words
+		{"should the live badge pulse?", ""},                         // needs a body
+		{"which ciudad has the server?", ""},                         // not about the person
+		{"which shortcuts move between the panes?", "Keyboard layout: dvorak"},
+	} {
+		facts, err := e.Search(t.Context(), []string{"g"}, tc.asked, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts = slices.DeleteFunc(facts, func(f graphiti.Fact) bool { return f.Meant })
+		if len(facts) > 1 || len(facts) == 1 && facts[0].Text != tc.about || len(facts) == 0 && tc.about != "" {
+			t.Errorf("%q is about %v, want %q", tc.asked, facts, tc.about)
+		}
+	}
 	if err := e.Forget(t.Context(), "g"); err != nil {
 		t.Fatal(err)
 	}

@@ -119,6 +119,7 @@ type asked struct {
 	vec     []int8        // nil without the model
 	vectors *groupVectors // of the group, or nil
 	terms   []term        // its words
+	keys    []term        // keys of facts in it
 	level   float64       // likeness from which on likeness counts
 	numbers *Numbers
 	gate    float64              // whether it asks for something that may be remembered

@@ -89,7 +89,7 @@ const (
 )
 
 // features sets the features of candidates.
-func (q *asked) features(g *groupIndex, v *groupVectors, all []*hit, pieces, keys []term) {
+func (q *asked) features(g *groupIndex, v *groupVectors, all []*hit, pieces []term) {
 	whole, length := weightOf(pieces), 0.0
 	for _, h := range all {
 		length += float64(min(h.note.Length, mostLength)) / float64(len(all))
@@ -108,7 +108,7 @@ func (q *asked) features(g *groupIndex, v *groupVectors, all []*hit, pieces, key
 			f[fSure] = logistic(gateUnit * f[fStates])
 		}
 		f[fModels], f[fFact] = bit(flags&isModels != 0), bit(flags&isFact != 0)
-		f[fKey] = rarestAt(keys, h.place)
+		f[fKey] = rarestAt(q.keys, h.place)
 		f[fDated] = q.dates.fit(q.numbers, h.note.Day) - 1
 	}
 	standard := func(of int, usual float64) func(h *hit) float64 {

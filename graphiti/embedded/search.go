@@ -67,7 +67,7 @@ func (e *Store) answers(ctx context.Context, g *groupIndex, q *asked, max int) (
 	if e.ownModel() {
 		v = e.understood(ctx, g, q)
 	}
-	q.vectors = v
+	q.vectors, q.keys = v, g.keysIn(q.text)
 	hits, err := e.byWords(ctx, g, q, max)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,11 @@ func (e *Store) answers(ctx context.Context, g *groupIndex, q *asked, max int) (
 		}
 	}
 	for _, h := range hits {
-		h.meant = h.meant || !q.asks
+		if h.note.Flags&isFact != 0 {
+			h.meant = !e.isAbout(q, h)
+		} else {
+			h.meant = h.meant || !q.asks || len(g.factsFrom(h.place)) > 0 // its facts answer
+		}
 	}
 	if v == nil || !e.mean.own {
 		return hits, nil

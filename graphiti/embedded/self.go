@@ -22,6 +22,7 @@ const (
 	surelyNeeds = 1.5 / gateUnit
 	surelySays  = 2.25 / gateUnit
 	maybeSays   = -3.0 / gateUnit // for the whole message, which may say more
+	factSays    = -2.0 / gateUnit // for a fact: the gate learned from other forms, "I live in Graz"
 
 	mostSelf     = 2   // statements for one subject
 	mostRead     = 8   // statements to read for one subject
@@ -47,6 +48,25 @@ func (e *Store) ofSelf(ctx context.Context, g *groupIndex, v *groupVectors, q *a
 		}
 	}
 	return all, nil
+}
+
+// isAbout reports whether a question is about a fact: it has a whole key of the fact, or needs its
+// subject and is in the first person or has a word of the fact. Who the person is concerns only
+// questions about them.
+func (e *Store) isAbout(q *asked, h *hit) bool {
+	if rarestAt(q.keys, h.place) > 0 && (q.personal || h.note.Flags&isWho == 0) {
+		return true
+	}
+	vec := q.vectors.at(h.place)
+	if vec == nil || !e.ownModel() || h.meant && !q.personal {
+		return false
+	}
+	for k := range Subjects {
+		if e.fit.Self.Needs[k].Of(q.vec) >= surelyNeeds && e.fit.Self.Says[k].Of(vec[:len(q.vec)]) >= factSays {
+			return true
+		}
+	}
+	return false
 }
 
 func hasPlace(all []*hit, place int64) bool {

@@ -12,19 +12,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Space is a kind of cached values.
-type Space uint8
-
-// The kinds of cached values.
-const (
-	Sessions Space = iota // a session's place, common properties of its requests, and the number of sessions with the same first words
-	Turns                 // lines of a session's blocks
-	kinds
-)
-
-// Size is the default limit of the cache, in bytes. Each kind has an equal part of it, so
-// that a busy kind never evicts from another one.
-const Size = 8 << 20
+// Size is the default limit of the cache, in bytes.
+const Size = 4 << 20
 
 // overhead is the approximate size of an entry without its value, in bytes.
 const overhead = 200
@@ -35,29 +24,22 @@ type Owner [16]byte
 
 // Key identifies an entry.
 type Key struct {
-	Kind  Space
 	Owner Owner
 	Name  uint64
 }
 
-// Memo is an LRU cache for each kind. It is safe for concurrent use.
+// Memo is an LRU cache. It is safe for concurrent use.
 type Memo struct {
-	seed  maphash.Seed
-	kinds [kinds]*LRU[Key, any]
+	seed maphash.Seed
+	all  *LRU[Key, any]
 }
 
 // New returns a Memo limited to a number of bytes. 0 disables it.
-func New(bytes int) *Memo {
-	m := &Memo{seed: maphash.MakeSeed()}
-	for k := range m.kinds {
-		m.kinds[k] = NewLRU[Key, any](bytes / int(kinds))
-	}
-	return m
-}
+func New(bytes int) *Memo { return &Memo{maphash.MakeSeed(), NewLRU[Key, any](bytes)} }
 
 // Observe registers the metric of the cache's size.
 func (m *Memo) Observe(meter metric.Meter) error {
-	_, err := meter.Int64ObservableGauge("graphiti_proxy_memo_bytes", metric.WithUnit("By"), metric.WithDescription("RAM of the cache of running conversations, at most 8 MiB."),
+	_, err := meter.Int64ObservableGauge("graphiti_proxy_memo_bytes", metric.WithUnit("By"), metric.WithDescription("RAM of the cache of running conversations, at most 4 MiB."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(int64(m.Bytes()))
 			return nil
@@ -73,18 +55,17 @@ func (m *Memo) Name(session string) uint64 { return maphash.String(m.seed, sessi
 
 // Get returns a cached value, which callers must not change, or nil.
 func (m *Memo) Get(k Key) any {
-	v, _ := m.kinds[k.Kind].Get(k)
+	v, _ := m.all.Get(k)
 	return v
 }
 
 // Update replaces a cached value by the result of change, which receives the current
 // value or nil and returns the new one with its size; nil removes it. Update does not cache
-// values that are larger than a quarter of their kind's part.
+// values that are larger than a quarter of its limit.
 func (m *Memo) Update(k Key, change func(was any) (is any, bytes int)) {
-	all := m.kinds[k.Kind]
-	all.Update(k, func(was any, _ bool) (any, int) {
+	m.all.Update(k, func(was any, _ bool) (any, int) {
 		is, bytes := change(was)
-		if bytes += overhead; is == nil || bytes > all.limit/4 {
+		if bytes += overhead; is == nil || bytes > m.all.limit/4 {
 			return nil, 0
 		}
 		return is, bytes
@@ -92,10 +73,7 @@ func (m *Memo) Update(k Key, change func(was any) (is any, bytes int)) {
 }
 
 // Bytes returns the size of all entries.
-func (m *Memo) Bytes() (all int) {
-	for _, of := range m.kinds {
-		_, size := of.Held()
-		all += size
-	}
-	return all
+func (m *Memo) Bytes() int {
+	_, size := m.all.Held()
+	return size
 }

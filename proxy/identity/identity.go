@@ -151,28 +151,3 @@ func (id *Settings) Asserted(head http.Header) Caller {
 	}
 	return id.Identify(new(Claims).ReadHead(&h), "")
 }
-
-// Claim is one key of a caller and its source.
-type Claim struct {
-	What string `json:"what"`
-	Key  string `json:"key,omitempty"`
-	Why  string `json:"why"`
-}
-
-// Claims returns one Claim for each kind, in the order of the tables. Why explains a
-// missing key.
-func (c *Caller) Claims() []Claim {
-	w := &c.Who
-	list := make([]Claim, 0, kinds)
-	for kind, key := range [kinds]string{w.Session, w.User, w.Workspace, w.Agent, w.SystemActor} {
-		claim := Claim{What: tables[kind].What, Key: key, Why: c.Why[kind]}
-		switch {
-		case claim.Why == "" && kind == Session:
-			claim.Why = "not named: the messages identify the conversation"
-		case key == "":
-			claim.Why = "nothing names one"
-		}
-		list = append(list, claim)
-	}
-	return list
-}

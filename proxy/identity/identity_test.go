@@ -314,7 +314,7 @@ In multi mode, recall for a credential is empty (` + "`empty; reason=nobody`" + 
 // TestReferenceOfSources checks that docs/identity.md is current. UPDATE=1 writes it.
 func TestReferenceOfSources(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Identity of a request\n\nThe first source with a value wins. `graphiti-proxy status --header … --body …` explains the result for a request.\n")
+	b.WriteString("# Identity of a request\n\nThe first source with a value wins. The page Live shows the person, the conversation and the reason of each request.\n")
 	for _, table := range tables {
 		fmt.Fprintf(&b, "\n## %s\n\n", strings.ToUpper(table.What[:1])+table.What[1:])
 		for _, s := range table.Sources {

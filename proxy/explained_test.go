@@ -16,9 +16,28 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
+// claim is one key of a caller and its source.
+type claim struct{ Key, Why string }
+
+// claimsOf returns one claim for each kind. Why explains a missing key.
+func claimsOf(c *identity.Caller) (list []claim) {
+	w := &c.Who
+	for kind, key := range []string{w.Session, w.User, w.Workspace, w.Agent, w.SystemActor} {
+		one := claim{key, c.Why[kind]}
+		switch {
+		case one.Why == "" && kind == identity.Session:
+			one.Why = "not named: the messages identify the conversation"
+		case key == "":
+			one.Why = "nothing names one"
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
 // Explanation describes the identity and the memory of a request.
 type Explanation struct {
-	Claims   []identity.Claim  `json:"claims"`
+	Claims   []claim           `json:"claims"`
 	Off      string            `json:"off,omitempty"` // the reason for no memory; empty if there is memory
 	Status   inject.Status     `json:"status,omitempty"`
 	Reason   inject.Reason     `json:"reason,omitempty"`
@@ -66,7 +85,7 @@ func (s *decider) explain(m Memory, planner Planner, limits Limits, path string,
 	if d.project.source != "" {
 		d.caller.Who.Workspace, d.caller.Why[identity.Workspace] = d.project.key, d.project.source
 	}
-	e.Claims, e.Status, e.Reason, e.Writes = d.caller.Claims(), d.plan.Outcome.Status, d.plan.Outcome.Reason, d.plan.Write
+	e.Claims, e.Status, e.Reason, e.Writes = claimsOf(&d.caller.Caller), d.plan.Outcome.Status, d.plan.Outcome.Reason, d.plan.Write
 	for i := range d.plan.Searched {
 		e.Reads = append(e.Reads, graphiti.Target{Scope: d.plan.Searched[i].Scope, Group: d.plan.Searched[i].Group})
 	}
@@ -123,3 +142,14 @@ func (readSessions) SetPending(context.Context, [16]byte, string)   {}
 func (readSessions) EndPending([16]byte)                            {}
 func (readSessions) Put(context.Context, string, ...[16]byte) error { return nil }
 func (readSessions) PutAsync([16]byte, string)                      {}
+
+// stripUpstream removes the name of an upstream from a request's path, and returns it;
+// empty if there is none. The upstream need not exist.
+func stripUpstream(h *fasthttp.RequestHeader) (name string) {
+	found, rest := cut(h.RequestURI())
+	if found != nil {
+		name = string(found)
+		h.SetRequestURIBytes(rest)
+	}
+	return name
+}
