@@ -173,7 +173,6 @@ func (sink) Search(context.Context, []string, string, int) ([]graphiti.Fact, err
 	return nil, nil
 }
 
-func (sink) Clock() time.Time { return time.Time{} }
 func (sink) ForgetEpisodes(context.Context, string, func(*graphiti.Row) bool) ([]string, error) {
 	return nil, nil
 }

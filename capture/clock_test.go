@@ -11,54 +11,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// TestMemoryWhoseClockIsBehind checks that turns which a memory hides because its clock is
-// behind do not count as lost, even if it lists later turns.
-func TestMemoryWhoseClockIsBehind(t *testing.T) {
-	for _, behind := range []time.Duration{0, 700 * time.Millisecond, 90 * time.Second, time.Hour} {
-		t.Run(behind.String(), func(t *testing.T) {
-			g := &graph{behind: behind}
-			inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
-				add(t, p, spoken("first", "a"))
-				time.Sleep(200 * time.Millisecond)
-				old := spoken("said before", "a")
-				old.Said, old.Answered = time.Now().Add(-2*time.Hour), time.Now().Add(-2*time.Hour)
-				add(t, p, old)
-				until(t, "what is not hidden", func() bool { return p.Status().Verified > 0 })
-				time.Sleep(time.Minute)
-				add(t, p, spoken("later", "a"))
-				until(t, "all turns", func() bool { return p.Status().Verified == 3 })
-				for _, id := range []string{"first", "said before", "later"} {
-					if n := g.times("a", id); n != 1 {
-						t.Errorf("turn %q is there %d times", id, n)
-					}
-				}
-				if st := p.Status(); st.Lost != 0 {
-					t.Errorf("got %+v, want Lost 0", st)
-				}
-				if most := int(behind.Seconds()) + 400; g.looks > most {
-					t.Errorf("%d looks, want %d at most, about one in a second", g.looks, most)
-				}
-			})
-		})
-	}
-}
-
-// TestLossWithSlowClock checks that a loss is found although the memory's clock
-// is behind.
-func TestLossWithSlowClock(t *testing.T) {
-	g := &graph{takes: time.Second, behind: time.Minute}
-	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
-		add(t, p, spoken("lost", "a"))
-		time.Sleep(100 * time.Millisecond)
-		g.restart()
-		add(t, p, spoken("later", "a"))
-		until(t, "both", func() bool { return p.Status().Verified == 2 })
-		if g.times("a", "lost") != 1 || g.times("a", "later") != 1 || p.Status().Lost != 1 {
-			t.Errorf("got %+v, want Lost 1, and each turn of the group sent once", p.Status())
-		}
-	})
-}
-
 // TestCallThatIsAcceptedLate checks that a write which timed out and reaches the memory
 // after later writes, as it may through a proxy, does not count as lost.
 func TestCallThatIsAcceptedLate(t *testing.T) {

@@ -24,10 +24,7 @@ type graph struct {
 	raises  func(content string) bool
 	refuses func(content string) bool
 	unclear func(content string) bool      // nothing is stored, and the call has no clear answer
-	blind   bool                           // it lists nothing
 	fails   func(call, group string) error // error of the next call
-	behind  time.Duration                  // lag of its clock
-	met     bool                           // has answered a call
 
 	queue   []accepted // each with the time at which the worker has stored it
 	dead    bool
@@ -61,7 +58,6 @@ func (g *graph) work() {
 }
 
 func (g *graph) asked(call, group string) error {
-	g.met = true
 	if g.fails == nil {
 		return nil
 	}
@@ -106,7 +102,7 @@ func (g *graph) Episodes(_ context.Context, group string, n int) (list []graphit
 		return nil, err
 	}
 	for _, a := range g.kept {
-		if a.group == group && !g.blind && !a.m.Said.After(time.Now().Add(-g.behind)) {
+		if a.group == group {
 			list = append(list, graphiti.Row{Name: a.m.Name, Group: group, Said: a.m.Said})
 		}
 	}
@@ -150,17 +146,6 @@ func (g *graph) Search(_ context.Context, groups []string, _ string, _ int) ([]g
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return nil, g.asked("search", groups[0])
-}
-
-// Clock returns the memory's time in whole seconds, or the zero time before its first
-// answer.
-func (g *graph) Clock() time.Time {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.met {
-		return time.Time{}
-	}
-	return time.Now().Add(-g.behind).Truncate(time.Second)
 }
 
 // restart drops the queue and revives the worker.

@@ -69,7 +69,7 @@ func openOutbox(k *ownFile, o *Options, stop chan struct{}, redact func(string) 
 	b.loop = deliver.New(deliver.Options{
 		Ledger: b.copies, Memory: o.Graph, Apart: o.Apart, Verify: o.Verify,
 		Timing: t, Timeout: o.Timeout,
-		OnDelivered: b.delivered, Redact: redact, Log: o.Log,
+		OnDelivered: b.delivered, Log: o.Log,
 		OnSeen: b.seen,
 	}, totals.Verified > 0)
 	b.worker.Go(func() { b.lead(stop) })

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -75,20 +73,11 @@ type fakeMemory struct {
 	got  map[string][]string // texts by group, in order
 	from map[string]string   // speakers and sources by group
 	fail func(group string, m []graphiti.Row) error
-
-	refusesAll bool           // also the proxy's own messages
-	checks     []graphiti.Row // the proxy's own messages
 }
 
 func (f *fakeMemory) Write(_ context.Context, group string, messages []graphiti.Row) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if strings.HasPrefix(group, graphiti.CheckGroupPrefix) && !f.refusesAll {
-		for i := range messages {
-			f.checks = append(f.checks, graphiti.Row{Group: group, Name: messages[i].Name, Text: messages[i].Text})
-		}
-		return nil
-	}
 	if f.fail != nil {
 		if err := f.fail(group, messages); err != nil {
 			return err
@@ -117,15 +106,9 @@ func (*fakeMemory) Search(context.Context, []string, string, int) ([]graphiti.Fa
 	return nil, nil
 }
 
-func (f *fakeMemory) Clock() time.Time             { return time.Time{} }
 func (f *fakeMemory) Health(context.Context) error { return nil }
 
-func (f *fakeMemory) Episodes(_ context.Context, group string, _ int) ([]graphiti.Row, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if strings.HasPrefix(group, graphiti.CheckGroupPrefix) {
-		return slices.Clone(f.checks), nil
-	}
+func (f *fakeMemory) Episodes(context.Context, string, int) ([]graphiti.Row, error) {
 	panic("BUG: acceptance was proof")
 }
 

@@ -212,7 +212,7 @@ func (p *puller) read(ctx context.Context, u *ledger.Unread) error {
 		return err
 	}
 	facts := make([]graphiti.Distilled, 0, len(found))
-	for _, f := range graphiti.WithoutChecks([]string{u.Group}, found) {
+	for _, f := range found {
 		f.Text = p.redact(f.Text)
 		facts = append(facts, pulled(&f, &e, u.Names))
 	}
@@ -309,7 +309,7 @@ func (p *puller) importSince(ctx context.Context, owner *ledger.Turn, last time.
 		}
 		first := true
 		for _, r := range e.Sides() {
-			if strings.HasPrefix(r.Name, graphiti.CheckNamePrefix) || forgotten(&r) {
+			if forgotten(&r) {
 				continue
 			}
 			r.Name = cmp.Or(r.Name, r.Key)

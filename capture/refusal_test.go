@@ -93,7 +93,7 @@ func TestManyRefusedTurns(t *testing.T) {
 // TestRefusedTurnsWaitAgain checks that refused turns wait if the memory refuses all of them, and
 // are delivered once it accepts messages.
 func TestRefusedTurnsWaitAgain(t *testing.T) {
-	m := &fakeMemory{refusesAll: true, fail: func(string, []graphiti.Row) error { return &graphiti.StatusError{Code: 422} }}
+	m := &fakeMemory{fail: func(string, []graphiti.Row) error { return &graphiti.StatusError{Code: 422} }}
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
 	for i := range 10 {
 		add(t, p, turn(fmt.Sprint(i), "g"))

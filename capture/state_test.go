@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -38,7 +37,7 @@ func TestMistakeInDelivery(t *testing.T) {
 func TestTroubleOfOneGroup(t *testing.T) {
 	g := &graph{takes: time.Second, fails: func(call, group string) error {
 		if call == "episodes" && group == "bad" {
-			return errors.New("the answer is not a Graphiti response")
+			return &graphiti.StatusError{Code: 500}
 		}
 		return nil
 	}}

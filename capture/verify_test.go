@@ -31,7 +31,7 @@ import (
 func quick() deliver.Timing {
 	return deliver.Timing{
 		StallAfter: time.Second, Silence: time.Second, FirstLook: 2 * time.Millisecond, LastLook: 20 * time.Millisecond,
-		DoubtAfter: 100 * time.Millisecond, LastTest: 100 * time.Millisecond,
+		LastTest: 100 * time.Millisecond,
 	}
 }
 
@@ -170,8 +170,8 @@ func TestWorkerThatDiesInSilence(t *testing.T) {
 	}
 	waitFor(t, "the stall to be noticed", func() bool { return p.Status().Stalled != nil })
 	st := p.Status()
-	if st.Verified != 5 || st.Pending != 15 || st.UnderWay == 0 || st.UnderWay > 8 {
-		t.Errorf("got %+v, want Verified 5, Pending 15, UnderWay not 0, UnderWay at most 8", st)
+	if st.Verified != 5 || st.Pending != 15 || st.UnderWay > 1 {
+		t.Errorf("got %+v, want Verified 5, Pending 15, UnderWay at most 1", st)
 	}
 	before, looks := s.Counts().Accepted, s.Counts().Calls[graphititest.Episodes]
 	waitFor(t, "more looks", func() bool { return s.Counts().Calls[graphititest.Episodes] >= looks+3 })
@@ -239,7 +239,13 @@ func TestPoison(t *testing.T) {
 		s.Restart()
 		add(t, p, spoken("later"+fmt.Sprint(later), "c")) // proves the loss
 		later++
-		waitFor(t, "work", func() bool { st := p.Status(); return st.Stalled == nil || st.Pending == 0 })
+		waitFor(t, "work", func() bool {
+			st := p.Status()
+			if st.Stalled != nil && st.UnderWay > 0 { // the other poisonous turn may have come first
+				s.Restart()
+			}
+			return st.Stalled == nil || st.Pending == 0
+		})
 	}
 	st := p.Status()
 	if st.Dead != 2 || st.Verified != 6+later {

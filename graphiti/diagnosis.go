@@ -20,8 +20,6 @@ const (
 	WorkerDead   Diagnosis = "worker_dead"   // the only worker has died
 	NeverKept    Diagnosis = "never_kept"    // the only worker has never stored a message
 	ModelFails   Diagnosis = "model_fails"   // workers live but drop messages
-	Unlisted     Diagnosis = "unlisted"      // a search finds unlisted messages
-	Unshown      Diagnosis = "nothing_shown" // neither a listing nor a search finds messages
 )
 
 // diagnoses maps each diagnosis to its description and remedy.
@@ -38,11 +36,7 @@ var diagnoses = map[Diagnosis]struct{ says, remedy string }{
 		`"Driver closed": install neo4j<6 beside graphiti (getzep/graphiti#1622); a model or a key that its endpoint does not take: correct it; a rate limit (429): raise it; ` +
 		"no exception: its listing asks another database (FalkorDB with an old graphiti-core); upgrade Graphiti or set ingest.verify: false"},
 	ModelFails: {"Graphiti accepts messages and stores none, although its workers run", "find \"Failed to process episode\" in the MCP server's log: its model endpoint fails (key, model name, rate limit); " +
-		"fix that, and restart only for new settings; the proxy resends dropped turns"},
-	Unlisted: {"this MCP server, or its database, lists no episodes of a group that a search shows (get_episodes asks another database; FalkorDB)",
-		"delivery continues: turns in search results count as verified, other turns as delivered; use Graphiti on Neo4j, or its REST service, for a full check"},
-	Unshown: {"neither a listing nor a search shows accepted turns: the server reads another database (FalkorDB), or its model endpoint fails",
-		"delivery continues as with ingest.verify: false, and turns may be lost: check the server's log for \"Failed to process episode\"; if it is absent, upgrade graphiti-core or use Neo4j"},
+		"fix that, and restart only for new settings; the proxy resends dropped turns; if the log has no such line, set ingest.verify: false: the server's listing asks another database"},
 }
 
 // Says returns a description of the diagnosis, or "" for NoDiagnosis.

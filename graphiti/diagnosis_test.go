@@ -49,33 +49,12 @@ func TestEveryDiagnosisHasARemedy(t *testing.T) {
 			t.Errorf("kind %+v: want words in lower case, and a diagnosis with a remedy", k)
 		}
 	}
-	for d, want := range map[Diagnosis]string{DriverClosed: "neo4j<6", NeverKept: "neo4j<6", WorkerDead: "restart Graphiti", Unlisted: "delivery continues", Unshown: "ingest.verify: false"} {
+	for d, want := range map[Diagnosis]string{DriverClosed: "neo4j<6", NeverKept: "neo4j<6", WorkerDead: "restart Graphiti", ModelFails: "ingest.verify: false"} {
 		if !strings.Contains(d.Remedy(), want) {
 			t.Errorf("remedy of %s: %q, want it to contain %q", d, d.Remedy(), want)
 		}
 	}
 	if strings.Contains(ModelFails.Remedy(), "its worker has died") {
 		t.Errorf("remedy of %s: %q; over MCP the worker lives", ModelFails, ModelFails.Remedy())
-	}
-}
-
-// TestChecksAreNotFacts checks that the proxy's own check messages are not found as facts,
-// except in the group of a check.
-func TestChecksAreNotFacts(t *testing.T) {
-	facts := func() []Fact {
-		return []Fact{
-			{Text: "My dog is called Bruno", Group: "g"},
-			{Text: "Graphiti-Proxy-Check stores its memory in Graphiti.", Group: "g"},
-			{Text: "graphiti-proxy-check: a program", Group: "g"},
-			{Text: "anything", Group: CheckGroupPrefix + "x"},
-			{Text: "anything", Episode: CheckNamePrefix + "x"},
-			{Text: CheckText, Group: "g"},
-		}
-	}
-	if got := WithoutChecks([]string{"g"}, facts()); len(got) != 1 || got[0].Text != "My dog is called Bruno" {
-		t.Errorf("facts of g without checks: %+v, want only the dog", got)
-	}
-	if got := WithoutChecks([]string{CheckGroupPrefix + "x"}, facts()); len(got) != 6 {
-		t.Errorf("facts of the checks' own group: %+v, want all 6", got)
 	}
 }

@@ -2,7 +2,6 @@ package graphiti
 
 import (
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -12,19 +11,6 @@ import (
 
 // ErrTooLarge means that an answer exceeds the read limit.
 var ErrTooLarge = errors.New("the answer is too large")
-
-// PartError means that Write failed partway: the backend accepted the first Accepted
-// messages, Err is the failure of the next one, and the rest was not sent.
-type PartError struct {
-	Accepted int
-	Err      error
-}
-
-// Error implements error. PartError has no Unwrap, so that callers never mistake it for an
-// error after which they may repeat the whole call.
-func (e *PartError) Error() string {
-	return fmt.Sprintf("after %d messages: %v", e.Accepted, e.Err)
-}
 
 // StatusError is a failure reported by the memory service.
 type StatusError struct {
@@ -46,40 +32,7 @@ func Retryable(err error) bool {
 	if !errors.As(err, &s) {
 		return true
 	}
-	switch s.Code {
-	case http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		return false
-	case http.StatusBadRequest:
-		return !speaksOfContent(s.Detail)
-	}
-	return true
-}
-
-// speaksOfContent reports whether a detail is a FastAPI error about the request body. A proxy
-// may return 400 for other reasons.
-func speaksOfContent(detail string) bool {
-	var body struct {
-		Detail json.RawMessage `json:"detail"`
-	}
-	if json.Unmarshal([]byte(detail), &body) != nil || body.Detail == nil {
-		return false
-	}
-	var text string
-	if json.Unmarshal(body.Detail, &text) == nil {
-		return text != "" && text != http.StatusText(http.StatusBadRequest)
-	}
-	var problems []struct {
-		Loc []any `json:"loc"`
-	}
-	if json.Unmarshal(body.Detail, &problems) != nil {
-		return false
-	}
-	for _, p := range problems {
-		if len(p.Loc) > 0 && p.Loc[0] == "body" {
-			return true
-		}
-	}
-	return false
+	return s.Code != http.StatusRequestEntityTooLarge && s.Code != http.StatusUnprocessableEntity
 }
 
 // Remedy returns the remedy for a memory service's error, or "" if there is none.
@@ -160,11 +113,6 @@ type RemainsError struct {
 	Episodes int // number of listed episodes
 	Facts    int // number of facts in a search
 
-	// Unreachable reports whether the service answers "not found" when it deletes. Graphiti
-	// on FalkorDB does: it reads the graph named after the group, but deletes in the default
-	// graph.
-	Unreachable bool
-
 	// Part reports whether only part of the group was selected for deletion.
 	Part bool
 }
@@ -182,17 +130,15 @@ func (e *RemainsError) OrNil() error {
 	return e
 }
 
-// remedy says what to do about it.
+// remedy says what to do about it. Graphiti on FalkorDB reads the graph named after the group, but its REST
+// service, and older MCP servers for single messages, delete in the default graph.
 func (e *RemainsError) remedy() string {
-	switch {
-	case e.Unreachable && e.Part:
-		return "this Graphiti cannot delete single messages of the group, as on FalkorDB, where its delete calls look into another graph: " +
-			"delete all of the group with graphiti-proxy memory forget --group " + e.Group + ", or use Graphiti's MCP server of version 1.1.2 or newer, which can"
-	case e.Unreachable:
-		return "this Graphiti cannot delete the group, as on FalkorDB, where its delete calls look into another graph: delete all of the group with redis-cli GRAPH.DELETE " +
-			e.Group + " on FalkorDB, and use Graphiti's MCP server of version 1.1.2 or newer, or Neo4j, to delete from here"
+	if e.Part {
+		return "if Graphiti uses FalkorDB, it may delete in another graph than it reads: delete all of the group with graphiti-proxy memory forget --group " + e.Group +
+			", or use Graphiti's MCP server of version 1.1.2 or newer; otherwise find the cause in Graphiti's log"
 	}
-	return "find the cause in Graphiti's log: it does not delete the group " + e.Group
+	return "if Graphiti uses FalkorDB, it may delete in another graph than it reads: delete the group with redis-cli GRAPH.DELETE " + e.Group +
+		" on FalkorDB, and use Graphiti's MCP server of version 1.1.2 or newer, or Neo4j, to delete from here; otherwise find the cause in Graphiti's log"
 }
 
 // NoRedirect is a CheckRedirect for clients that send conversations or credentials: consent is

@@ -43,11 +43,6 @@ type Writer interface {
 	// Apart reports whether each group has its own queue, so that the progress of one group is
 	// independent of others. It matters only for queueing backends.
 	Apart() bool
-
-	// Clock returns the latest known time of the backend's clock. The backend may hide messages
-	// with later timestamps. Clock returns zero without such a limit, or before the time is
-	// known.
-	Clock() time.Time
 }
 
 // Arrivals lists the stored episodes of a backend that queues messages.
@@ -138,18 +133,4 @@ func (m *Memory) Facts(ctx context.Context, group string, uuids []string) (facts
 		return nil, ok, nil
 	}
 	return k.Facts(ctx, group, uuids[:min(len(uuids), MaxFacts)])
-}
-
-// clockPrecision is the tolerated clock difference. The Date header has whole seconds, and
-// answers take a moment.
-const clockPrecision = 2 * time.Second
-
-// Now returns the latest timestamp for a message to a backend: the local time, or the
-// backend's clock if that is clearly slower.
-func Now(clock time.Time) time.Time {
-	now := time.Now()
-	if !clock.IsZero() && now.Sub(clock) >= clockPrecision {
-		return clock
-	}
-	return now
 }

@@ -1,3 +1,9 @@
+// Package deliver owns the way of turns from pending to delivered: it decides what to send, the proof
+// of an arrival, and which turns to send again. design.md explains it.
+//
+// It must not know how turns are stored or which processes share the queue: the Ledger
+// interface hides both. Of the module's packages it may import graphiti and capture/ledger
+// (the row of a turn).
 package deliver
 
 import (
@@ -10,8 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Ledger holds the copies and the messages of their turns. A failed write is repeated until it
-// succeeds, and may have succeeded the first time.
+// Ledger holds the copies and the messages of their turns. After a failure, a Loop reads it again.
 type Ledger interface {
 	ledger.Copies
 
@@ -29,11 +34,6 @@ type Backend interface {
 	Episodes(ctx context.Context, group string, n int) ([]graphiti.Row, error)
 	Forget(ctx context.Context, group string) error
 	ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Row) bool) ([]string, error)
-
-	// Clock returns the latest time that the memory's clock is known to have reached:
-	// the memory may hide a message with a later timestamp. It returns zero if the
-	// memory hides none, or if its clock is still unknown.
-	Clock() time.Time
 }
 
 // Options configures a Loop.
@@ -43,12 +43,11 @@ type Options struct {
 	Apart       bool // each group has a worker of its own
 	Verify      bool // acceptance is not a proof of delivery
 	Timing      Timing
-	Timeout     time.Duration            // of a call
-	OnDelivered func(Delivery)           // called for each settled copy
-	Redact      func(text string) string // removes credentials from a server's messages
+	Timeout     time.Duration  // of a call
+	OnDelivered func(Delivery) // called for each settled copy
 	Log         *slog.Logger
 
-	// OnSeen is called with the listed messages of turns before these are marked as delivered.
+	// OnSeen is called with the listed messages of a turn before it is marked as delivered.
 	OnSeen func(group string, episodes []graphiti.Row)
 }
 
@@ -56,9 +55,8 @@ type Options struct {
 type Timing struct {
 	StallAfter time.Duration // silence of a worker whose pace is unknown
 	Silence    time.Duration // shortest silence of another worker
-	FirstLook  time.Duration // delay of the first listing after sending; doubled up to LastLook
-	LastLook   time.Duration
-	DoubtAfter time.Duration // after this time the memory no longer accepts a turn of an unclear call
+	FirstLook  time.Duration // delay of the first listing after sending
+	LastLook   time.Duration // longest time between two listings
 	LastTest   time.Duration // longest pause between two tests of a silent worker
 }
 
@@ -70,7 +68,6 @@ func DefaultTiming(stallAfter time.Duration) Timing {
 		Silence:    min(30*time.Second, stallAfter),
 		FirstLook:  25 * time.Millisecond,
 		LastLook:   time.Second, // a restart takes longer, and shows by a refused connection
-		DoubtAfter: min(10*time.Second, stallAfter/4),
 		LastTest:   time.Hour,
 	}
 }

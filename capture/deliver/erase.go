@@ -16,9 +16,6 @@ const (
 	// eraseTimeout bounds one deletion in a group. The next one continues it.
 	eraseTimeout = 30 * time.Second
 
-	// maxRefusals is the most refusals to delete a whole group.
-	maxRefusals = 3
-
 	// mostErase is the longest pause between two deletions.
 	mostErase = 5 * time.Minute
 
@@ -26,21 +23,25 @@ const (
 	unprovenFor = time.Hour
 )
 
+// ErrQuiet means that all of a forgotten part that Graphiti shows is deleted, and that its worker is
+// silent: it may have lost the rest.
+var ErrQuiet = errors.New("the worker is silent")
+
 // erasing is the forgotten part of a group that Graphiti may have.
 type erasing struct {
-	rows     []ledger.Withdrawn
-	missing  map[string]map[string]bool // names of the messages in flight that did not appear yet, by turn
-	found    map[int64]time.Time        // when a message of a row was last there
-	refusals int                        // answers without a deletion of the whole group
-	at       time.Time                  // of the next deletion
-	wait     time.Duration              // doubled
+	rows  []ledger.Withdrawn
+	found map[int64]time.Time // when a message of a row was last there
+	at    time.Time           // of the next deletion
+	wait  time.Duration       // doubled
 }
 
-// whole reports whether to delete the whole group, which gets no turns meanwhile. If Graphiti
-// refuses that, its episodes are deleted one by one.
+// whole reports whether to delete the whole group, which gets no turns meanwhile.
 func (e *erasing) whole() bool {
-	return e.refusals < maxRefusals && slices.ContainsFunc(e.rows, func(w ledger.Withdrawn) bool { return w.Whole() })
+	return slices.ContainsFunc(e.rows, func(w ledger.Withdrawn) bool { return w.Whole() })
 }
+
+// last returns the ID of the newest forgotten part.
+func (e *erasing) last() int64 { return e.rows[len(e.rows)-1].ID }
 
 // readWithdrawn reads the forgotten parts.
 func (l *Loop) readWithdrawn(ctx context.Context) error {
@@ -48,78 +49,60 @@ func (l *Loop) readWithdrawn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last := make(map[string]int64)
-	for g, e := range l.erasing {
-		last[g], e.rows = e.rows[len(e.rows)-1].ID, nil
-	}
+	before := l.erasing
+	l.erasing = make(map[string]*erasing)
 	for _, w := range rows {
 		e := l.erasing[w.Group]
 		if e == nil {
-			e = &erasing{missing: make(map[string]map[string]bool), found: make(map[int64]time.Time)}
+			e = &erasing{found: make(map[int64]time.Time)}
+			if was := before[w.Group]; was != nil {
+				e.found, e.at, e.wait = was.found, was.at, was.wait
+			}
 			l.erasing[w.Group] = e
 		}
-		if e.rows = append(e.rows, w); w.ID > last[w.Group] { // new
+		if e.rows = append(e.rows, w); before[w.Group] == nil || w.ID > before[w.Group].last() { // new
 			e.at, e.wait = time.Time{}, 0
 		}
-	}
-	maps.DeleteFunc(l.erasing, func(_ string, e *erasing) bool { return len(e.rows) == 0 })
-	for _, s := range l.senders {
-		s.flights = slices.DeleteFunc(s.flights, func(f *flight) bool {
-			e := l.erasing[f.Group]
-			if e == nil || !slices.ContainsFunc(e.rows, f.withdrawn) {
-				return false
-			}
-			e.missing[f.Turn] = f.missing
-			return true
-		})
 	}
 	return nil
 }
 
-// withdrawn reports whether a message of the flight was forgotten.
-func (f *flight) withdrawn(w ledger.Withdrawn) bool {
-	return w.Turn == f.Turn || slices.ContainsFunc(f.messages, func(m graphiti.Row) bool { return graphiti.MessageID(m.Name) == w.Message })
-}
-
 // erase performs the due deletions in Graphiti, and returns the time until the next deletion.
-func (l *Loop) erase(ctx context.Context, now time.Time) (wait time.Duration) {
+func (l *Loop) erase(ctx context.Context) (wait time.Duration, err error) {
 	wait = never
 	for g, e := range l.erasing {
-		if !due(e.at, now, &wait) {
+		if !due(e.at, time.Now(), &wait) {
 			continue
 		}
-		last := e.rows[len(e.rows)-1].ID
-		err := l.eraseNow(ctx, g, e)
-		if e.wait = min(2*max(e.wait, l.run.timing.FirstLook/2), l.run.timing.LastTest); err == nil {
+		last, s := e.last(), l.sender(g)
+		failed := l.eraseNow(ctx, g, e)
+		l.report(failing{g, true}, failed)
+		if e.wait = min(2*max(e.wait, l.run.timing.FirstLook/2), l.run.timing.LastTest); failed == nil {
 			e.wait = min(e.wait, mostErase)
-			l.worked(failing{g, rest})
-		} else {
-			l.failedAt(failing{g, rest}, err)
+			if err := l.settle(s, e); err != nil {
+				return 0, err
+			}
+			if s.quiet(e.rows, &l.run.timing) {
+				failed = ErrQuiet
+			}
 		}
-		if err == nil && l.sender(g).quiet(e.rows, time.Now()) {
-			err = ErrQuiet
-		}
+		e.at = time.Now().Add(e.wait)
+		wait = min(wait, e.wait)
 		l.mu.Lock()
-		l.erased[g] = erased{last, err}
+		l.erased[g] = erased{last, failed}
 		if len(e.rows) == 0 {
-			delete(l.erasing, g)
 			delete(l.erased, g)
 		}
 		l.mu.Unlock()
-		e.at = time.Now().Add(e.wait)
-		wait = min(wait, e.wait)
 	}
-	return wait
+	maps.DeleteFunc(l.erasing, func(_ string, e *erasing) bool { return len(e.rows) == 0 })
+	return wait, nil
 }
 
-// eraseNow deletes in a group, and settles rows that Graphiti can no longer show.
+// eraseNow deletes in a group.
 func (l *Loop) eraseNow(ctx context.Context, group string, e *erasing) error {
-	s, before := l.senders[l.key(group)], int64(0)
-	if s != nil {
-		before = s.proven
-	}
-	var failed error
-	err := l.callFor(ctx, eraseTimeout, func(ctx context.Context) error {
+	var unread error
+	err := l.call(ctx, eraseTimeout, func(ctx context.Context) error {
 		if e.whole() {
 			return l.o.Memory.Forget(ctx, group)
 		}
@@ -130,74 +113,51 @@ func (l *Loop) eraseNow(ctx context.Context, group string, e *erasing) error {
 					names, e.found[e.rows[i].ID] = append(names, meant...), time.Now()
 				}
 			}
-			for _, missing := range e.missing {
-				delete(missing, r.Name)
-			}
 			if len(names) == 0 {
 				return false
 			}
 			has, err := l.o.Ledger.Has(ctx, group, names) // such as a text that was promoted again
 			if err != nil {
-				failed = err
+				unread = err
 			}
 			return !has && err == nil
 		})
 		return err
 	})
-	var status *graphiti.StatusError
-	var remains *graphiti.RemainsError
-	if errors.As(err, &status) || errors.As(err, &remains) {
-		e.refusals++
-	}
-	if err = cmp.Or(err, failed); err != nil {
-		return err
-	}
-	var settled []ledger.Withdrawn
-	left := e.rows[:0:0]
+	return cmp.Or(err, unread)
+}
+
+// settle settles the rows that Graphiti can no longer show: the worker has processed everything sent until
+// then, or a message of the row appeared and is deleted.
+func (l *Loop) settle(s *sender, e *erasing) error {
+	var settled, left []ledger.Withdrawn
 	for _, w := range e.rows {
-		if l.settled(e, &w, before) {
+		found, was := e.found[w.ID]
+		if w.Sent <= s.proven || was && time.Since(found) > l.run.timing.Silence ||
+			!l.o.Verify && time.Since(time.UnixMicro(w.Sent)) > unprovenFor {
 			settled = append(settled, w)
 		} else {
 			left = append(left, w)
 		}
 	}
-	e.rows = left
 	if len(settled) > 0 {
-		l.note(func() error { return l.o.Ledger.Settle(settled) })
+		if err := l.o.Ledger.Settle(settled); err != nil {
+			return err
+		}
 	}
+	e.rows = left
 	return nil
 }
 
-// settled reports whether Graphiti can no longer show a row: all of its messages appeared and are
-// deleted, or a later turn of the same worker is listed.
-func (l *Loop) settled(e *erasing, w *ledger.Withdrawn, proven int64) bool {
-	missing, known := e.missing[w.Turn]
-	found, was := e.found[w.ID]
-	return w.Sent == 0 || w.Sent < proven || w.Turn != "" && known && len(missing) == 0 ||
-		was && time.Since(found) > l.run.timing.Silence || !l.confirms() && time.Since(time.UnixMicro(w.Sent)) > unprovenFor
-}
-
-// key returns the key of a group's sender.
-func (l *Loop) key(group string) string {
-	if l.apart() {
-		return group
-	}
-	return ""
-}
-
-// ErrQuiet means that all of a forgotten part that Graphiti shows is deleted, and that its worker is
-// silent: it may have lost the rest.
-var ErrQuiet = errors.New("the worker is silent")
-
 // quiet reports whether the worker is silent since it got the last one of some messages.
-func (s *sender) quiet(rows []ledger.Withdrawn, now time.Time) bool {
+func (s *sender) quiet(rows []ledger.Withdrawn, t *Timing) bool {
 	since := s.sign
 	for i := range rows {
 		if at := time.UnixMicro(rows[i].Sent); at.After(since) {
 			since = at
 		}
 	}
-	return now.Sub(since) > s.patience()
+	return len(rows) > 0 && time.Since(since) > s.patience(t)
 }
 
 // erased is the result of a deletion in a group.

@@ -26,6 +26,10 @@ const (
 
 	// opensAfter is the number of failed calls in a row after which the memory counts as down.
 	opensAfter = 5
+
+	// pollLedger is the interval at which the ledger is read without a Wake: other processes may
+	// have written to it.
+	pollLedger = time.Second
 )
 
 // Loop performs the actions of its senders, one at a time. Its methods may be called at any time.
@@ -46,23 +50,21 @@ type Loop struct {
 
 // run is the state of a Loop's goroutine.
 type run struct {
-	timing   Timing
-	listed   bool               // a listing has shown stored messages
-	blind    graphiti.Diagnosis // why listings show no turns: a copy then counts as delivered once it is accepted
-	since    time.Time          // discovery of blind
-	lookedAt time.Time          // last listing of a blind memory
-	senders  map[string]*sender // by group if groups are apart, else one with the key ""
-	woken    bool               // the ledger may have new copies
-	owed     []func() error     // failed ledger writes, repeated before all else
-	refused  map[int64]int      // accepted calls before the refusal of a copy, by its number
-	accepted int                // accepted calls
-	erasing  map[string]*erasing
+	timing  Timing
+	listed  bool               // a listing has shown stored messages
+	senders map[string]*sender // by group if groups are apart, else one with the key ""; nil before resume
+	woken   bool               // the ledger may have new copies
+	erasing map[string]*erasing
 
-	fails    int       // calls in a row that found the memory down
+	blamed map[int64]blame // failed copies, by their number
+	blames int
+	taken  int // copies that the memory has taken
+
+	fails    int       // failed calls in a row
+	down     bool      // the last failure was no refusal
 	until    time.Time // no calls before this time
 	gone     bool      // the last call found the memory out of reach
-	back     bool      // it is in reach again, and has probably restarted
-	search   error     // of the last search for a silent worker
+	search   error     // of the last search for a quiet worker
 	failures failures
 	failing  bool      // failing delivery was logged
 	failLog  time.Time // last log entry about failing delivery
@@ -76,7 +78,7 @@ type run struct {
 // stored messages before.
 func New(o Options, listed bool) *Loop {
 	l := &Loop{o: o, wake: make(chan struct{}, 1), timing: o.Timing, timeout: o.Timeout, erased: make(map[string]erased)}
-	l.run = run{listed: listed, refused: make(map[int64]int), erasing: make(map[string]*erasing), failures: make(failures)}
+	l.run = run{listed: listed, blamed: make(map[int64]blame), failures: make(failures)}
 	l.shown.Breaker = "closed"
 	return l
 }
@@ -105,17 +107,12 @@ func (l *Loop) Test() {
 	l.Wake()
 }
 
-// pollLedger is the interval at which the ledger is read without a Wake: other processes may have
-// written to it.
-const pollLedger = time.Second
-
-// Run delivers until stop is closed or ctx is done, which also cancels a running call. A copy
-// already marked as sent is in doubt: an earlier process sent it.
+// Run delivers until stop is closed or ctx is done, which also cancels a running call.
 func (l *Loop) Run(ctx context.Context, stop <-chan struct{}) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.senders, l.woken, l.until = nil, true, time.Time{}
-	l.owed, l.erasing = nil, make(map[string]*erasing) // another process may have had the lease
+	l.erasing = make(map[string]*erasing) // another process may have had the lease
 	tick := time.NewTicker(pollLedger)
 	defer tick.Stop()
 	for {
@@ -142,69 +139,67 @@ func (l *Loop) Run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// contained is step without panics.
+// contained is step without panics. After a panic or a failure of the ledger, the loop forgets its
+// flights and reads them from the ledger, as after a start.
 func (l *Loop) contained(ctx context.Context) (wait time.Duration) {
-	err := contained(func() error { wait = l.step(ctx); return nil })
-	if err != nil {
-		l.o.Log.Error("delivery panicked, retrying", "error", err)
-		return time.Second
-	}
+	var err error
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("delivery panicked: %v", r)
+		}
+		if l.report(ofLedger, err); err != nil {
+			l.senders, l.woken, wait = nil, true, pollLedger
+		}
+	}()
+	wait, err = l.step(ctx)
 	return wait
 }
 
-// step performs the actions that are due, and returns the time until the next.
-func (l *Loop) step(ctx context.Context) time.Duration {
-	now := time.Now()
+// step performs the actions that are due, and returns the time until the next. It fails if the
+// ledger does.
+func (l *Loop) step(ctx context.Context) (time.Duration, error) {
 	l.mu.Lock()
 	timing, off, asked := l.timing, l.off, l.asked
 	l.run.timing, l.asked = timing, false
 	l.run.timing.LastLook = max(timing.LastLook, time.Duration(len(l.senders))*lookEach)
 	l.mu.Unlock()
-	if err := l.prepare(ctx, now); err != nil {
-		l.failedAt(failing{}, err)
-		return time.Second
+	if err := l.read(ctx); err != nil {
+		return 0, err
 	}
-	if asked || l.back {
-		l.back = false
-		l.testAll(now)
+	if asked {
+		l.testAll()
 	}
-	if off {
-		l.rested(now)
-		return never
+	switch now := time.Now(); {
+	case off:
+		return never, nil
+	case l.until.After(now):
+		return l.until.Sub(now), nil
 	}
-	if l.until.After(now) {
-		return l.until.Sub(now)
-	}
-	wait, acted := l.erase(ctx, now), false
+	wait, err := l.erase(ctx)
 	for _, own := range slices.Sorted(maps.Keys(l.senders)) {
+		if err != nil || ctx.Err() != nil || l.until.After(time.Now()) {
+			return 0, err
+		}
 		s := l.senders[own]
-		a, w := s.next(time.Now())
-		wait = min(wait, w)
-		if a == rest {
-			continue
-		}
-		acted = true
-		if l.perform(ctx, s, a); ctx.Err() != nil || l.until.After(now) {
-			break
+		switch now := time.Now(); {
+		case s.idle():
+			if own != "" && l.erasing[own] == nil {
+				delete(l.senders, own)
+			}
+		case !due(s.at, now, &wait):
+		case s.flight != nil:
+			wait, err = 0, l.look(ctx, s)
+		default:
+			wait, err = 0, l.send(ctx, s)
 		}
 	}
-	maps.DeleteFunc(l.senders, func(own string, s *sender) bool { return own != "" && s.idle() && l.erasing[own] == nil })
-	if acted {
-		return 0
-	}
-	return wait
+	return wait, err
 }
 
-// prepare repeats failed writes to the ledger, and reads it.
-func (l *Loop) prepare(ctx context.Context, now time.Time) error {
-	for len(l.owed) > 0 {
-		if err := contained(l.owed[0]); err != nil {
-			return err
-		}
-		l.owed = l.owed[1:]
-	}
+// read reads the ledger.
+func (l *Loop) read(ctx context.Context) error {
 	if l.senders == nil {
-		if err := l.resume(ctx, now); err != nil {
+		if err := l.resume(ctx); err != nil {
 			return err
 		}
 	}
@@ -222,123 +217,87 @@ func (l *Loop) prepare(ctx context.Context, now time.Time) error {
 			l.sender(g).waits = true
 		}
 	}
-	if err := l.readWithdrawn(ctx); err != nil {
-		return err
-	}
 	l.woken = false
-	l.worked(failing{})
-	return nil
+	return l.readWithdrawn(ctx)
+}
+
+// resume takes over the copies that an earlier process sent: the first one of each worker is in doubt.
+// Another one is looked up before it is sent again.
+func (l *Loop) resume(ctx context.Context) error {
+	l.senders = make(map[string]*sender)
+	sent, err := l.o.Ledger.Sent(ctx)
+	for i := 0; i < len(sent) && err == nil; i++ {
+		s, f := l.sender(sent[i].Group), (*flight)(nil)
+		if f, err = l.newFlight(ctx, &sent[i]); err != nil {
+			break
+		}
+		if s.waits = true; !l.o.Verify || s.flight != nil || len(f.missing) == 0 {
+			err = l.o.Ledger.Requeue(&sent[i], "")
+			continue
+		}
+		s.flight, s.sign, f.doubt, f.resumed = f, f.since, true, true
+	}
+	return err
 }
 
 func (l *Loop) apart() bool { return l.o.Apart && l.o.Verify }
 
+// key returns the key of a group's sender.
+func (l *Loop) key(group string) string {
+	if l.apart() {
+		return group
+	}
+	return ""
+}
+
 // sender returns the sender of a group.
 func (l *Loop) sender(group string) *sender {
-	if !l.apart() {
-		group = ""
-	}
-	s := l.senders[group]
+	own := l.key(group)
+	s := l.senders[own]
 	if s == nil {
-		s = &sender{timing: &l.run.timing, group: group, pace: l.usual, unread: make(map[string]bool)}
-		l.senders[group] = s
+		s = &sender{group: own, pace: l.usual}
+		l.senders[own] = s
 	}
 	return s
 }
 
-// resume takes over the copies that an earlier process sent.
-func (l *Loop) resume(ctx context.Context, now time.Time) error {
-	sent, err := l.o.Ledger.Sent(ctx)
-	if err != nil {
-		return err
-	}
-	l.senders = make(map[string]*sender)
-	for i := range sent {
-		messages, err := l.o.Ledger.Messages(ctx, &sent[i])
-		if err != nil {
-			l.senders = nil
-			return err
-		}
-		if !l.o.Verify || len(messages) == 0 {
-			l.note(func() error { return l.o.Ledger.Requeue(&sent[i], "") })
-			continue
-		}
-		s := l.sender(sent[i].Group)
-		s.inFlight(newFlight(&sent[i], messages, now), true, now)
-		s.flights[len(s.flights)-1].single = false
-	}
-	return nil
-}
-
-// rested restarts the timers of silence: no group was listed.
-func (l *Loop) rested(now time.Time) {
+func (l *Loop) testAll() {
 	for _, s := range l.senders {
-		s.sign = now
+		s.test()
 	}
 }
 
-func (l *Loop) testAll(now time.Time) {
-	for _, s := range l.senders {
-		s.testSoon(now)
-	}
-}
-
-// perform performs an action.
-func (l *Loop) perform(ctx context.Context, s *sender, a act) {
-	if a == look {
-		l.look(ctx, s)
-		return
-	}
-	if a == test {
-		if f := s.stops(); f != nil {
-			s.drop(f)
-			l.dead(&f.Copy, f.at, reasonPoison, errLost)
-			return
-		}
-		l.silence(ctx, s)
-		s.tested(time.Now())
-	}
-	l.send(ctx, s, a == test)
-}
-
-// note writes to the ledger, and has a failed write repeated before anything else.
-func (l *Loop) note(write func() error) {
-	if err := contained(write); err != nil {
-		l.owed = append(l.owed, write)
-		l.failedAt(failing{}, err)
-	}
-}
-
-// call makes one call to the memory with the configured timeout. While the memory is down, or
-// after a Retry-After, no calls are made for a while.
-func (l *Loop) call(ctx context.Context, f func(context.Context) error) error {
-	l.mu.Lock()
-	timeout := l.timeout
-	l.mu.Unlock()
-	return l.callFor(ctx, timeout, f)
-}
-
-func (l *Loop) callFor(ctx context.Context, timeout time.Duration, f func(context.Context) error) error {
+// call makes one call to the memory. After a failure, no calls are made for a while. An answer
+// after a refused connection shows that Graphiti has probably restarted, and has lost the turns in flight.
+func (l *Loop) call(ctx context.Context, timeout time.Duration, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err := contained(func() error { return f(ctx) })
-	now := time.Now()
+	err := f(ctx)
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if err != nil {
+		l.until = time.Now().Add(retryIn(l.fails, err))
+		l.fails, l.down = l.fails+1, graphiti.Retryable(err)
+	} else {
+		l.fails = 0
+	}
 	var op *net.OpError
 	switch {
-	case errors.Is(err, context.Canceled):
-	case err != nil && graphiti.Retryable(err):
-		l.gone = l.gone || errors.As(err, &op) && op.Op == "dial" // a call that ended in the middle proves no restart
-		if l.fails++; l.fails >= opensAfter {
-			l.until = now.Add(retryIn(l.fails-opensAfter, err))
-			l.rested(l.until)
-		}
-	default:
-		l.fails, l.gone, l.back = 0, false, l.back || l.gone
-	}
-	if asked := retryAfter(err); asked > 0 {
-		l.until = now.Add(asked)
-		l.rested(l.until)
+	case errors.As(err, &op) && op.Op == "dial":
+		l.gone = true
+	case l.gone && (err == nil || !graphiti.Retryable(err)): // a call that ended in the middle proves no restart
+		l.gone = false
+		l.testAll()
 	}
 	return err
+}
+
+// bound returns the configured timeout of a call.
+func (l *Loop) bound() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.timeout
 }
 
 // retryIn returns the delay before the next attempt: exponential with full jitter, and at
@@ -355,14 +314,4 @@ func retryAfter(err error) time.Duration {
 		return min(status.RetryAfter, maxRetryAfter)
 	}
 	return 0
-}
-
-// contained converts a panic into an error.
-func contained(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("delivery panicked: %v", r)
-		}
-	}()
-	return f()
 }

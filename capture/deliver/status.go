@@ -1,19 +1,26 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// bytesPerToken is an estimate.
-const bytesPerToken = 4
+const (
+	// bytesPerToken is an estimate.
+	bytesPerToken = 4
 
-// maxReason is the most characters of a stored delivery error.
-const maxReason = 300
+	// maxReason is the most characters of a stored delivery error.
+	maxReason = 300
+
+	refusalRemedy = "if it rejects all turns, run graphiti-proxy test-connection: this version of Graphiti, or a gateway in front of it, expects other messages than the proxy sends"
+
+	// deadRemedy shows the operator the dead letters.
+	deadRemedy = "run graphiti-proxy queue list --state dead"
+)
 
 // Progress is the state of delivery.
 type Progress struct {
@@ -27,10 +34,9 @@ type Progress struct {
 	Quiet     time.Time // last progress while turns are in flight, or zero
 	Stalled   time.Time // start of a silence, or zero
 	NextTest  time.Time // of a silent worker, or zero
-	Unlisted  time.Time // since when listings cannot verify turns, or zero
 	Breaker   string    // open: the memory is down and not called; half-open: one call is due; closed
 
-	// Diagnosis is the most likely reason for a stall, a long quiet or missing listings.
+	// Diagnosis is the most likely reason for a stall or a long quiet.
 	Diagnosis graphiti.Diagnosis
 }
 
@@ -45,50 +51,45 @@ func (l *Loop) Status() Progress {
 func (l *Loop) publish() {
 	now := time.Now()
 	p := Progress{Lost: l.lost, Episodes: l.episodes, Tokens: l.chars / bytesPerToken, Breaker: "closed"}
-	if l.fails >= opensAfter {
+	if l.fails >= opensAfter && l.down {
 		if p.Breaker = "half-open"; l.until.After(now) {
 			p.Breaker = "open"
 		}
 	}
 	for _, s := range l.senders {
-		p.InFlight += len(s.flights)
-		if len(s.flights) == 0 {
-			continue
-		}
-		if p.Quiet.IsZero() || s.sign.Before(p.Quiet) {
-			p.Quiet = s.sign
-		}
-		if !s.silent.IsZero() {
-			if p.Stalled.IsZero() || s.silent.Before(p.Stalled) {
-				p.Stalled = s.silent
-			}
-			if p.NextTest.IsZero() || s.testAt.Before(p.NextTest) {
-				p.NextTest = s.testAt
+		p.Stalled = earliest(p.Stalled, s.silent)
+		if f := s.flight; f != nil {
+			p.InFlight++
+			p.Quiet = earliest(p.Quiet, s.sign)
+			if !s.silent.IsZero() {
+				p.NextTest = earliest(p.NextTest, f.since.Add(s.patience(&l.run.timing)))
 			}
 		}
 	}
-	for at := range l.failures {
-		if s := l.senders[l.key(at.group)]; at.act == look && (s == nil || !slices.Contains(s.groups(), at.group)) {
-			l.worked(at) // nothing is left to list
+	var last time.Time
+	for _, f := range l.failures {
+		if p.Failing = earliest(p.Failing, f.since); f.last.After(last) {
+			last, p.LastError, p.Remedy = f.last, f.why, f.remedy
 		}
 	}
-	if f := l.failures.all(); !f.since.IsZero() {
-		p.Failing, p.LastError, p.Remedy = f.since, f.why, f.remedy
-	}
-	if l.blind != graphiti.NoDiagnosis {
-		p.Unlisted, p.Diagnosis = l.since, l.blind
-	}
-	if !p.Stalled.IsZero() || !p.Quiet.IsZero() && now.Sub(p.Quiet) >= l.run.timing.Silence {
-		p.Diagnosis = l.diagnosis()
-	}
+	silent := !p.Stalled.IsZero() || !p.Quiet.IsZero() && now.Sub(p.Quiet) >= l.run.timing.Silence
 	for _, e := range l.erased { // only this goroutine writes it
-		if errors.Is(e.err, ErrQuiet) {
-			p.Diagnosis = l.diagnosis()
-		}
+		silent = silent || errors.Is(e.err, ErrQuiet)
+	}
+	if silent {
+		p.Diagnosis = l.diagnosis()
 	}
 	l.mu.Lock()
 	l.shown = p
 	l.mu.Unlock()
+}
+
+// earliest returns the earlier one of two times; a zero time is none.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // diagnosis returns the most likely reason for a silence.
@@ -105,63 +106,59 @@ func (l *Loop) diagnosis() graphiti.Diagnosis {
 	return graphiti.WorkerDead
 }
 
-// failures holds the current failures. Only a success for the same group and kind of action
-// ends one.
+// failures holds the current failures. Only a success of the same part ends one.
 type failures map[failing]failure
 
+// failing is a part of delivery that may fail: copying to a group, or deleting in it.
 type failing struct {
-	group string
-	act   act
+	group   string
+	deletes bool
 }
 
-// failure is the reason why the turns of a group are not sent or not verified.
+// ofLedger is the part that reads and writes the ledger.
+var ofLedger = failing{"", false}
+
+func ofGroup(group string) failing { return failing{group, false} }
+
 type failure struct {
 	since, last time.Time
 	why, remedy string
 }
 
-// all returns the most recent failure with the earliest start of any, or zero.
-func (fs failures) all() (all failure) {
-	for _, f := range fs {
-		since := f.since
-		if !all.since.IsZero() && all.since.Before(since) {
-			since = all.since
-		}
-		if f.last.After(all.last) {
-			all = f
-		}
-		all.since = since
-	}
-	return all
-}
-
-// failedAt records the failure of an action.
-func (l *Loop) failedAt(at failing, err error) {
-	if errors.Is(err, context.Canceled) {
-		return
-	}
+// report records the result of a part.
+func (l *Loop) report(at failing, err error) {
 	now := time.Now()
-	f := failure{since: now, last: now, why: err.Error(), remedy: remedyOf(err)}
-	if before, had := l.failures[at]; had {
-		f.since = before.since
-	}
-	if asked := retryAfter(err); asked > 0 {
-		f.why += "; it asked for a pause of " + asked.String()
-	}
-	f.why = clip(f.why)
-	l.failures[at] = f
-	if !l.failing && now.Sub(l.failLog) > time.Minute { // log intermittent failures at most once a minute
-		l.failing, l.failLog = true, now
-		l.o.Log.Warn("delivery failed, turns stay queued", "error", err, "to_do", f.remedy)
+	switch {
+	case errors.Is(err, context.Canceled):
+	case err == nil:
+		delete(l.failures, at)
+		if l.failing && len(l.failures) == 0 {
+			l.failing = false
+			l.o.Log.Info("delivery works again")
+		}
+	default:
+		f := failure{since: now, last: now, why: err.Error(), remedy: remedyOf(err)}
+		if before, had := l.failures[at]; had {
+			f.since = before.since
+		}
+		if asked := retryAfter(err); asked > 0 {
+			f.why += "; it asked for a pause of " + asked.String()
+		}
+		f.why = clip(f.why)
+		l.failures[at] = f
+		if !l.failing && now.Sub(l.failLog) > time.Minute { // log intermittent failures at most once a minute
+			l.failing, l.failLog = true, now
+			l.o.Log.Warn("delivery failed, turns stay queued", "error", err, "to_do", f.remedy)
+		}
 	}
 }
 
-func (l *Loop) worked(at failing) {
-	delete(l.failures, at)
-	if l.failing && len(l.failures) == 0 {
-		l.failing = false
-		l.o.Log.Info("delivery works again")
+// remedyOf returns the remedy for a failed call.
+func remedyOf(err error) string {
+	if !graphiti.Retryable(err) {
+		return cmp.Or(graphiti.Remedy(err), refusalRemedy)
 	}
+	return cmp.Or(graphiti.Remedy(err), "nothing yet: delivery retries by itself; graphiti-proxy test-connection checks the memory")
 }
 
 // clip limits a reason to maxReason.

@@ -50,7 +50,7 @@ const unproven = "SELECT turn, sent FROM turns" + ofGroup + "AND generation < ?2
 // withdraw records the remainder of a forget in Graphiti. names are those of the deleted messages, unless
 // the part is the whole group.
 func (s *Ledger) withdraw(tx *sqlite.Tx, part Part, generation int64, names []string, now time.Time) error {
-	if s.worth == nil {
+	if s.worth == nil || graphiti.CheckGroup(part.Group) != nil { // such as the distilled facts of a group
 		return nil
 	}
 	add := func(session, turn, message string, sent int64) error {

@@ -294,9 +294,6 @@ func (e *Store) Check() *sqlite.Fault { return e.db.Check() }
 // Apart implements graphiti.Writer.
 func (e *Store) Apart() bool { return false }
 
-// Clock implements graphiti.Writer: it hides no message.
-func (e *Store) Clock() time.Time { return time.Time{} }
-
 func (e *Store) Close() error {
 	e.index.Close()
 	if e.mean != nil {

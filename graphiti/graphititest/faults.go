@@ -26,24 +26,6 @@ func (s *Graphiti) Always(c Call, f Fault) {
 	s.always[c] = f
 }
 
-// Blindness is the part of its data that a server hides.
-type Blindness int
-
-// The kinds of blindness: the server shows all data, its listings are empty but its searches
-// are not (an older MCP server on FalkorDB), or both are empty.
-const (
-	Sees Blindness = iota
-	BlindListing
-	BlindAll
-)
-
-// Blind makes the server hide a part of its data.
-func (s *Graphiti) Blind(b Blindness) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.blind = b
-}
-
 // BreakModel makes the model endpoint fail with a text, or work again if the text is empty.
 // While it fails, each message raises an exception, and /search and the tools that search
 // facts fail.
@@ -81,10 +63,11 @@ func (s *Graphiti) keptIn(groups []string) []*edge {
 	return slices.DeleteFunc(slices.Clone(s.stale), func(f *edge) bool { return !slices.Contains(groups, f.group) })
 }
 
-func (s *Graphiti) sight() (b Blindness, broken string) {
+// brokenModel returns the text of BreakModel.
+func (s *Graphiti) brokenModel() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.blind, s.broken
+	return s.broken
 }
 
 // Refuse closes the connection without an answer and without storing anything.

@@ -151,7 +151,7 @@ func (s *Graphiti) useTool(name string, age Age, raw json.RawMessage) *mcp.CallT
 	case "add_memory", "add_episode":
 		return s.toolAdd(age, groups, &args)
 	case "search_memory_facts", "search_facts":
-		if _, broken := s.sight(); broken != "" {
+		if broken := s.brokenModel(); broken != "" {
 			return toolAnswer(age, map[string]any{"error": "Error searching facts: " + broken})
 		}
 		facts := s.find(query{groups: groups, text: args.Query, max: args.MaxFacts, named: true})
@@ -293,9 +293,6 @@ func (s *Graphiti) toolEpisodes(age Age, groups []string, args *toolArgs) *mcp.C
 		slices.SortFunc(list, func(a, b Episode) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	}
 	out := []any{}
-	if blind, _ := s.sight(); blind != Sees {
-		list = nil
-	}
 	for _, e := range list {
 		out = append(out, map[string]any{"uuid": e.UUID, "name": e.Name, "content": e.Content, "created_at": stamp(e.CreatedAt, "+00:00"), "source": "message", "source_description": e.SourceDescription, "group_id": e.Group})
 	}

@@ -77,7 +77,6 @@ type Deletion int
 // another graph. The deletion of a group always reports success.
 const (
 	Deleted   Deletion = iota
-	OneByOne           // a group stays; single messages and facts are deleted
 	Elsewhere          // a group stays; single messages and facts are not found
 	InWords            // everything stays, but all answers report success
 )
@@ -116,7 +115,6 @@ type Graphiti struct {
 	calls    map[Call]int
 	next     map[Call][]Fault
 	always   map[Call]Fault
-	blind    Blindness
 	keeps    bool    // deletions over MCP keep summaries, as if the model that rewrites them failed
 	stale    []*edge // kept summaries
 	broken   string  // error of the model endpoint, or "" if it works

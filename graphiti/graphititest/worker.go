@@ -52,7 +52,7 @@ func (s *Graphiti) startWorker() *worker {
 
 // raises reports whether a message raises an exception.
 func (s *Graphiti) raises(group, content string) bool {
-	_, broken := s.sight()
+	broken := s.brokenModel()
 	return broken != "" || s.o.Raises != nil && s.o.Raises(group, content)
 }
 

@@ -53,11 +53,6 @@ func (m *Client) DropEpisode(ctx context.Context, group, uuid string) error {
 	return m.tool(ctx, toolDropEpisode, map[string]any{"uuid": uuid, "group_id": group}, nil)
 }
 
-// DropFact implements remote.Deleter, as DropEpisode does.
-func (m *Client) DropFact(ctx context.Context, group, uuid string) error {
-	return m.tool(ctx, toolDropFact, map[string]any{"uuid": uuid, "group_id": group}, nil)
-}
-
 // KeepsNames reports whether the entities of a deleted episode remain. Newer servers delete
 // entities without other mentions, and have their model rewrite the summaries of the rest;
 // if the model fails, they keep a summary and report success.
@@ -73,8 +68,7 @@ func (m *Client) KeepsNames(ctx context.Context, group string) bool {
 	return err != nil
 }
 
-// ForgetEpisodes implements graphiti.Forgetter. It fails if the server lists no episodes
-// but a search finds facts: the episodes are then unknown.
+// ForgetEpisodes implements graphiti.Forgetter.
 func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
 	list, err := m.meant(ctx, group, meant)
 	if err != nil {
@@ -102,15 +96,6 @@ func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 // meant lists the episodes of a group for which meant returns true.
 func (m *Client) meant(ctx context.Context, group string, meant func(*graphiti.Row) bool) ([]graphiti.Row, error) {
 	list, most, err := m.episodes(ctx, group, maxMCPList)
-	if err == nil && len(list) == 0 {
-		var facts []graphiti.Fact
-		facts, err = m.Search(ctx, []string{group}, graphiti.BroadQuery(group), remote.LookFacts)
-		if err == nil && len(facts) > 0 { // possibly added since the listing
-			if list, most, err = m.episodes(ctx, group, maxMCPList); err == nil && len(list) == 0 {
-				err = &graphiti.RemainsError{Group: group, Facts: len(facts), Unreachable: true, Part: true}
-			}
-		}
-	}
 	if err == nil && len(list) >= most {
 		err = fmt.Errorf("%w: %d episodes or more", graphiti.ErrTooLarge, most)
 	}
@@ -147,7 +132,7 @@ func (m *Client) forgetFacts(ctx context.Context, e *graphiti.Row) error {
 	facts, err := m.readFrom(ctx, e)
 	for _, uuid := range facts {
 		if err == nil {
-			err = remote.Present(m.DropFact(ctx, e.Group, uuid))
+			err = remote.Present(m.tool(ctx, toolDropFact, map[string]any{"uuid": uuid, "group_id": e.Group}, nil))
 		}
 	}
 	return err

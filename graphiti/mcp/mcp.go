@@ -84,7 +84,7 @@ func (m *Client) search(ctx context.Context, groups []string, args map[string]an
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	return graphiti.WithoutChecks(groups, facts), nil
+	return facts, nil
 }
 
 func (m *Client) facts(ctx context.Context, groups []string, args map[string]any) (facts []graphiti.Fact, err error) {
@@ -178,8 +178,7 @@ func sessionOf(group, source string) string {
 	return ""
 }
 
-// Write implements graphiti.Writer: a call for each message, in order. A
-// failure in the middle is a PartError.
+// Write implements graphiti.Writer: a call for each message, in order.
 func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Row) error {
 	set, err := m.session.tools(ctx)
 	if err != nil {
@@ -205,8 +204,8 @@ func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Ro
 			"custom_extraction_instructions": instructions,
 			"reference_time":                 msg.Said.UTC().Format(time.RFC3339Nano),
 		}, takes), nil)
-		if err != nil && (i > 0 || len(messages) > 1 && graphiti.Retryable(err) && !graphiti.Unsent(err)) {
-			err = &graphiti.PartError{Accepted: i, Err: err}
+		if err != nil && i > 0 {
+			return fmt.Errorf("send messages: %v, after %d messages", err, i) //nolint:errorlint // a caller must not take all for unsent
 		}
 		if err != nil {
 			return fmt.Errorf("send messages: %w", err)
@@ -322,9 +321,6 @@ func (m *Client) tool(ctx context.Context, t toolNames, args map[string]any, out
 
 // Apart implements graphiti.Writer.
 func (m *Client) Apart() bool { return true }
-
-// Clock implements graphiti.Writer: the server shows episodes of the future too.
-func (m *Client) Clock() time.Time { return time.Time{} }
 
 func (m *Client) Close() error { return m.session.close() }
 

@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -44,8 +43,7 @@ func (s *summaries) set(group string, list []quoted) {
 // noteSummaries records, before episodes are deleted, which summaries hold words that only
 // these episodes have. A deletion that ends in the middle leaves the record.
 func (m *Client) noteSummaries(ctx context.Context, group string, going []graphiti.Row, meant func(*graphiti.Row) bool) error {
-	isCheck := func(e graphiti.Row) bool { return strings.HasPrefix(e.Name, graphiti.CheckNamePrefix) }
-	if going = slices.DeleteFunc(slices.Clone(going), isCheck); len(going) == 0 {
+	if len(going) == 0 {
 		return nil
 	}
 	all, _, err := m.episodes(ctx, group, maxMCPList)

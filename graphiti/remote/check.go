@@ -61,6 +61,9 @@ func Reach(ctx context.Context, report func(Check), name string, f func(context.
 	return !errors.As(err, &op) && !errors.Is(err, context.DeadlineExceeded) && !unknown(err)
 }
 
+// checkText states a fact, so that Graphiti extracts one from it.
+const checkText = "graphiti-proxy-check stores its memory in Graphiti. The sentence about graphiti-proxy-check is deleted again."
+
 // Smoke writes to a separate group, waits until the episode appears, which proves that the
 // service's worker runs, and deletes the group in any case. It gives up when ctx ends.
 func Smoke(ctx context.Context, m *graphiti.Memory, report func(Check)) {
@@ -68,7 +71,7 @@ func Smoke(ctx context.Context, m *graphiti.Memory, report func(Check)) {
 	name := "graphiti-proxy.smoke." + rand.Text()
 	written := Run(ctx, report, "write a message", func(ctx context.Context) error {
 		return m.Write(ctx, group, []graphiti.Row{{
-			Name: name, Role: graphiti.RoleUser, Text: graphiti.CheckText, Said: time.Now(),
+			Name: name, Role: graphiti.RoleUser, Text: checkText, Said: time.Now(),
 			Source: `{"source":"graphiti-proxy"}`,
 		}})
 	}, "look at Graphiti's log")
@@ -108,7 +111,7 @@ func await(ctx context.Context, m *graphiti.Memory, group, name string) error {
 				return nil
 			}
 		}
-		if facts, failed := m.Search(ctx, []string{group}, graphiti.CheckText, 1); failed == nil && len(facts) > 0 {
+		if facts, failed := m.Search(ctx, []string{group}, checkText, 1); failed == nil && len(facts) > 0 {
 			return nil
 		}
 		select {

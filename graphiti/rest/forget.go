@@ -30,11 +30,6 @@ func (r *Client) DropEpisode(ctx context.Context, _, uuid string) error {
 	return r.drop(ctx, "/episode/", uuid)
 }
 
-// DropFact implements remote.Deleter, as DropEpisode does.
-func (r *Client) DropFact(ctx context.Context, _, uuid string) error {
-	return r.drop(ctx, "/entity-edge/", uuid)
-}
-
 func (r *Client) drop(ctx context.Context, path, uuid string) error {
 	return r.call(ctx, http.MethodDelete, path+url.PathEscape(uuid), nil, nil)
 }

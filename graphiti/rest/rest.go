@@ -23,7 +23,7 @@ const (
 	// connection is closed.
 	maxRESTAnswer = 4 << 20
 
-	// maxRESTList bounds a list of episodes, which is never in RAM as a whole.
+	// maxRESTList bounds a list of episodes.
 	maxRESTList = 64 << 20
 )
 
@@ -87,7 +87,7 @@ func (r *Client) Search(ctx context.Context, groups []string, query string, max 
 		}
 		facts = append(facts, f.In(group))
 	}
-	return graphiti.WithoutChecks(groups, facts), nil
+	return facts, nil
 }
 
 // asMessages returns a query in the form of the conversation that /get-memory takes: the
@@ -114,7 +114,7 @@ type restMessage struct {
 // Write implements graphiti.Writer. A time in the future, by the service's clock, becomes
 // now: until then the service would hide the episode.
 func (r *Client) Write(ctx context.Context, group string, messages []graphiti.Row) error {
-	out, now := make([]restMessage, len(messages)), graphiti.Now(r.Clock())
+	out, now := make([]restMessage, len(messages)), r.latest()
 	for i, m := range messages {
 		if m.Said.After(now) {
 			m.Said = now
@@ -127,23 +127,13 @@ func (r *Client) Write(ctx context.Context, group string, messages []graphiti.Ro
 	return nil
 }
 
-// Episodes implements graphiti.Arrivals. It returns at most maxRESTAnswer bytes of contents:
-// in a long list the first episodes have none.
+// Episodes implements graphiti.Arrivals.
 func (r *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Row, error) {
 	var out []graphiti.Row
-	held, without := 0, 0 // bytes of contents, and number of episodes without
 	read := func(body io.Reader) error {
 		limited := &io.LimitedReader{R: body, N: maxRESTList + 1}
 		err := decodeList(limited, func(e *remote.EpisodeJSON) error {
 			out = append(out, e.Bounded())
-			if len(out) > n {
-				held -= len(out[0].Text)
-				out, without = out[1:], max(without-1, 0)
-			}
-			for held += len(e.Content); held > maxRESTAnswer; without++ {
-				held -= len(out[without].Text)
-				out[without].Text = ""
-			}
 			return nil
 		})
 		if limited.N <= 0 {
@@ -308,10 +298,16 @@ func (r *Client) compareClocks(h http.Header, now time.Time) {
 	}
 }
 
-// Clock implements graphiti.Writer.
-func (r *Client) Clock() time.Time {
-	if behind := r.clock.Load(); behind != nil {
-		return time.Now().Add(-*behind)
+// clockPrecision is the tolerated clock difference. The Date header has whole seconds, and
+// answers take a moment.
+const clockPrecision = 2 * time.Second
+
+// latest returns the latest time of a message that the service shows at once: now, by the
+// service's clock if that is clearly slower.
+func (r *Client) latest() time.Time {
+	now := time.Now()
+	if behind := r.clock.Load(); behind != nil && *behind >= clockPrecision {
+		return now.Add(-*behind)
 	}
-	return time.Time{}
+	return now
 }

@@ -32,9 +32,6 @@ func (m *MemoryStatus) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.F
 		m.Fail(FaultStalled, *q.Stalled, fmt.Sprintf("the memory accepts turns and has stored none since %s; all %d wait in the queue",
 			q.Stalled.Format(time.RFC3339), q.Pending)+worded(q.Diagnosis), q.Diagnosis.Remedy()+nextTest(q.NextTest))
 	}
-	if q.Unlisted != nil && q.Diagnosis == graphiti.Unshown {
-		m.Fail(FaultUnshown, *q.Unlisted, q.Diagnosis.Says(), q.Diagnosis.Remedy())
-	}
 	if q.Failing != nil && m.State != StateTrouble { // otherwise that explains it
 		m.Fail(FaultDelivery, *q.Failing, "delivery fails: "+q.LastError,
 			cmp.Or(q.Remedy, "run graphiti-proxy test-connection --smoke")+"; turns wait in the queue")

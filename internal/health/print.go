@@ -125,7 +125,7 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 	}
 	p.line(q.UnderWay > 0, "%d of the waiting turns have been sent, but are not listed by the memory yet%s", q.UnderWay, quiet)
 	p.line(q.Episodes > 0, "Graphiti got %s since the start, about %d tokens; its model makes two or three calls for each, with instructions and earlier episodes", terminal.Count(q.Episodes, "episode"), q.Tokens)
-	p.line(q.Diagnosis != "" && q.Stalled == nil && q.Unlisted == nil, "probably %s (%s)\n          to do: %s", q.Diagnosis.Says(), q.Diagnosis, q.Diagnosis.Remedy())
+	p.line(q.Diagnosis != "" && q.Stalled == nil, "probably %s (%s)\n          to do: %s", q.Diagnosis.Says(), q.Diagnosis, q.Diagnosis.Remedy())
 	p.line(q.Lost > 0, "%d were accepted and lost by the memory, and were sent again", q.Lost)
 	p.line(q.LeftOut > 0, "%d earlier turns were not stored because the queue was full; the next request of their conversation retries", q.LeftOut)
 	p.line(q.GivenUp > 0, "%d answers exceeded the limits, so their turns are not stored", q.GivenUp)
@@ -135,7 +135,6 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 	p.line(q.Failing != nil, "delivery has been failing for %s: %s", since(q.Failing), q.LastError)
 	p.line(q.Failing != nil && q.Remedy != "", "to do: %s", q.Remedy)
 	p.line(q.Stalled != nil, "the memory has accepted turns and stored none for %s; sending is paused until it stores them", since(q.Stalled))
-	p.line(q.Unlisted != nil, "delivery has not been verified for %s (%s): %s\n          to do: %s", since(q.Unlisted), q.Diagnosis, q.Diagnosis.Says(), q.Diagnosis.Remedy())
 	p.line(q.Withdrawn > 0, "%s may still be in Graphiti; the proxy deletes it when it appears, and retries", terminal.Count(q.Withdrawn, "forgotten part"))
 	p.line(q.Dead > 0, "to see dead letters: graphiti-proxy queue list --state dead")
 }

@@ -114,7 +114,6 @@ const (
 	FaultUnreachable FaultCode = "unreachable"
 	FaultSearch      FaultCode = "search"
 	FaultStalled     FaultCode = "stalled"
-	FaultUnshown     FaultCode = "nothing_shown"
 	FaultDelivery    FaultCode = "delivery"
 	FaultSetting     FaultCode = "setting"
 	FaultConsent     FaultCode = "consent"
@@ -128,7 +127,6 @@ var words = map[FaultCode]string{
 	FaultUnreachable: "the memory does not answer",
 	FaultSearch:      "the memory is up, but a search fails",
 	FaultStalled:     "the memory accepts turns and stores none",
-	FaultUnshown:     "the memory accepts turns and lists none",
 	FaultDelivery:    "delivery fails",
 	FaultSetting:     "memory.backend is off",
 	FaultConsent:     "memory.consent does not allow sending conversations to the memory",

@@ -64,9 +64,6 @@ func deliveryNeeds(q *capture.QueueStatus) (list []need) {
 	if q.Stalled != nil {
 		list = append(list, need{What: "The memory has accepted turns and stored none since " + utc(dated(q.Stalled)) + "; sending is paused until it stores them. " + sentence(q.Diagnosis.Says()), Remedy: sentence(q.Diagnosis.Remedy())})
 	}
-	if q.Stalled == nil && q.Unlisted != nil {
-		list = append(list, need{What: "Delivery has not been verified since " + utc(dated(q.Unlisted)) + ". " + sentence(q.Diagnosis.Says()), Remedy: sentence(q.Diagnosis.Remedy())})
-	}
 	switch q.Breaker {
 	case "open":
 		list = append(list, need{What: "The memory failed several times in a row, so delivery is paused: the breaker is open.", Remedy: "The proxy retries automatically. Check the memory’s own log."})

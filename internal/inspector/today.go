@@ -194,9 +194,6 @@ func needs(st *health.Status) (list []need) {
 	if q.Dead > 0 {
 		list = append(list, need{What: counted(q.Dead, "turn") + " could not be delivered.", Remedy: "Check the cause, then deliver them again or delete them.", Href: "/delivery", Link: "See dead letters"})
 	}
-	if q.Stalled == nil && q.Unlisted != nil && q.Diagnosis != "" && !slices.Contains(m.Faults, health.FaultUnshown) {
-		list = append(list, need{What: "Delivery cannot be verified: " + ended(q.Diagnosis.Says()), Remedy: sentence(q.Diagnosis.Remedy()), Href: "/delivery", Link: "See delivery"})
-	}
 	if n := len(st.Blocked); n > 0 {
 		list = append(list, need{What: counted(n, "memory") + " blocked until its deletion succeeds: it is not recalled, and its new turns wait.",
 			Remedy: "The proxy retries automatically. To see the cause, forget it again.", Href: "/memory", Link: "See the memories"})
