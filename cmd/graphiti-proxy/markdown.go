@@ -14,6 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/transcripts"
@@ -148,16 +149,8 @@ func replaceSection(file, section string) (changed bool, err error) {
 	case bytes.Equal(text, old):
 		return false, nil
 	}
-	work, err := os.CreateTemp(filepath.Dir(file), ".graphiti-proxy-*")
-	if err != nil {
+	if err := datadir.WriteFile(file, text); err != nil {
 		return false, err
 	}
-	_, err = work.Write(text)
-	if err = errors.Join(err, work.Chmod(mode), work.Close()); err == nil {
-		err = os.Rename(work.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(work.Name())
-	}
-	return err == nil, err
+	return true, os.Chmod(file, mode)
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -62,7 +61,6 @@ func printHeld(w io.Writer, held []service.HeldMessage) {
 }
 
 func printMessages(w, errOut io.Writer, s *service.Selector, answer *service.Shown) {
-	hintAt(errOut, s, answer.Others)
 	var t terminal.Table
 	for _, said := range answer.Messages {
 		role, text := said.Role, said.Text
@@ -96,19 +94,6 @@ func minute(rfc3339 string) string {
 		return rfc3339
 	}
 	return at.Local().Format("2006-01-02 15:04")
-}
-
-// hintAt prints a hint at groups outside of the search: the messages of a project are
-// stored with the project.
-func hintAt(w io.Writer, s *service.Selector, others []ledger.Owned) {
-	if len(others) == 0 {
-		return
-	}
-	list := "graphiti-proxy memory list"
-	if s.User != "" {
-		list += " --user " + terminal.Printable(s.User)
-	}
-	fmt.Fprintf(w, "not searched: %s; list them with %s\n", terminal.Count(len(others), "other group"), list)
 }
 
 // sayWhose prints the memory in use if no flag selects one: on the output, or with --json
@@ -153,8 +138,9 @@ func newMemorySearchCommand() *cobra.Command {
 	cli.Complete(c, "kind", service.Kinds...)
 	cli.Complete(c, "state", service.States...)
 	return operation(c, service.Search, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Searched) {
-		hintAt(errOut, &in.Selector, answer.Others)
 		switch {
+		case len(answer.Facts) == 0 && !in.Everything:
+			fmt.Fprintln(errOut, "no facts found; --everything searches all projects")
 		case len(answer.Facts) == 0:
 			fmt.Fprintln(errOut, "no facts found")
 		case in.SearchFilter != (service.SearchFilter{}):

@@ -68,7 +68,6 @@ func newMemoryFactsCommand() *cobra.Command {
 	c, in := described("memory-facts"), service.Facts.Default
 	cli.InputFlags(c, &in)
 	return operation(c, service.Facts, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Valids) {
-		hintAt(errOut, &in.Selector, answer.Others)
 		if len(answer.Facts) > 0 {
 			printValid(w, answer, in.All)
 		} else {

@@ -88,50 +88,28 @@ func decided(c *cobra.Command, in *service.SettleRequest, args []string) error {
 	return nil
 }
 
-// printStanding lists lines by the place of their message.
+// printStanding lists lines, with the statements that they end.
 func printStanding(w io.Writer, p *service.PendingLines, all bool) {
-	printPlaces(w, p.Lines, all)
-	if p.Full {
-		fmt.Fprintf(w, "the list is full, and no further line can wait: accept or reject some; all of them: --reject-all\n")
-	}
-}
-
-func printPlaces(w io.Writer, lines []service.Standing, all bool) {
-	if len(lines) == 0 {
+	if len(p.Lines) == 0 {
 		fmt.Fprintln(w, map[bool]string{true: "you have not asked for any rule or fact to be remembered", false: "no line waits for your confirmation"}[all])
 		return
 	}
-	var places []string
-	of := make(map[string][]service.Standing)
-	waiting := 0
-	for _, l := range lines {
-		if of[l.Place] == nil {
-			places = append(places, l.Place)
-		}
-		of[l.Place] = append(of[l.Place], l)
-		if l.State == card.Pending {
-			waiting++
+	var t terminal.Table
+	t.Row("ID", "SINCE", "KIND", "SAID", "HERE", "IF ACCEPTED", terminal.If(all, "STATE"), "TEXT")
+	for _, l := range p.Lines {
+		t.Row(l.ID, minute(l.Since), strings.ReplaceAll(l.Kind, "_", " "), cmp.Or(l.Place, "by hand, or imported"), l.Here(), l.Accepted(), terminal.If(all, l.State), l.Text)
+	}
+	t.Print(w)
+	for _, l := range p.Lines {
+		for _, text := range l.Ends {
+			fmt.Fprintf(w, "%s ends: %s\n", l.ID, terminal.Row(w, text, 120))
 		}
 	}
-	for n, place := range places {
-		if n > 0 {
-			fmt.Fprintln(w)
-		}
-		fmt.Fprintf(w, "said %s\n", terminal.Printable(cmp.Or(place, "in no conversation: promoted by hand, or imported")))
-		t := terminal.Table{Indent: "  "}
-		t.Row("ID", "SINCE", "KIND", "HERE", "IF ACCEPTED", terminal.If(all, "STATE"), "TEXT")
-		for _, l := range of[place] {
-			t.Row(l.ID, minute(l.Since), strings.ReplaceAll(l.Kind, "_", " "), l.Here(), l.Accepted(), terminal.If(all, l.State), l.Text)
-		}
-		t.Print(w)
-		for _, l := range of[place] {
-			for _, text := range l.Ends {
-				fmt.Fprintf(w, "  %s ends: %s\n", l.ID, terminal.Row(w, text, 120))
-			}
-		}
-	}
-	if waiting > 0 {
+	if slices.ContainsFunc(p.Lines, func(l service.Standing) bool { return l.State == card.Pending }) {
 		fmt.Fprintln(w, "\nto accept one: graphiti-proxy memory pending --accept ID; all of them: --accept-all; to reject: --reject ID")
+	}
+	if p.Full {
+		fmt.Fprintln(w, "the list is full, and no further line can wait: accept or reject some; all of them: --reject-all")
 	}
 }
 

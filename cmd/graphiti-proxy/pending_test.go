@@ -32,7 +32,7 @@ func TestPendingLines(t *testing.T) {
 		t.Fatalf("got %s, want three lines", list)
 	}
 	out := run("memory", "pending")
-	for _, want := range []string{"said in the project acme/widgets\n", "said in the project acme/gadgets\n", "yes       you, everywhere  Always use tabs.", "by match  you, everywhere  my name is Josh"} {
+	for _, want := range []string{"in the project acme/widgets  ", "in the project acme/gadgets  ", "yes       you, everywhere  Always use tabs.", "by match  you, everywhere  my name is Josh"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("got %s, want %q in it", out, want)
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -142,16 +141,5 @@ func TestQueueChangesPrintJSON(t *testing.T) {
 	}
 	if out, err := command(t, dir, "memory", "export", "--json", "--user", owner(t, dir)); err != nil || !strings.Contains(out, "Postgres") {
 		t.Errorf("got %q, %v, want no error, \"Postgres\" in it", out, err)
-	}
-}
-
-// TestShowCountsOtherGroups checks that the hint of memory show counts the person's
-// other groups and names the command that lists them.
-func TestShowCountsOtherGroups(t *testing.T) {
-	t.Parallel()
-	var hint bytes.Buffer
-	hintAt(&hint, &service.Selector{User: "josh"}, make([]ledger.Owned, 1))
-	if !strings.Contains(hint.String(), "1 other group; list them with graphiti-proxy memory list --user josh") {
-		t.Errorf("got %s, want \"1 other group; list them with graphiti-proxy memory list --user josh\" in it", hint.String())
 	}
 }

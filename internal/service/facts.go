@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
@@ -62,11 +61,10 @@ const (
 
 // Valids lists promoted texts, then facts, then statements; of each the newest first.
 type Valids struct {
-	Facts    []Known        `json:"facts"`
-	AllFacts int            `json:"all_facts"`         // including unlisted ones
-	AtMost   bool           `json:"at_most,omitempty"` // older messages were counted unread, and some may contain no statement
-	Others   []ledger.Owned `json:"others,omitempty"`  // the owner's other groups
-	Groups   []string       `json:"-"`
+	Facts    []Known  `json:"facts"`
+	AllFacts int      `json:"all_facts"`         // including unlisted ones
+	AtMost   bool     `json:"at_most,omitempty"` // older messages were counted unread, and some may contain no statement
+	Groups   []string `json:"-"`
 }
 
 // Facts lists valid statements and facts.
@@ -119,7 +117,6 @@ func (sv *Service) Facts(ctx context.Context, in *FactsRequest) (v Valids, err e
 	})
 	v.AllFacts, v.AtMost = len(list)+more, more > 0
 	v.Facts = append(v.Facts, list[:min(in.Limit, len(list))]...)
-	v.Others = sv.others(ctx, in.Selector, v.Groups)
 	return v, nil
 }
 

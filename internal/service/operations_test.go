@@ -241,13 +241,6 @@ func TestGroupsOfSeveralPeople(t *testing.T) {
 			t.Errorf("%q is missing in %q", want, texts)
 		}
 	}
-	for what, others := range map[string][]ledger.Owned{
-		"show": run(t, m, service.Show, service.ShowRequest{Last: 5}).Others, "search": run(t, m, service.Search, service.SearchRequest{Query: "tea"}).Others,
-	} {
-		if len(others) != 2 || others[0].Scope != "workspace" {
-			t.Errorf("%s: who looks at the person's own is not told of projects: %+v", what, others)
-		}
-	}
 	if own := run(t, m, service.Show, service.ShowRequest{Selector: service.Selector{Workspace: "his", Own: true}, Last: 3}); len(own.Messages) != 3 || own.Messages[2].Scope != "user" || own.Messages[0].Scope != "workspace" {
 		t.Errorf("a project's, and the person's own: %+v", own.Messages)
 	}

@@ -160,24 +160,6 @@ func (sv *Service) owned(ctx context.Context, s Selector) (groups []ledger.Owned
 	return r.groups, r.owner, nil
 }
 
-// others returns the owner's other groups if the selector names only the person, or the person
-// besides a project.
-func (sv *Service) others(ctx context.Context, s Selector, groups []string) []ledger.Owned {
-	if s != (Selector{User: s.User}) && !s.Own {
-		return nil
-	}
-	who, err := sv.meant(s)
-	owner := who.Owner()
-	if err != nil || owner == "" {
-		return nil
-	}
-	known, err := sv.o.Pipeline.Owned(ctx, owner)
-	if err != nil {
-		return nil // the groups are only a hint
-	}
-	return slices.DeleteFunc(known, func(o ledger.Owned) bool { return slices.Contains(groups, o.Group) })
-}
-
 // parts returns the groups with a part of the selector's session, except for the session's own
 // group. The ledger lists the groups with recent turns of a session. If it lists none, parts
 // searches all groups of the person.

@@ -55,21 +55,19 @@ type Found struct {
 
 // Shown is the result of Show.
 type Shown struct {
-	Messages []Record       `json:"messages"`
-	Earlier  string         `json:"earlier,omitempty"` // end of the previous page, or "" if there is none
-	Card     []string       `json:"card,omitempty"`    // card of new conversations, by importance
-	Pending  []Standing     `json:"pending,omitempty"` // lines that wait for confirmation
-	Held     []HeldMessage  `json:"held,omitempty"`    // messages that are not stored yet
-	Others   []ledger.Owned `json:"others,omitempty"`  // the owner's other groups
-	Groups   []string       `json:"-"`
+	Messages []Record      `json:"messages"`
+	Earlier  string        `json:"earlier,omitempty"` // end of the previous page, or "" if there is none
+	Card     []string      `json:"card,omitempty"`    // card of new conversations, by importance
+	Pending  []Standing    `json:"pending,omitempty"` // lines that wait for confirmation
+	Held     []HeldMessage `json:"held,omitempty"`    // messages that are not stored yet
+	Groups   []string      `json:"-"`
 }
 
 // Searched is the result of Search.
 type Searched struct {
-	Facts    []Found        `json:"facts"`
-	MinScore float64        `json:"min_score"` // strength that a result needs
-	Others   []ledger.Owned `json:"others,omitempty"`
-	Groups   []string       `json:"-"`
+	Facts    []Found  `json:"facts"`
+	MinScore float64  `json:"min_score"` // strength that a result needs
+	Groups   []string `json:"-"`
 
 	All    int  `json:"all,omitempty"`     // with a filter: all results
 	AtMost bool `json:"at_most,omitempty"` // unread ones were counted, and some may not be results
@@ -110,7 +108,6 @@ func (sv *Service) Show(ctx context.Context, in *ShowRequest) (Shown, error) {
 	}
 	err = sv.show(ctx, s, in.Last, until, &shown)
 	if err == nil {
-		shown.Others = sv.others(ctx, s, shown.Groups)
 		shown.Card, err = sv.card(ctx, s)
 	}
 	if err == nil {
@@ -254,7 +251,6 @@ func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched,
 		out.Facts = append(out.Facts, f)
 	}
 	slices.SortStableFunc(out.Facts, func(a, b Found) int { return min(1, len(a.Omitted())) - min(1, len(b.Omitted())) })
-	out.Others = sv.others(ctx, in.Selector, out.Groups)
 	return out, nil
 }
 
