@@ -14,12 +14,14 @@ func TestPersonInProject(t *testing.T) {
 		return graphiti.Fact{UUID: text, Text: text, Strength: strength, Weighed: true, Dated: true}
 	}
 	strong, weak, project := fact("strong", 0.5), fact("weak", 0.1), fact("of the project", 0.5)
-	noKey, key := fact("no key", 0.9), fact("a key", 0.5)
+	noKey, key := fact("no key", 0.9), fact("a key", 0.6)
 	noKey.Messages, noKey.Meant, noKey.OfUser, key.Messages = []string{"m1"}, true, true, []string{"m2"}
-	rule := fact("everywhere", 0.45)
+	common := key
+	common.Text, common.Strength = "a common key", 0.45
+	rule := fact("everywhere", 0.55)
 	rule.Messages, rule.OfUser = []string{"m3"}, true
 	weakRule := rule
-	weakRule.Strength = 0.3
+	weakRule.Strength = 0.45
 	for _, tc := range []struct {
 		name       string
 		ofProject  []graphiti.Fact
@@ -32,7 +34,8 @@ func TestPersonInProject(t *testing.T) {
 		{"both answer", []graphiti.Fact{project}, []graphiti.Fact{strong, weak}, false, false, []string{"of the project", "strong"}, ""},
 		{"only the person's answers", nil, []graphiti.Fact{strong, weak}, false, false, []string{"strong"}, ""},
 		{"a word happens to be the same", []graphiti.Fact{project}, []graphiti.Fact{weak}, false, false, []string{"of the project"}, ""},
-		{"distilled", nil, []graphiti.Fact{key, noKey}, false, false, []string{"a key"}, ""},
+		{"distilled", nil, []graphiti.Fact{key, noKey, common}, false, false, []string{"a key"}, ""},
+		{"everywhere, in the first person", nil, []graphiti.Fact{weakRule}, false, false, []string{"everywhere"}, ""},
 		{"nothing answers", nil, []graphiti.Fact{weak}, false, false, nil, ReasonWeak},
 		{"outside of projects", nil, []graphiti.Fact{strong, weak}, true, false, []string{"strong", "weak"}, ""},
 		{"outside of projects, too weak", nil, []graphiti.Fact{weak}, true, false, nil, ReasonWeak},
