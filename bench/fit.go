@@ -265,13 +265,23 @@ func (c *corpus) centered(vec []float32) []float32 {
 
 // fit fits the gates to all weeks but some.
 func (c *corpus) fit(without ...int) (g embedded.Gates) {
-	var asks, states []example
+	var asks, tells, states []example
 	for n := range c.asks {
 		if !slices.Contains(without, n) {
 			asks, states = append(asks, c.asks[n]...), append(states, c.states[n]...)
+			for _, e := range c.asks[n] {
+				if e.is {
+					tells = append(tells, example{e.vec, false})
+				}
+			}
+			for _, e := range c.states[n] {
+				if e.is {
+					tells = append(tells, e)
+				}
+			}
 		}
 	}
-	g.Center, g.Asks, g.States = c.mean, newGate(asks, 0.1), newGate(states, 0.1)
+	g.Center, g.Asks, g.Tells, g.States = c.mean, newGate(asks, 0.1), newGate(tells, 0.1), newGate(states, 0.1)
 	return g
 }
 
@@ -427,7 +437,7 @@ func (a *weekAsk) turnOf(g *embedded.Gates) fitTurn {
 	if a.Person {
 		t.kind = ""
 	}
-	asks := g.Asks.Of(a.vec)
+	asks := g.Wants(a.vec)
 	for k := range a.found {
 		c := &a.found[k]
 		f := c.Features
@@ -442,10 +452,10 @@ func (a *weekAsk) turnOf(g *embedded.Gates) fitTurn {
 }
 
 // figures are the figures of a week.
-type figures struct{ asks, answered, lines, right, plain, disturbed, old, won float64 }
+type figures struct{ asks, answered, lines, right, plain, disturbed, says, told, old, won float64 }
 
 func (f *figures) String() string {
-	return fmt.Sprintf("answered %.3f  routine %.3f  precision %.3f  corrections %.3f  (%.2f lines)", f.answered/f.asks, f.disturbed/f.plain, f.right/max(1, f.lines), f.won/max(1, f.old), f.lines/f.asks)
+	return fmt.Sprintf("answered %.3f  routine %.3f  statements %.3f  precision %.3f  corrections %.3f  (%.2f lines)", f.answered/f.asks, f.disturbed/f.plain, f.told/f.says, f.right/max(1, f.lines), f.won/max(1, f.old), f.lines/f.asks)
 }
 
 // strengths returns the strengths of the answers, and the numbers of the answers by them.
@@ -487,6 +497,9 @@ func (f *figures) add(a *weekAsk, lines []embedded.Candidate) {
 		if len(lines) > 0 {
 			f.disturbed++
 		}
+	case a.Kind == "say":
+		f.says++
+		f.told += float64(bitOf(len(lines) > 0))
 	case a.Kind == "ask" && !a.Person:
 		f.asks++
 		hit, first := false, ""

@@ -20,6 +20,7 @@ type Fit struct {
 type Gates struct {
 	Center [sentence.Dimensions]float32 // mean of the vectors of many texts, if they are all near it
 	Asks   Gate                         // of messages that ask for something that may be remembered
+	Tells  Gate                         // of statements, not messages that Asks means
 	States Gate                         // of statements, not questions and requests
 	Self   SelfGates
 }

@@ -25,7 +25,7 @@ func (e *Store) understood(ctx context.Context, g *groupIndex, q *asked) *groupV
 		q.states = func(h *hit) float64 { return 1 - 2*bit(h.note.Flags&isNoStatement != 0) }
 		return v
 	}
-	q.gate, q.states = e.fit.Asks.Of(vec), func(h *hit) float64 { return e.fit.States.Of(h.vec) }
+	q.gate, q.states = e.fit.Wants(vec), func(h *hit) float64 { return e.fit.States.Of(h.vec) }
 	q.asks = q.asks || q.gate >= 0
 	return v
 }

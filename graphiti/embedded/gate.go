@@ -15,6 +15,18 @@ type Gate struct {
 // gateUnit is the unit of Gate.Of.
 const gateUnit = 4
 
+// surelyTells is the value of Gates.Tells from which a message is a statement: a third of the blocks
+// for statements, which answer nothing, go, and one answer in two hundred.
+const surelyTells = 3.0 / gateUnit
+
+// Wants returns the value of Asks, or the least one for a statement.
+func (g *Gates) Wants(vec []int8) float64 {
+	if g.Tells.Of(vec) > surelyTells {
+		return -8 / gateUnit
+	}
+	return g.Asks.Of(vec)
+}
+
 // Of returns the logarithm of the odds, at most 8 and divided by gateUnit.
 func (g *Gate) Of(vec []int8) float64 {
 	if len(vec) > len(g.Weights) { // of another model
