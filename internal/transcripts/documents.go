@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -106,11 +105,8 @@ func countOpenCode(path string) (n int) {
 	return n
 }
 
-// readOpenCode reads the database, or a session of the file tree before version 1.2.
+// readOpenCode reads the database. Version 1.2 moved the files of earlier ones into it.
 func readOpenCode(s *source, t *turns) error {
-	if filepath.Ext(s.path) == ".json" {
-		return readOpenCodeTree(s, t)
-	}
 	db, err := openCode(s.path)
 	if err != nil {
 		return err
@@ -145,48 +141,6 @@ func readOpenCode(s *source, t *turns) error {
 	}
 	t.openMessage(&last)
 	return rows.Err()
-}
-
-func readOpenCodeTree(s *source, t *turns) error {
-	about, err := s.whole()
-	if err != nil {
-		return err
-	}
-	if about.Get("parentID").Str != "" {
-		return s.ofSubagent()
-	}
-	t.Session, t.Dir = about.Get("id").Str, about.Get("directory").Str
-	storage := filepath.Dir(filepath.Dir(filepath.Dir(s.path)))
-	var all []openMessage
-	for _, path := range jsonFiles(filepath.Join(storage, "message", t.Session)) {
-		doc, err := (&source{path: path}).whole()
-		if err != nil {
-			s.found.Damaged++
-			continue
-		}
-		m := openMessage{id: doc.Get("id").Str, data: doc, isBack: isReverted(about.Get("revert"), doc.Get("id").Str)}
-		for _, path := range jsonFiles(filepath.Join(storage, "part", m.id)) {
-			if part, err := (&source{path: path}).whole(); err == nil {
-				m.parts = append(m.parts, part)
-			}
-		}
-		all = append(all, m)
-	}
-	slices.SortStableFunc(all, func(a, b openMessage) int {
-		return int(a.data.Get("time.created").Int() - b.data.Get("time.created").Int())
-	})
-	for i := range all {
-		t.openMessage(&all[i])
-	}
-	return nil
-}
-
-func jsonFiles(dir string) []string {
-	files, err := filepath.Glob(filepath.Join(escape(dir), "*.json"))
-	if err != nil {
-		return nil
-	}
-	return files
 }
 
 // openMessage adds a message of opencode. Synthetic texts and summaries are the client's.

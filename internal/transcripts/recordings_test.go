@@ -83,7 +83,6 @@ var places = []struct{ recording, client, from, to string }{
 	{"codex-0.58.0", "codex", "sessions", ".codex/sessions"},
 	{"opencode-1.18.33", "opencode", "opencode.db", ".local/share/opencode/opencode.db"},
 	{"opencode-1.18.33-compact-fork", "opencode", "opencode.db", ".local/share/opencode/opencode.db"},
-	{"opencode-1.1.65", "opencode", "storage", ".local/share/opencode/storage"},
 	{"kilo-7.7.7", "kilo", "kilo.db", ".local/share/kilo/kilo.db"},
 	{"gemini-0.61.0", "gemini", "tmp", ".gemini/tmp"},
 	{"qwen-0.24.4", "qwen", "projects", ".qwen/projects"},
@@ -99,9 +98,6 @@ var places = []struct{ recording, client, from, to string }{
 func homeWith(t *testing.T, all, recording, from, to string) Home {
 	t.Helper()
 	home := t.TempDir()
-	if recording == "opencode-1.1.65" {
-		unpack(t, filepath.Join(all, recording, "storage.tar.gz"), filepath.Join(all, recording))
-	}
 	target := filepath.Join(home, filepath.FromSlash(to))
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		t.Fatal(err)
