@@ -18,6 +18,7 @@ type State struct {
 	Kept        *Kept
 	Tenants     *Tenants
 	Generations *Generations
+	Proofs      *Proofs
 	Figures     *Figures
 	Trials      *Snapshots // of proof mode
 
@@ -49,7 +50,7 @@ func newState(s *tables) *State {
 	return &State{
 		Decisions: &Decisions{s, shared, memo.NewLRU[[16]byte, recentDecision](decisionsInRAM)},
 		Sessions:  newSessions(s, shared), Snapshots: &Snapshots{s, shared, snapshotKind}, Ended: &Ended{s}, Kept: &Kept{s}, Tenants: newTenants(s),
-		Generations: newGenerations(s), Figures: newFigures(s), Trials: &Snapshots{s, shared, trialKind}, tables: s,
+		Generations: newGenerations(s), Proofs: &Proofs{s}, Figures: newFigures(s), Trials: &Snapshots{s, shared, trialKind}, tables: s,
 	}
 }
 

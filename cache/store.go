@@ -35,6 +35,7 @@ var (
 	endedKind      = &kind{name: "ended", life: neverExpires, most: 10_000}     // message ended by its person; one list per group
 	keptKind       = &kind{name: "kept", life: neverExpires, most: 10_000}      // forget whose words summaries may hold; one list per group
 	tenantKind     = &kind{name: "accepted", life: neverExpires, most: 100_000} // tenant with accepted credentials
+	proofKind      = &kind{name: "proof", life: neverExpires}                   // memory that a key or identity belongs to
 	generationKind = &kind{name: "generation", life: neverExpires}              // number of forgets, in one record
 	floorKind      = &kind{name: "floor"}                                       // generation of a forgotten scope
 	figuresKind    = &kind{name: "figures", life: figuresFor}                   // one process's statistics of an owner and day; one list per day
@@ -42,7 +43,7 @@ var (
 	trialKind      = &kind{name: "trial", life: trialsFor}                      // conversation in proof mode
 )
 
-var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, endedKind, keptKind, tenantKind, generationKind, floorKind, figuresKind, forgetKind, trialKind}
+var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, endedKind, keptKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind, trialKind}
 
 // record is a write to a store.
 type record struct {

@@ -24,7 +24,7 @@ var Explanations = []Explanation{
 	{ReasonNotPersisted, "the decision could not be stored, so there is no block", "check that data_dir is writable"},
 	{ReasonConsent, "the configuration does not permit sending conversations to the memory", "set memory.consent to the address of the memory"},
 	{ReasonOptOut, "the request or a setting switched memory off", ""},
-	{ReasonUntrusted, "the headers that name the person contradict each other, or workspace.trusted does not list the project, or there is no project", "name one person in one header, or add the project to workspace.trusted"},
+	{ReasonUntrusted, "the sender is not confirmed, or workspace.trusted does not list the project, or there is no project", "confirm the person with graphiti-proxy registry accept, or add the project to workspace.trusted"},
 	{ReasonNobody, "the caller is unknown: a gateway named no person, or a request in multi mode had no credential that a provider has accepted", ""},
 	{ReasonPlace, "the client names no project, so it has no memory, or its conversation's only", "send the header X-Graphiti-Workspace, or report the client and its version"},
 	{ReasonForgotten, "a forget emptied a block of this conversation, which gets no further blocks", "start a new conversation"},

@@ -35,6 +35,8 @@ func (s *decider) caller(ctx context.Context, m *Memory, claims *identity.Claims
 	switch {
 	case c.Contradicts:
 		return c, contradicts
+	case c.Doubted:
+		return c, doubted
 	case !c.Known:
 		return c, noCaller
 	}

@@ -41,6 +41,7 @@ var (
 
 	// By the caller (caller).
 	contradicts = off(inject.ReasonUntrusted, "a header that names the person occurs twice, with different values, or its signature is invalid")
+	doubted     = off(inject.ReasonUntrusted, "the operator has not confirmed this person of identity.users_file")
 	noCaller    = off(inject.ReasonNobody, nobody)
 
 	// By the messages (where, which may refuse a request as late too).

@@ -43,7 +43,7 @@ func TestAuditor(t *testing.T) {
 	}
 	for operation, in := range map[string]m{
 		"memory/show": {"user": "josh"}, "memory/search": {"user": "josh", "query": "cat"}, "memory/facts": {"user": "josh"}, "memory/list": {"user": "josh"}, "memory/history": {"user": "josh"},
-		"memory/forget": {"group": "user_josh"}, "memory/groups": {"user": "josh"}, "queue/drop": {"numbers": []int{1}},
+		"memory/forget": {"group": "user_josh"}, "memory/groups": {"user": "josh"}, "registry/accept": {"id": "josh"}, "queue/drop": {"numbers": []int{1}},
 	} {
 		if status, answer := w.asks("sk-eve", operation, in); status != http.StatusForbidden || strings.Contains(answer, "Miso") {
 			t.Errorf("%s: got %d %s, want 403", operation, status, answer)

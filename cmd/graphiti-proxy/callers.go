@@ -26,10 +26,8 @@ type callers struct {
 }
 
 // newCallers returns callers; owner is the result of ownerOf.
-func newCallers(cfg *config.Config, owner string, people []identity.Person, log *slog.Logger) callers {
-	c := callers{people: new(identity.Registry), owner: owner, projects: workspace.OpenProjects(filepath.Join(cfg.DataDir, projectsFile), log)}
-	c.people.Set(people)
-	return c
+func newCallers(cfg *config.Config, owner string, people *identity.Registry, log *slog.Logger) callers {
+	return callers{people: people, owner: owner, projects: workspace.OpenProjects(filepath.Join(cfg.DataDir, projectsFile), log)}
 }
 
 // settings returns the settings that identify callers and name their groups.
@@ -90,20 +88,4 @@ func ownerOf(cfg *config.Config, log *slog.Logger) (string, error) {
 		return "", cli.ErrOwner
 	}
 	return key, nil
-}
-
-// name returns the name of a registered person.
-func (c *callers) name(key string) (name string, ok bool) {
-	if one := c.people.Registered(key); one != nil {
-		return one.Name, true
-	}
-	return "", false
-}
-
-// all returns all registered people.
-func (c *callers) all() (list []service.Person) {
-	for _, one := range c.people.People() {
-		list = append(list, service.Person{ID: one.ID, Memory: one.Memory(), Name: one.Name, Admin: one.Admin, Off: one.Off})
-	}
-	return list
 }

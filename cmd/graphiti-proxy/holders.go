@@ -19,6 +19,7 @@ import (
 var (
 	errGateway   = errors.New("this key belongs to a gateway of many people (identity.trusted_keys), and the request names no person: send the person in X-Graphiti-User, or in another header of docs/identity.md; on a page use a key of your own, or admin.token")
 	errTwoNamed  = errors.New("the headers that name the person contradict each other, or are not signed with identity.openwebui_jwt_secret: name one person in one header")
+	errDoubted   = errors.New("the owner of this memory is in doubt: one of your keys, or your id, had another owner; an operator can confirm you as graphiti-proxy status explains")
 	errMemoryOff = errors.New("your memory is turned off (memoryEnabled in identity.users_file), so there is no memory to show")
 )
 
@@ -38,10 +39,12 @@ func (r *remembering) holder(ctx context.Context, fingerprint string, head http.
 	case gateway:
 		return asserted(&id, fingerprint, head)
 	case person == nil:
-	case person.Admin: // even without a memory of their own
+	case person.Admin && person.Doubt == nil: // even without a memory of their own
 		return service.Caller{Operator: true, Name: person.ID}, nil
 	case person.Off:
 		return c, errMemoryOff
+	case person.Doubt != nil:
+		return c, errDoubted
 	default:
 		return service.Caller{Name: person.ID, Auditor: person.Auditor, Own: service.Selector{User: person.Memory()}}, nil
 	}
@@ -75,6 +78,8 @@ func asserted(id *identity.Settings, fingerprint string, head http.Header) (c se
 		return c, errGateway
 	case found.Off:
 		return c, errMemoryOff
+	case found.Doubted:
+		return c, errDoubted
 	default:
 		user := found.Who.User
 		name := strings.TrimPrefix(user, "user:") + ", named by the gateway sha256:" + fingerprint[:12] + "…"

@@ -116,6 +116,13 @@ func TestWhoACredentialProves(t *testing.T) {
 	if status, answer := w.asks("sk-josh", "memory/show", m{}); status != 403 || strings.Contains(answer, "Miso") {
 		t.Errorf("without memory: %d %s", status, answer)
 	}
+	if err := os.WriteFile(file, fmt.Appendf(nil, "users:\n- id: josh\n  keys: [\"sha256:%s\"]\n", sha("sk-ann")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reload()
+	if status, answer := w.asks("sk-ann", "memory/show", m{}); status != 403 || !strings.Contains(answer, "in doubt") {
+		t.Errorf("the id is given to somebody else, whose memory is in doubt: %d %s", status, answer)
+	}
 	for _, key := range []string{"sk-josh", "sk-ann", "sk-b", "sk-gateway", "sk-never"} {
 		if strings.Contains(w.log.String(), key+"\"") || strings.Contains(w.log.String(), "Bearer "+key) {
 			t.Errorf("%s is in the log", key)
@@ -198,7 +205,7 @@ func TestPeopleOfAGateway(t *testing.T) {
 			t.Errorf("%s of another person: %d %s", spec.Name, status, answer)
 		}
 	}
-	if status, answer := w.asks("sk-gateway", "memory/people", m{}, "X-Graphiti-User", "root"); status != 403 || !strings.Contains(answer, "only operators") {
+	if status, answer := w.asks("sk-gateway", "registry/accept", m{"id": "josh"}, "X-Graphiti-User", "root"); status != 403 || !strings.Contains(answer, "only operators") {
 		t.Errorf("an operator whom a gateway names: %d %s, want 403", status, answer)
 	}
 	if status, answer := carol("memory/search", m{"query": "What is my cat called?"}); status != 200 || !strings.Contains(answer, "Miso") {

@@ -25,7 +25,7 @@ func newMemoryPeopleCommand() *cobra.Command {
 		t.Row("NAME", "SELECTED BY", "LAST", "MESSAGES", "SIZE", "WAITING", "STATE")
 		for i := range all.People {
 			p := &all.People[i]
-			state, by := "registered", "--user "+p.Means.User
+			state, by := cmp.Or(p.Doubt, "registered"), "--user "+p.Means.User
 			switch {
 			case p.Off:
 				state = "memory off"

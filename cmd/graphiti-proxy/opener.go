@@ -108,7 +108,8 @@ func (o *opener) openParts() (*remembering, error) {
 		return nil, err
 	}
 	state := r.state
-	r.callers = newCallers(cfg, owner, list, o.log)
+	r.people = openPeople(state.Proofs, list, o.log)
+	r.callers = newCallers(cfg, owner, &r.people.Registry, o.log)
 	id, namer, err := r.callers.settings(cfg)
 	if err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func (o *opener) openParts() (*remembering, error) {
 	r.responses = response.New(o.quiet, o.budget)
 	r.service = service.New(service.Options{
 		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: func() *inject.Planner { return r.planner }, State: state,
-		Graph: r.backend.Graph, Multi: id.Multi, Owner: owner, Resolve: r.callers.people.Resolve, Registered: r.callers.name, People: r.callers.all,
+		Graph: r.backend.Graph, Multi: id.Multi, Owner: owner, Resolve: r.people.Resolve, Registered: r.people.name, People: r.people,
 		Settings: serviceSettings(cfg, namer), Secret: o.secret(), Proof: r.proof,
 		Log: o.log,
 	})

@@ -174,7 +174,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 	if got := w.api(t, "second"); got != http.StatusOK {
 		t.Errorf("without a mistake: %d", got)
 	}
-	if w.remembers().callers.people.Resolve("user:discord:123") != "user:discord:123" {
+	if w.remembers().people.Resolve("user:discord:123") != "user:discord:123" {
 		t.Error("who was registered is still known when there is no registry")
 	}
 }

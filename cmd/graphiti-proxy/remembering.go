@@ -33,6 +33,7 @@ type remembering struct {
 	log *slog.Logger
 
 	callers callers
+	people  *people
 	consent consent
 	given   memorySwitch
 
@@ -79,14 +80,17 @@ func (r *remembering) reload(cfg *config.Config, rest func() error) error {
 	if err != nil {
 		return err
 	}
-	id, namer, err := r.callers.settings(cfg)
-	if err == nil {
-		err = rest()
-	}
+	var id identity.Settings
+	var namer graphiti.Namer
+	err = r.people.reload(list, func() error {
+		if id, namer, err = r.callers.settings(cfg); err != nil {
+			return err
+		}
+		return rest()
+	})
 	if err != nil {
 		return err
 	}
-	r.callers.people.Set(list)
 	r.planner.Set(r.groups(cfg, namer), r.planning(cfg))
 	r.backend.Pause(!cfg.Consented() || cfg.Embedding.URL != r.cfg.Embedding.URL)
 	r.facts.set(cfg)
@@ -131,6 +135,7 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 	if s.Identity == "single" {
 		s.Owner = r.service.Owner()
 	}
+	s.Unconfirmed = r.people.unconfirmed()
 	s.Apart = r.callers.projects.Apart()
 	s.Blocked = r.state.Generations.Blocked()
 	r.consent.describe(m)

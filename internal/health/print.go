@@ -67,6 +67,7 @@ func (s *Status) Print(w io.Writer) {
 	p.line(m.Since != nil, "since %s", when(m.Since))
 	p.line(m.Remedy != "", "to do: %s", m.Remedy)
 	s.printLines(w)
+	s.printUnconfirmed(w)
 	PrintQueue(w, &s.Queue)
 	for i := range s.Clients {
 		printClient(w, &s.Clients[i])
@@ -102,10 +103,27 @@ func printClient(w io.Writer, c *graphiti.ClientSigns) {
 		"memory stats and the log have the reasons: for no_end or encoding please report the client and the provider")
 }
 
+// maxUnconfirmed limits the people that Print lists.
+const maxUnconfirmed = 10
+
 // printLines prints the number of lines that wait.
 func (s *Status) printLines(w io.Writer) {
 	if n := s.PendingLines; n > 0 {
 		fmt.Fprintf(w, "pending   %s waiting for your confirmation\n          to do: graphiti-proxy memory pending\n", terminal.Count(n, "line"))
+	}
+}
+
+func (s *Status) printUnconfirmed(w io.Writer) {
+	n := len(s.Unconfirmed)
+	if n == 0 {
+		return
+	}
+	fmt.Fprintf(w, "people    %d of identity.users_file have no memory until you confirm them\n", n)
+	for _, u := range s.Unconfirmed[:min(n, maxUnconfirmed)] {
+		fmt.Fprintf(w, "          %s: %s\n          to do: %s\n", terminal.Printable(u.ID), terminal.Printable(u.Why), terminal.Printable(u.Remedy))
+	}
+	if n > maxUnconfirmed {
+		fmt.Fprintf(w, "          to see all of them: graphiti-proxy status --json\n")
 	}
 }
 

@@ -39,6 +39,10 @@ type Status struct {
 	// yet verified.
 	Blocked []string `json:"blocked_groups,omitempty"`
 
+	// Unconfirmed lists the registered people who get no memory, because their identity
+	// is in doubt.
+	Unconfirmed []Unconfirmed `json:"unconfirmed_people,omitempty"`
+
 	// Messages counts the messages of the role user since the start, by fate. The messages
 	// that are held now are in Queue.
 	Messages map[graphiti.FateName]int64 `json:"messages,omitempty"`
@@ -56,6 +60,13 @@ type Status struct {
 	// Waiting lists the settings that have changed in the file but need a
 	// restart.
 	Waiting []string `json:"need_a_restart,omitempty"`
+}
+
+// Unconfirmed is a registered person who gets no memory.
+type Unconfirmed struct {
+	ID     string `json:"id"`
+	Why    string `json:"why"`
+	Remedy string `json:"to_do"`
 }
 
 // MemoryStatus is the state of the memory, in words.

@@ -90,7 +90,8 @@ var routes = map[string]func(*visit) error{
 	"POST /delivery/retry": (*visit).retry,
 	"POST /delivery/drop":  (*visit).drop,
 
-	"GET /people": (*visit).people,
+	"GET /people":         (*visit).people,
+	"POST /people/accept": (*visit).accept,
 }
 
 // maxForm bounds the form of a page, in bytes.

@@ -161,12 +161,12 @@ func TestNewcomersSeeHowToConnect(t *testing.T) {
 // remedy.
 func TestNeedsHaveRemedies(t *testing.T) {
 	st := health.Status{Memory: health.MemoryStatus{State: health.StateTrouble, Why: "it does not answer", Remedy: "start it"},
-		Blocked: []string{"g"},
+		Unconfirmed: []health.Unconfirmed{{ID: "ann", Why: "somebody had the id", Remedy: "say who it is"}}, Blocked: []string{"g"},
 		Clients: []graphiti.ClientSigns{{Name: "Codex", Version: "9", NoPlace: 1, NoDirectory: 2, NotHere: 1}}, Waiting: []string{"admin.listen"}}
 	st.Apart = []graphiti.Apart{{Directory: "/clone", Workspace: "github_repo:github.com/acme/app", Remedy: "join it"}}
 	st.Queue.Dead = 3
 	list := needs(&st)
-	if len(list) != 8 {
+	if len(list) != 9 {
 		t.Errorf("%d needs: %+v", len(list), list)
 	}
 	for _, n := range list {
@@ -215,6 +215,9 @@ func TestPeopleSeeTheirPlaces(t *testing.T) {
 	}
 	if w := s.post(t, "/delivery/drop", "all", "1", "sure", "1"); w.Code != http.StatusForbidden {
 		t.Errorf("drop: %d", w.Code)
+	}
+	if w := s.post(t, "/people/accept", "id", "ann"); w.Code != http.StatusForbidden {
+		t.Errorf("accept: %d", w.Code)
 	}
 	if slices.Contains(s.audit, "drop turns") {
 		t.Errorf("audited: %v", s.audit)

@@ -1,15 +1,17 @@
 package inspector
 
 import (
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 // peoplePage is the page of all people with a memory.
 type peoplePage struct {
-	Find   string
-	Acts   bool // the visitor may export and forget
-	People []personRow
-	All    int
+	Find        string
+	Acts        bool // the visitor may export and forget
+	People      []personRow
+	All         int
+	Unconfirmed []health.Unconfirmed
 }
 
 const peopleAtOnce = 200
@@ -46,7 +48,18 @@ func (v *visit) people() error {
 	if err != nil {
 		return err
 	}
+	st, err := look(v, service.Status, func(*service.StatusRequest) {})
+	if err != nil {
+		return err
+	}
 	c := v.crowd(&got, "/memory")
-	c.Find, c.Acts = v.r.FormValue("find"), v.Caller.Operator
+	c.Unconfirmed, c.Find, c.Acts = st.Unconfirmed, v.r.FormValue("find"), v.Caller.Operator
 	return v.show("People", c.main())
+}
+
+// accept confirms the owner of a memory.
+func (v *visit) accept() error {
+	return act(v, service.Accept, "/people", "accepted", func(in *service.Acceptance) {
+		in.ID, in.Keep = v.r.FormValue("id"), v.r.FormValue("keep") == "1"
+	})
 }

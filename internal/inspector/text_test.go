@@ -81,12 +81,12 @@ func TestEveryWordIsExplained(t *testing.T) {
 // command or a setting keeps its first letter.
 func TestSentences(t *testing.T) {
 	for in, want := range map[string]string{
-		"it is down":                     "It is down.",
-		"graphiti-proxy memory forget x": "graphiti-proxy memory forget x.",
-		"memory.backend is off":          "memory.backend is off.",
-		"Really?":                        "Really?",
-		"":                               "",
-		"  ":                             "",
+		"it is down":                       "It is down.",
+		"graphiti-proxy registry accept x": "graphiti-proxy registry accept x.",
+		"memory.backend is off":            "memory.backend is off.",
+		"Really?":                          "Really?",
+		"":                                 "",
+		"  ":                               "",
 	} {
 		if got := sentence(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)

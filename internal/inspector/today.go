@@ -188,6 +188,9 @@ func needs(st *health.Status) (list []need) {
 		}
 		list = append(list, need{What: sentence(what), Remedy: sentence(m.Remedy)})
 	}
+	for _, u := range st.Unconfirmed {
+		list = append(list, need{What: fmt.Sprintf("%s has no memory: %s", oneLine(u.ID), ended(u.Why)), Remedy: sentence(u.Remedy), Href: "/people", Link: "Confirm people"})
+	}
 	for _, full := range q.Full {
 		list = append(list, need{What: sentence(oneLine(full)), Remedy: sentence(capture.FullRemedy), Href: "/people", Link: "See the people"})
 	}

@@ -68,15 +68,16 @@ func everybody(t *testing.T, m *servicetest.Fixture) (josh, ann, credential *som
 
 // inputs maps operations to the fields that they need to have an effect.
 var inputs = map[string]fields{
-	"queue/retry":    {"all": true},
-	"queue/drop":     {"all": true},
-	"queue/turns":    {"text": true},
-	"memory/send":    {"since": "2026-01-31"},
-	"memory/search":  {"query": "What is the pet called?", "all": true},
-	"memory/promote": {"kind": "preference", "text": "I was here."},
-	"memory/correct": {"text": "I was here."},
-	"memory/import":  {"lines": []fields{{"role": "user", "content": "I was here."}}},
-	"memory/facts":   {"all": true},
+	"queue/retry":     {"all": true},
+	"queue/drop":      {"all": true},
+	"queue/turns":     {"text": true},
+	"memory/send":     {"since": "2026-01-31"},
+	"memory/search":   {"query": "What is the pet called?", "all": true},
+	"memory/promote":  {"kind": "preference", "text": "I was here."},
+	"memory/correct":  {"text": "I was here."},
+	"memory/import":   {"lines": []fields{{"role": "user", "content": "I was here."}}},
+	"memory/facts":    {"all": true},
+	"registry/accept": {"id": "josh", "keep": true},
 }
 
 // attacks returns inputs that select another caller's memory in every way that an input

@@ -307,10 +307,11 @@ func (sv *Service) mine(f cache.Forget) bool {
 	return sv.commands[f.Group+"\n"+f.Scope] == 0 && sv.o.Pipeline.Status().Delivers
 }
 
-// Changed applies a forget of another replica. It is called again after an error.
+// Changed applies a forget of another replica, or a changed proof of a person. It is called again
+// after an error.
 func (sv *Service) Changed(ctx context.Context) error {
 	sv.o.Pipeline.Doubt()
-	err := sv.o.State.Generations.Refresh(ctx)
+	err := errors.Join(sv.o.State.Generations.Refresh(ctx), sv.o.People.Check(ctx))
 	sv.goOn()
 	return err
 }

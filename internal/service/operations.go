@@ -18,7 +18,7 @@ import (
 
 // Operations returns all operations.
 func Operations() []Mountable {
-	return []Mountable{Status, Health, Counts, Turns, Retry, Drop, Send, Groups, Show, SettleHeld, List, Search, Promote, Suggest, Import, ImportTurns, Forget, Correct, ChangeMany, History, Undo, Pending, Settle, Facts, Stats, Retention, MakeLink, Export,
+	return []Mountable{Status, Health, Counts, Turns, Retry, Drop, Send, Groups, Show, SettleHeld, List, Search, Promote, Suggest, Import, ImportTurns, Forget, Correct, ChangeMany, History, Undo, Pending, Settle, Facts, Stats, Retention, MakeLink, Accept, Export,
 		TurnsOf, ListPeople, Requests}
 }
 
@@ -274,6 +274,15 @@ var Forget = Operation[ForgetRequest, Forgotten]{
 	},
 	Own: func(ctx context.Context, h *Host, in *ForgetRequest, own Selector) error {
 		return h.Memory.narrowPart(ctx, &in.Selector, own)
+	},
+}
+
+// Accept confirms a registered person's memory.
+var Accept = Operation[Acceptance, Accepted]{
+	Spec: Spec{Name: "registry/accept", About: "Confirm that a registered person owns their memory", Fails: OfMemory, Takes: ForgetTimeout},
+	Run:  withMemory((*Service).Accept),
+	Audit: func(in *Acceptance, _ *Accepted) Entry {
+		return Entry{What: "accept a person", Who: "user=" + in.ID, More: []slog.Attr{slog.Bool("keep", in.Keep)}}
 	},
 }
 

@@ -126,6 +126,7 @@ func TestRefused(t *testing.T) {
 		{"queue/retry", `{}`, "name the turns by their numbers", false},
 		{"queue/drop", `{"all":true,"numbers":[1]}`, "name the turns by their numbers", false},
 		{"memory/send", `{"since":"soon"}`, "write the date of the first turn", false},
+		{"registry/accept", `{"id":"ann"}`, `has the id "ann"`, false},
 	} {
 		_, e, err := call(t, m, tc.op, tc.in)
 		if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "\n") != strings.HasPrefix(tc.says, "cannot") {

@@ -35,7 +35,7 @@ type Options struct {
 	Resolve    func(user string) string
 	Registered func(key string) (name string, ok bool)
 
-	People func() []Person // registered people
+	People People // registered people
 
 	Secret []byte // signs the standing texts of exports; nil signs none
 

@@ -89,7 +89,7 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 	sv := service.New(service.Options{
 		Secret: []byte("secret"), Memory: kept, Graph: o.Graph, Pipeline: p, Planner: func() *inject.Planner { return planner }, State: state, Multi: o.Multi, Owner: cmp.Or(o.Owner, Owner),
 		Resolve: func(user string) string { return user }, Registered: func(string) (string, bool) { return "", false },
-		People: onePerson, Log: log,
+		People: onePerson{}, Log: log,
 		Settings: service.Settings{Namer: recall.namer, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second, Remember: true},
 	})
 	recall.Service = sv
@@ -172,7 +172,12 @@ func (m *Fixture) Settle(t testing.TB) {
 	polltest.Until(t, "the memory to store all turns", func() bool { return m.Pipeline.Status().Pending == 0 })
 }
 
-// onePerson returns only the owner, with their own memory.
-func onePerson() []service.Person {
+// onePerson contains only the owner, with their own memory.
+type onePerson struct{}
+
+func (onePerson) All() []service.Person {
 	return []service.Person{{ID: "josh", Memory: Owner, Name: "Josh", Admin: true}}
 }
+func (onePerson) MemoryOf(id string) (string, bool)    { return Owner, id == "josh" }
+func (onePerson) Accept(context.Context, string) error { return nil }
+func (onePerson) Check(context.Context) error          { return nil }

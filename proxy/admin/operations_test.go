@@ -107,6 +107,7 @@ func TestOpenAPI(t *testing.T) {
 		"/api/v1/memory/conversation": {"hash": graphiti.SessionHash("session:s"), "workspace": "w"}, "/api/v1/memory/people": {},
 		"/api/v1/memory/import":       {"lines": []m{{"role": "user", "content": "hi"}}},
 		"/api/v1/memory/import-turns": {"import": "import-1", "turns": []m{{"client": "qwen", "session": "s1", "id": "1", "user": "hi", "assistant": "Hello."}}},
+		"/api/v1/registry/accept":     {"id": "josh", "keep": true},
 		"/api/v1/memory/pending":      {"all": true}, "/api/v1/memory/settle": {"accept": []string{"all"}}, "/api/v1/memory/held": {}, "/api/v1/memory/change": {"do": "restore", "messages": []string{shown.Messages[1].ID}, "workspace": "w"}, "/api/v1/memory/history": {},
 	}
 	queries := map[string]string{"/api/v1/memory/export": "?group=workspace_w", "/api/v1/queue/turns": "?text=true&limit=3", "/api/v1/status": "?fresh=true"}
@@ -274,6 +275,7 @@ func TestAuditLines(t *testing.T) {
 		{"memory/conversation", m{"hash": graphiti.SessionHash("session:s")}, 200, `what="show a conversation" who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
 		{"memory/export?group=user_josh&session=s", nil, 200, `what=export who="session=s group=user_josh" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
 		{"memory/forget", m{"group": "user_josh"}, 200, `what=forget who="group=user_josh" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
+		{"registry/accept", m{"id": "josh", "keep": true}, 200, `what="accept a person" who="user=josh" by="the operator" peer=127.0.0.1 groups=[] done=true keep=true`},
 		{"queue/retry", m{"all": true}, 200, `what="retry turns" who="the queue" by="the operator" peer=127.0.0.1 groups=[] done=true turns=0`},
 		{"queue/drop", m{"numbers": []int{7}}, 200, `what="drop turns" who="the queue" by="the operator" peer=127.0.0.1 groups=[] done=true turns=0`},
 		{"queue/turns?text=true", nil, 200, `what="show queued turns" who="the queue" by="the operator" peer=127.0.0.1 groups=[] done=true turns=0`},

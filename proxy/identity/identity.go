@@ -29,6 +29,7 @@ type Caller struct {
 	Vouched   bool // the operator has configured the credential
 	Off       bool // the operator has turned the person's memory off
 	Temporary bool // no part of the request may be stored
+	Doubted   bool // an operator must confirm the person first (see Doubt)
 
 	// Contradicts is true if a source in use has two different values, or an invalid
 	// signature.
@@ -86,7 +87,7 @@ func (id *Settings) Identify(cl *Claims, upstream string) (c Caller) {
 		person = id.tenant(cl, &c, shown, upstream)
 	}
 	if person != nil {
-		w.User, c.Off = person.Memory(), c.Off || person.Off
+		w.User, c.Off, c.Doubted = person.Memory(), c.Off || person.Off, person.Doubt != nil && !person.Off
 	}
 	if id.Multi && w.Proven {
 		w.SetPerson()

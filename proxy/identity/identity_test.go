@@ -302,7 +302,7 @@ In single mode, a request that may come from a web page has no memory either: it
 
 ## Tenants
 
-In multi mode, conversations, projects and unproven persons are scoped to a tenant: a registered person, a credential, or several credentials that a request sends together. In ` + "`/u/<name>/…`" + ` the name is part of the tenant.
+In multi mode, conversations, projects and unconfirmed persons are scoped to a tenant: a registered person, a credential, or several credentials that a request sends together. In ` + "`/u/<name>/…`" + ` the name is part of the tenant.
 
 ` + "`memory forget --credential sha256:<hex>`" + ` accepts several credentials with commas, and the prefix ` + "`<name>/`" + ` for a named upstream.
 

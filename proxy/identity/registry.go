@@ -17,6 +17,8 @@ type Person struct {
 
 	// Key is the key of the person's memory, or "" to derive it from ID.
 	Key string
+
+	Doubt *Doubt // why the person has no memory until an operator confirms them; nil without a doubt
 }
 
 // Memory returns the key of a person's memory.
@@ -64,6 +66,16 @@ func (r *Registry) People() []Person {
 		return p.list
 	}
 	return nil
+}
+
+// Doubts returns the doubts about registered people.
+func (r *Registry) Doubts() (list []*Doubt) {
+	for _, one := range r.People() {
+		if one.Doubt != nil {
+			list = append(list, one.Doubt)
+		}
+	}
+	return list
 }
 
 // Resolve returns the memory of the person that a user key refers to, or the key itself if

@@ -116,6 +116,7 @@ func TestAnOperationIsTheSameEverywhere(t *testing.T) {
 	same(t, at, service.Drop, service.Selection{All: true})
 	same(t, at, service.Show, service.ShowRequest{Selector: both, Last: 3})
 	same(t, at, service.List, service.ListRequest{Selector: own, Limit: 1})
+	same(t, at, service.Accept, service.Acceptance{ID: "josh", Keep: true})
 	if found := same(t, at, service.Search, service.SearchRequest{Selector: both, Query: "What is my cat called?", All: true}); len(found[0].Facts) == 0 {
 		t.Error("nothing is found")
 	}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// registered writes a registry of people, each given as an id and further fields in YAML.
+func registered(t *testing.T, path string, people ...string) {
+	t.Helper()
+	text := "users:\n"
+	for _, p := range people {
+		text += "- {" + p + "}\n"
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keyOf returns the field of a person that gives them a key.
+func keyOf(key string) string { return fmt.Sprintf("keys: [\"sha256:%s\"]", sha(key)) }
+
+// unconfirmedNow returns the ids of the people that the status lists as unconfirmed.
+func unconfirmedNow(w *world) string {
+	var ids []string
+	for _, u := range w.app.status(w.t.Context(), false).Unconfirmed {
+		ids = append(ids, u.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+// TestRenamedPeopleLoseNothingSilently checks that a start and a reload report each person
+// whose claim to a memory is in doubt, and give them no memory until the operator confirms
+// it.
+func TestRenamedPeopleLoseNothingSilently(t *testing.T) {
+	t.Parallel()
+	josh := "id: josh, identities: {github: octocat}, " + keyOf("sk-josh")
+	ann := "id: ann, " + keyOf("sk-ann")
+	for _, tc := range []struct {
+		name    string
+		people  []string
+		doubted string // ids in doubt
+		knows   string // keys that recall josh's fact, or "" for none
+	}{
+		{"the same", []string{josh, ann}, "", "sk-josh"},
+		{"renamed", []string{"id: joshua, identities: {github: octocat}, " + keyOf("sk-josh"), ann}, "joshua", ""},
+		{"renamed, with the memory's key", []string{"id: joshua, key: user:josh, " + keyOf("sk-josh"), ann}, "", "sk-josh"},
+		{"the id is somebody else's", []string{"id: josh, " + keyOf("sk-new"), ann}, "josh", ""},
+		{"a key in the place of another", []string{"id: josh, identities: {github: octocat}, " + keyOf("sk-new"), ann}, "", "sk-new"},
+		{"a key more", []string{fmt.Sprintf("id: josh, keys: [\"sha256:%s\", \"sha256:%s\"]", sha("sk-josh"), sha("sk-new")), ann}, "", "sk-josh sk-new"},
+	} {
+		for _, how := range []string{"start", "reload"} {
+			t.Run(tc.name+", at a "+how, func(t *testing.T) {
+				t.Parallel()
+				file := filepath.Join(t.TempDir(), "users.yaml")
+				registered(t, file, josh, ann)
+				w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.users_file": file})
+				w.say(fact, "Authorization", "Bearer sk-josh")
+				w.delivered(1)
+				registered(t, file, tc.people...)
+				if how == "start" {
+					w = w.restart()
+				} else if _, err := w.app.reload(w.app.cfg); err != nil {
+					t.Fatal(err)
+				}
+				if got := unconfirmedNow(w); got != tc.doubted {
+					t.Errorf("in doubt: %q, want %q", got, tc.doubted)
+				}
+				if warned := strings.Contains(w.log.String(), "people of identity.users_file have no memory until you confirm"); warned != (tc.doubted != "") {
+					t.Errorf("warned: %v, want %v:\n%s", warned, tc.doubted != "", w.log)
+				}
+				for _, secret := range []string{sha("sk-josh"), "octocat"} {
+					if strings.Contains(w.log.String(), secret) {
+						t.Errorf("the log holds %s:\n%s", secret, w.log)
+					}
+				}
+				for _, key := range []string{"sk-josh", "sk-new"} {
+					_, header, saw := w.say(question, "Authorization", "Bearer "+key)
+					if knows := strings.Contains(saw, "Miso"); knows != strings.Contains(tc.knows, key) {
+						t.Errorf("the model saw the fact for %s: %v, want one of %q; header %s", key, knows, tc.knows, header)
+					}
+				}
+				if _, header, _ := w.say(question+" I am ann.", "Authorization", "Bearer sk-ann"); strings.HasPrefix(header, "off") {
+					t.Errorf("header for ann, who did not change: %q, want not off", header)
+				}
+			})
+		}
+	}
+}
+
+// TestUnconfirmedPersonStoresNoTurn checks that requests of a person in doubt store no turn and get
+// a header with reason=untrusted.
+func TestUnconfirmedPersonStoresNoTurn(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "users.yaml")
+	registered(t, file, "id: josh, "+keyOf("sk-josh"))
+	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.users_file": file, "identity.trusted_keys": "sk-gateway"})
+	registered(t, file, "id: joshua, "+keyOf("sk-josh"))
+	if _, err := w.app.reload(w.app.cfg); err != nil {
+		t.Fatal(err)
+	}
+	for _, headers := range [][]string{{"Authorization", "Bearer sk-josh"}, {"Authorization", "Bearer sk-gateway", "X-Graphiti-User", "joshua"}} {
+		if _, header, _ := w.say(fact, headers...); !strings.HasPrefix(header, "off;") || !strings.HasSuffix(header, "reason=untrusted") {
+			t.Errorf("%v: header %q, want off with reason=untrusted", headers, header)
+		}
+	}
+	w = w.restart()
+	if groups, err := w.remembers().pipeline.Owned(t.Context(), ""); err != nil || len(groups) > 0 {
+		t.Errorf("kept in %v, %v", groups, err)
+	}
+}
+
+// TestAccept checks that the operator can assign a memory to a person, that a memory with
+// stored turns needs --yes, and that a forgotten memory is empty for its next person.
+func TestAccept(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "users.yaml")
+	registered(t, file, "id: josh, "+keyOf("sk-josh"))
+	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.users_file": file})
+	w.say(fact, "Authorization", "Bearer sk-josh")
+	w.delivered(1)
+	change := func(people ...string) {
+		t.Helper()
+		registered(t, file, people...)
+		if _, err := w.app.reload(w.app.cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	knows := func(text, key string) bool {
+		_, _, saw := w.say(question+" "+text, "Authorization", "Bearer "+key)
+		return strings.Contains(saw, "Miso")
+	}
+	accept := func(id string, more ...string) error {
+		_, err := w.cli(append([]string{"registry", "accept", id}, more...)...)
+		return err
+	}
+
+	change("id: josh, " + keyOf("sk-other"))
+	if err := accept("josh"); err == nil || !strings.Contains(err.Error(), "memory forget --user josh") {
+		t.Errorf("accept josh while something is held: %v, want an error with the remedy", err)
+	}
+	if unconfirmedNow(w) != "josh" || knows("Refused.", "sk-other") {
+		t.Errorf("after a refusal in doubt is %q, want josh, and no fact for the new key", unconfirmedNow(w))
+	}
+	if err := accept("josh", "--yes"); err != nil || unconfirmedNow(w) != "" || !knows("The same person.", "sk-other") {
+		t.Errorf("accept josh --yes: %v, in doubt %q; want no error, nobody, and the fact for the new key", err, unconfirmedNow(w))
+	}
+	change("id: josh, " + keyOf("sk-josh"))
+	if unconfirmedNow(w) != "josh" {
+		t.Errorf("with the key that was replaced, in doubt is %q, want josh", unconfirmedNow(w))
+	}
+	if _, err := w.cli("memory", "forget", "--user", "josh", "--yes"); err != nil {
+		t.Fatal(err)
+	}
+	if err := accept("josh"); err != nil || unconfirmedNow(w) != "" || knows("Somebody else.", "sk-josh") {
+		t.Errorf("accept josh after forget: %v, in doubt %q; want no error, nobody, and no fact", err, unconfirmedNow(w))
+	}
+	change("id: joshua, " + keyOf("sk-josh"))
+	if err := accept("joshua"); err != nil || unconfirmedNow(w) != "" {
+		t.Errorf("accept joshua, with a known key: %v, in doubt %q; want no error, nobody", err, unconfirmedNow(w))
+	}
+	change("id: josh, "+keyOf("sk-third"), "id: joshua, "+keyOf("sk-josh"))
+	if got := unconfirmedNow(w); got != "josh" {
+		t.Errorf("an id that was free and is given away: in doubt is %q, want josh", got)
+	}
+	if err := accept("nobody"); err == nil || !strings.Contains(err.Error(), "no person of identity.users_file") {
+		t.Errorf("accept nobody: %v, want an error that names identity.users_file", err)
+	}
+	if !strings.Contains(w.log.String(), `what="accept a person" who="user=josh"`) {
+		t.Errorf("the log has no audit line of the acceptance:\n%s", w.log)
+	}
+}
