@@ -11,6 +11,10 @@ import (
 const (
 	mostFitted  = 3    // lines for one question
 	fittedShare = 0.25 // of the best strength, for further lines
+
+	// surelyAsked is the gate of a message up to which it is a question or a request. Short
+	// statements, such as "My cat is called Miso.", are often just below zero.
+	surelyAsked = -1.8 / gateUnit
 )
 
 // understood compares a question with the vectors of a group, and sets the results of the gates. The
@@ -60,7 +64,7 @@ func (e *Store) fitted(ctx context.Context, g *groupIndex, v *groupVectors, q *a
 // settle which facts are valid compares the strengths, and may give an ended fact's to another one.
 func (q *asked) rated(g *groupIndex, v *groupVectors, hits []*hit) []*hit {
 	all := slices.DeleteFunc(g.candidates(q, v, hits), func(h *hit) bool {
-		return h.note.Flags&(isFact|isModels) == 0 && h.exchange == nil && h.features[fSure] < 0.5 && h.strength < certain
+		return h.note.Flags&(isFact|isModels) == 0 && h.exchange == nil && h.features[fStates] < surelyAsked && h.strength < certain
 	})
 	for _, h := range all {
 		if h.strength = q.score.Strength(&h.features); q.gate >= asksNothing && h.covers >= certain {
