@@ -304,7 +304,9 @@ func fitScore(turns []fitTurn) (w embedded.Weights) {
 	for i := range turns {
 		if t := &turns[i]; t.kind == "ask" || t.kind == "plain" {
 			for k := range t.rows {
-				all, is = append(all, t.rows[k].Features[:]), append(is, t.rows[k].is)
+				if x := t.rows[k].Features[:]; x[indexOf["asks"]] > embedded.LeastGate { // no other has a score
+					all, is = append(all, x), append(is, t.rows[k].is)
+				}
 			}
 		}
 	}

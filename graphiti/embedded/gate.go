@@ -19,10 +19,13 @@ const gateUnit = 4
 // for statements, which answer nothing, go, and one answer in two hundred.
 const surelyTells = 3.0 / gateUnit
 
-// Wants returns the value of Asks, or the least one for a statement.
+// LeastGate is the least value of a Gate.
+const LeastGate = -8.0 / gateUnit
+
+// Wants returns the value of Asks, or LeastGate for a statement.
 func (g *Gates) Wants(vec []int8) float64 {
 	if g.Tells.Of(vec) > surelyTells {
-		return -8 / gateUnit
+		return LeastGate
 	}
 	return g.Asks.Of(vec)
 }
@@ -36,5 +39,5 @@ func (g *Gate) Of(vec []int8) float64 {
 	for i, x := range vec {
 		sum += g.Weights[i] * float32(x)
 	}
-	return math.Max(-2, math.Min(2, float64(sum/127+g.Bias)/gateUnit))
+	return math.Max(LeastGate, math.Min(2, float64(sum/127+g.Bias)/gateUnit))
 }
