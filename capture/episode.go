@@ -52,7 +52,7 @@ func (p *Pipeline) clean(t *ledger.Turn) {
 	for _, text := range said {
 		if long(text) {
 			p.shortened.Add(1)
-			*text = graphiti.ShortenMiddle(strings.TrimSpace(dropBlocks(*text)), truncated, maxChars)
+			*text = graphiti.ShortenMiddle(strings.TrimSpace(withoutLikeLines(dropBlocks(*text))), truncated, maxChars)
 		}
 	}
 }

@@ -23,6 +23,9 @@ func OneLine(s string, n int) string {
 	return Shorten(strings.Join(strings.Fields(strings.ToValidUTF8(s[:min(len(s), 8*n)], "")), " "), gap, n)
 }
 
+// LinesOmitted replaces lines of a stored text that resemble the lines before them.
+const LinesOmitted = gap + "\n"
+
 // Shorten truncates s to at most n characters, including the mark at its end.
 func Shorten(s, mark string, n int) string {
 	if utf8.RuneCountInString(s) <= n {

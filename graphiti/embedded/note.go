@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -28,6 +29,9 @@ const isNoStatement = isModels | isAsking | isOnlyAsked
 // noteOf returns the note of a message.
 func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) messageNote {
 	n := messageNote{Length: uint32(min(len(content), math.MaxUint32)), Day: dayOf(said)} //nolint:gosec // it fits
+	if strings.Contains(content, "\n"+graphiti.LinesOmitted) {                            // of a long message
+		n.Length = max(n.Length, shownMax+1)
+	}
 	toModel := role == graphiti.RoleUser && speaker == ""
 	switch {
 	case words.IsQuestion(content):

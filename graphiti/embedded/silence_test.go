@@ -118,6 +118,18 @@ func TestALongMessageIsShownByItsBestPassage(t *testing.T) {
 	}
 }
 
+// TestShortenedMessageIsShownByItsBestPassage checks that a search shows a shortened
+// message without the lines of its log, even if little of the message is left.
+func TestShortenedMessageIsShownByItsBestPassage(t *testing.T) {
+	e := openEmbedded(t)
+	log := "2026-11-25T10:00:00 INFO worker 0 finished job 0\n2026-11-25T10:00:01 INFO worker 1 finished job 17\n" + graphiti.LinesOmitted
+	chats(t, e, []string{log + "That is the log. The on-call phone of team Ibex is 5512.", "Noted.", "I always drink espresso", "Noted."})
+	got := strong(t, e, "What is the on-call phone of team Ibex?")
+	if len(got) != 1 || !strings.Contains(got[0], "5512") || strings.Contains(got[0], "INFO worker") {
+		t.Errorf("found %q, want the phone without the log", got)
+	}
+}
+
 // TestCorrectionsComeFirst checks that a correction of an answer is found before the old
 // value, whatever its words and its language.
 func TestCorrectionsComeFirst(t *testing.T) {
