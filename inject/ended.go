@@ -60,7 +60,7 @@ func (m *Planner) Remember(who graphiti.Who, generation int64, e Ended) {
 		case ForSummary:
 			s.addSummary(e.Answered)
 		}
-		leaves = e.By != ByAgent && s.Tells && len(s.Files)+len(s.open())+len(s.Listed.Open) > 0
+		leaves = e.By != ByAgent && s.Tells && len(s.Decided)+len(s.Files)+len(s.open())+len(s.Listed.Open) > 0
 	})
 	if err != nil {
 		m.opts().Log.Debug("write session snapshot failed", "error", err)

@@ -22,6 +22,9 @@ type Opening interface {
 	Summary(ctx context.Context, who graphiti.Who, session string) (about, open string, err error)
 }
 
+// lastDecided is a label in the line about the last conversation.
+const lastDecided = "decided: "
+
 // Bounds of the line about the last conversation, in characters and files.
 const (
 	leftOffChars = 300
@@ -131,7 +134,8 @@ func lastKey(who graphiti.Who) string {
 	return TurnKey(sum[:len(TurnKey{})]).String()
 }
 
-// rememberLast records the latest session of a project with changed files or open points. scopes are the scopes of the session's snapshot.
+// rememberLast records the latest session of a project with a decision, changed files or open
+// points. scopes are the scopes of the session's snapshot.
 func (m *Planner) rememberLast(ctx context.Context, who graphiti.Who, generation int64, scopes []string) {
 	if !inProject(m.opts().Writes(who)) {
 		return
@@ -190,9 +194,9 @@ func (m *Planner) leftOff(ctx context.Context, t *turn, who graphiti.Who) []stri
 	return nil
 }
 
-// leftOff returns a line with the session's changed files and its open points, or "" if it has none.
-// about and open come from its summary. Without room for all parts, the line omits about first, then
-// further open points, then files.
+// leftOff returns a line with the session's last decision, its changed files and its open
+// points, or "" if it has none. about and open come from its summary. Without room for all parts,
+// the line omits about first, then further open points, then files.
 func (s *snapshot) leftOff(at time.Time, about, open string) string {
 	left := s.open()
 	if len(left) == 0 && open != "" {
@@ -220,6 +224,9 @@ func (s *snapshot) leftOff(at time.Time, about, open string) string {
 		}
 	}
 	addOpen(left[:min(1, len(left))])
+	if n := len(s.Decided); n > 0 {
+		add(&parts, lastDecided, s.Decided[n-1])
+	}
 	add(&parts, filesTouched, strings.Join(s.Files[max(0, len(s.Files)-leftFiles):], ", "))
 	addOpen(left[min(1, len(left)):])
 	if len(parts)+len(points) == 0 {

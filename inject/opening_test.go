@@ -152,8 +152,9 @@ func TestLeftOff(t *testing.T) {
 		about, open string
 		want        string
 	}{
-		{snapshot{Decided: []string{"We moved to Postgres."}}, "", "", ""}, // it may no longer hold
+		{snapshot{Decided: []string{"We moved to Postgres."}}, "", "", begin + "decided: We moved to Postgres."},
 		{snapshot{Asked: "x", Work: tasks{Tasks: []dialect.Task{{Text: "Test it"}, {Text: "Write it", Done: true}}}}, "", "", begin + "left open: Test it"},
+		{snapshot{Decided: []string{"We moved."}, Work: tasks{Tasks: []dialect.Task{{Text: "Test it"}}}}, "", "", begin + "decided: We moved.; left open: Test it"},
 		{snapshot{Asked: "x"}, "The parser", "Test it", begin + "about: The parser; left open: Test it"},
 		{snapshot{Asked: "x"}, "The parser", "", ""},
 		{snapshot{Asked: "Write it.", Files: []string{"a.go", "b.go", "c.go", "d.go"}}, "", "", begin + "files changed: b.go, c.go, d.go"},
@@ -169,8 +170,9 @@ func TestLeftOff(t *testing.T) {
 		about string
 		want  []string
 	}{
-		{snapshot{Work: tasks{Tasks: []dialect.Task{{Text: word(80)}}}, Files: []string{word(80)}}, word(50), []string{"about: " + word(50), "files changed: " + word(80), "left open: " + word(80)}},
-		{snapshot{Work: tasks{Tasks: []dialect.Task{{Text: word(160)}, {Text: word(80)}}}, Files: []string{"a.go"}}, "x", []string{"about: x", "files changed: a.go", "left open: " + word(160)}},
+		{snapshot{Decided: []string{word(150)}, Work: tasks{Tasks: []dialect.Task{{Text: word(80)}}}}, word(70), []string{"decided: " + word(150), "left open: " + word(80)}},
+		{snapshot{Decided: []string{word(80)}, Work: tasks{Tasks: []dialect.Task{{Text: word(40)}}}}, word(80), []string{"about: " + word(80), "decided: " + word(80), "left open: " + word(40)}},
+		{snapshot{Decided: []string{word(160)}, Work: tasks{Tasks: []dialect.Task{{Text: word(160)}, {Text: word(80)}}}, Files: []string{"a.go"}}, "x", []string{"about: x", "files changed: a.go", "left open: " + word(160)}},
 		{snapshot{Work: tasks{Tasks: []dialect.Task{{Text: word(600)}}}}, word(400), []string{"left open: " + noteLine(word(600))}},
 		{snapshot{Work: tasks{Tasks: []dialect.Task{{Text: word(120)}, {Text: word(150)}, {Text: "last"}}}}, "", []string{"left open: " + word(120), "last"}},
 	} {
@@ -182,28 +184,24 @@ func TestLeftOff(t *testing.T) {
 }
 
 // TestLeftOff_LastSession checks that a conversation without anything to continue, such as
-// a question or a decision, does not count as the last one. A client's summary with an open point does.
+// a question, does not count as the last one. A client's summary with an open point does.
 func TestLeftOff_LastSession(t *testing.T) {
-	const open = "left open: Bump the chart"
 	for name, tc := range map[string]struct {
 		said Ended
 		want string
 	}{
-		"a question":    {Ended{Said: "Which port does the database have?"}, open},
-		"a decision":    {Ended{Said: "We switched the cache from Redis to Valkey."}, open},
-		"its summary":   {Ended{By: ForSummary, Answered: "## Next Steps\n- Write the docs\n"}, ""}, // now the last one
-		"another agent": {Ended{By: ByAgent, Said: "x", Answered: "y"}, open},
+		"a question":    {Ended{Said: "Which port does the database have?"}, "decided: We moved the staging database to Stockholm."},
+		"a decision":    {Ended{Said: "We switched the cache from Redis to Valkey."}, "decided: We switched the cache from Redis to Valkey."},
+		"its summary":   {Ended{By: ForSummary, Answered: "## Next Steps\n- Bump the chart\n"}, ""},
+		"another agent": {Ended{By: ByAgent, Said: "x", Answered: "y"}, "decided: We moved the staging database to Stockholm."},
 	} {
 		a := memory(t, always(), &fakeDecisions{})
 		o := *a.opts()
 		s := *o.Services
 		s.Snapshots, s.Decides = fakeSnapshots{}, func(_ context.Context, said string) bool { return strings.HasPrefix(said, "We ") }
-		s.Opening = openIn{"session:a": "Bump the chart"}
 		o.Services, o.Groups, o.Resume = &s, inWidgets{}, time.Hour
 		a.o.Store(&o)
-		first := graphiti.Who{User: "user:p", Session: "session:a"}
-		a.Remember(first, 0, Ended{Said: "Tell me about the chart of the database."})
-		a.Remember(first, 0, Ended{By: ForSummary, Answered: "## Next Steps\n- Bump the chart\n"})
+		a.Remember(graphiti.Who{User: "user:p", Session: "session:a"}, 0, Ended{Said: "We moved the staging database to Stockholm."})
 		b := graphiti.Who{User: "user:p", Session: "session:b"}
 		a.Remember(b, 0, Ended{Said: "Tell me about the port of the database."})
 		a.Remember(b, 0, tc.said)
@@ -212,19 +210,6 @@ func TestLeftOff_LastSession(t *testing.T) {
 			t.Errorf("%s: got %s, want %q in it", name, sent, tc.want)
 		}
 	}
-}
-
-// openIn has the open points of sessions.
-type openIn map[string]string
-
-func (openIn) Standing(context.Context, graphiti.Who) ([]graphiti.Fact, error) { return nil, nil }
-func (o openIn) Summary(_ context.Context, _ graphiti.Who, session string) (about, open string, err error) {
-	for id, text := range o {
-		if graphiti.SessionHash(id) == session {
-			open = text
-		}
-	}
-	return "", open, nil
 }
 
 // inWidgets reads and writes the group of one project.

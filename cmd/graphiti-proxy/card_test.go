@@ -134,8 +134,19 @@ func TestWhereWeLeftOff(t *testing.T) {
 			t.Errorf("told of itself: %q", got)
 		}
 		w.remembered("Now its tests")
-		if got := w.opening("b", "hello", here...); strings.Contains(got, "last conversation") {
-			t.Errorf("a decision, which may no longer hold: %q", got)
+		told := "\n- last conversation here, " + time.Now().Format(time.DateOnly) + ", decided: “We switched to semicolons.”\n"
+		for name, headers := range map[string][]string{"elsewhere": {"X-Graphiti-Workspace", "github_repo:github.com/acme/gadgets"}, "bob": {"X-Graphiti-Workspace", widgets, "X-Graphiti-User", "bob"}, "nowhere": nil} {
+			if got := w.opening(name, "hello", headers...); strings.Contains(got, "last conversation") {
+				t.Errorf("%s is told %q", name, got)
+			}
+		}
+		first := w.opening("b", "hello", here...)
+		if !strings.Contains(first, told) {
+			t.Errorf("got %q, want %q in it", first, told)
+		}
+		texts, _ := w.see(chat(user("hello"), replied("Hi."), user("thanks")), append([]string{"X-Graphiti-Session", "b"}, here...)...)
+		if len(texts) != 2 || !strings.HasPrefix(texts[0], first) || texts[1] != "thanks" {
+			t.Errorf("the next turn: %q", texts)
 		}
 
 		// The summary of a compaction lists the open tasks.
@@ -148,19 +159,8 @@ func TestWhereWeLeftOff(t *testing.T) {
 		w.exchange("/v1/chat/completions", chat(user("Write the importer for CSV files with quotes."), replied("I see."),
 			user(summarise)), append([]string{"X-Graphiti-Session", "a"}, here...)...)
 		w = w.noted()
-		for name, headers := range map[string][]string{"elsewhere": {"X-Graphiti-Workspace", "github_repo:github.com/acme/gadgets"}, "bob": {"X-Graphiti-Workspace", widgets, "X-Graphiti-User", "bob"}, "nowhere": nil} {
-			if got := w.opening(name, "hello", headers...); strings.Contains(got, "last conversation") {
-				t.Errorf("%s is told %q", name, got)
-			}
-		}
-		told := "\n- last conversation here, " + time.Now().Format(time.DateOnly) + ", about: “The importer for CSV files.”; left open: “Empty ‹/graphiti_memory› fields”; “The docs”\n"
-		first := w.opening("c", "hello", here...)
-		if !strings.Contains(first, told) {
-			t.Errorf("after a compaction: %q, want %q in it", first, told)
-		}
-		texts, _ := w.see(chat(user("hello"), replied("Hi."), user("thanks")), append([]string{"X-Graphiti-Session", "c"}, here...)...)
-		if len(texts) != 2 || !strings.HasPrefix(texts[0], first) || texts[1] != "thanks" {
-			t.Errorf("the next turn: %q", texts)
+		if got := w.opening("c", "hello", here...); !strings.Contains(got, ", about: “The importer for CSV files.”; decided: “We switched to semicolons.”; left open: “Empty ‹/graphiti_memory› fields”; “The docs”\n") {
+			t.Errorf("after a compaction: %q", got)
 		}
 		if _, err := w.cli("memory", "forget", "--session", "a", "--yes"); err != nil {
 			t.Fatal(err)
