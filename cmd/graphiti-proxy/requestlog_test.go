@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -39,6 +40,8 @@ func TestALineForEachRequest(t *testing.T) {
 			continue
 		}
 		all := strings.Join(lines, "")
+		// A line may follow those of later requests.
+		slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[strings.LastIndex(a, "-"):], b[strings.LastIndex(b, "-"):]) })
 		for _, want := range []string{" client=Go-http-client ", " model=stand-in ", " upstream=openai ", " added_ms=", " input_tokens=", " output_tokens="} {
 			if !strings.Contains(lines[0], want) {
 				t.Errorf("the line %s lacks %s", lines[0], want)
