@@ -41,7 +41,9 @@ func TestALineForEachRequest(t *testing.T) {
 		}
 		all := strings.Join(lines, "")
 		// A line may follow those of later requests.
-		slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[strings.LastIndex(a, "-"):], b[strings.LastIndex(b, "-"):]) })
+		slices.SortFunc(lines, func(a, b string) int {
+			return strings.Compare(a[strings.LastIndex(a, "-"):], b[strings.LastIndex(b, "-"):])
+		})
 		for _, want := range []string{" client=Go-http-client ", " model=stand-in ", " upstream=openai ", " added_ms=", " input_tokens=", " output_tokens="} {
 			if !strings.Contains(lines[0], want) {
 				t.Errorf("the line %s lacks %s", lines[0], want)
