@@ -42,7 +42,7 @@ func (c Curated) String() string {
 		"\ntimestamp: " + c.At.UTC().Format(time.RFC3339) + "\ncontent:\n" + text + "\n" + curatedClose
 }
 
-// IsWork reports whether a name is of a message about an agent's work.
+// IsWork reports whether a message with this name describes an agent's work.
 func IsWork(name string) bool {
 	return strings.HasPrefix(name, turnPrefix) && strings.HasSuffix(name, "."+KindWork)
 }

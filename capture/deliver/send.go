@@ -91,7 +91,7 @@ func (l *Loop) newFlight(ctx context.Context, c *ledger.Copy) (*flight, error) {
 	return f, err
 }
 
-// send sends the next copy of a worker. One that was sent before may have arrived.
+// send sends the next copy of a worker. A copy that was sent before may have arrived.
 func (l *Loop) send(ctx context.Context, s *sender) error {
 	c, err := l.nextCopy(ctx, s)
 	if c == nil || err != nil {

@@ -136,7 +136,7 @@ func newMemoryRetentionCommand() *cobra.Command {
 	cli.InputFlags(c, &in)
 	return operation(c, service.Retention, openMemoryFiles, &in, nil, func(w, _ io.Writer, e *service.Expiring) {
 		if len(e.Groups) == 0 {
-			fmt.Fprintln(w, "nothing is old enough to be deleted")
+			fmt.Fprintln(w, "no message, fact or work is old enough to be deleted")
 			return
 		}
 		var t terminal.Table

@@ -12,8 +12,8 @@ const (
 	mostFitted  = 3    // lines for one question
 	fittedShare = 0.25 // of the best strength, for further lines
 
-	// surelyAsked is the gate of a message up to which it is a question or a request. Short
-	// statements, such as "My cat is called Miso.", are often just below zero.
+	// surelyAsked is the highest gate of a question or a request. The gate of a short statement,
+	// such as "My cat is called Miso.", is often just below zero.
 	surelyAsked = -1.8 / gateUnit
 )
 

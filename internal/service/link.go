@@ -16,7 +16,7 @@ const (
 )
 
 // Links are the secrets that let people see their own memory in the pages. They are in RAM
-// only. Links is safe for concurrent use. Its zero value has none.
+// only. Links is safe for concurrent use. Its zero value is empty and ready to use.
 type Links struct {
 	mu sync.Mutex // guards by
 	by map[[sha256.Size]byte]visitor
