@@ -53,7 +53,7 @@ func TestOrderOfSendingOutlivesTheProcess(t *testing.T) {
 	}
 	give := func(group string, n int) (list []ledger.Copy) {
 		t.Helper()
-		list, err := s.Next(t.Context(), group, nil, n)
+		list, err := s.Next(t.Context(), group, n)
 		if err != nil || len(list) != n {
 			t.Fatalf("got %v, %v, want %d of them and no error", list, err, n)
 		}

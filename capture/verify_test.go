@@ -190,7 +190,7 @@ func TestWorkerThatDiesInSilence(t *testing.T) {
 // sent again.
 func TestOneMessageLostOnTheWay(t *testing.T) {
 	s, m := service(t, graphititest.Options{})
-	s.Next(graphititest.Messages, nil, graphititest.AcceptedButLost())
+	s.Next(graphititest.Messages, graphititest.AcceptedButLost())
 	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(_ *Options, tm *deliver.Timing) { tm.StallAfter = time.Hour })
 	for i := range 5 {
 		add(t, p, spoken(fmt.Sprint(i), "a"))
@@ -270,7 +270,7 @@ func TestInDoubtAfterACrash(t *testing.T) {
 			if _, err := sp.Add(context.Background(), []ledger.Turn{tn}, time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			list, err := sp.Next(context.Background(), "a", nil, 10)
+			list, err := sp.Next(context.Background(), "a", 10)
 			if err != nil || len(list) != 1 {
 				t.Fatalf("got %v, %v, want no error, 1 of them", len(list), err)
 			}

@@ -35,7 +35,7 @@ type erasing struct {
 	wait  time.Duration       // doubled
 }
 
-// whole reports whether to delete the whole group, which gets no turns meanwhile.
+// whole reports whether to delete the whole group.
 func (e *erasing) whole() bool {
 	return slices.ContainsFunc(e.rows, func(w ledger.Withdrawn) bool { return w.Whole() })
 }
@@ -144,6 +144,7 @@ func (l *Loop) settle(s *sender, e *erasing) error {
 		if err := l.o.Ledger.Settle(settled); err != nil {
 			return err
 		}
+		s.waits = true // turns of the group may have waited for the deletion
 	}
 	e.rows = left
 	return nil

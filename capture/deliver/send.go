@@ -53,16 +53,7 @@ func (l *Loop) blame(c *ledger.Copy) bool {
 // memory has taken another one. If all failed, the one with the fewest losses is next, and of equal ones
 // the earliest failure.
 func (l *Loop) nextCopy(ctx context.Context, s *sender) (*ledger.Copy, error) {
-	var closed []string // groups without turns until they are deleted
-	for g, e := range l.erasing {
-		if e.whole() {
-			closed = append(closed, g)
-		}
-	}
-	if s.group != "" && slices.Contains(closed, s.group) {
-		return nil, nil
-	}
-	list, err := l.o.Ledger.Next(ctx, s.group, closed, min(len(l.blamed), maxBlamed)+1)
+	list, err := l.o.Ledger.Next(ctx, s.group, min(len(l.blamed), maxBlamed)+1)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}

@@ -89,14 +89,14 @@ func (l *shelf) Waiting(context.Context) (groups []string, err error) {
 	return groups, nil
 }
 
-func (l *shelf) Next(_ context.Context, group string, skip []string, n int) (list []ledger.Copy, err error) {
+func (l *shelf) Next(_ context.Context, group string, n int) (list []ledger.Copy, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.read(); err != nil {
 		return nil, err
 	}
 	for _, r := range l.rows {
-		if r.state == "pending" && (group == "" || r.Group == group) && !slices.Contains(skip, r.Group) && len(list) < n {
+		if r.state == "pending" && (group == "" || r.Group == group) && len(list) < n {
 			list = append(list, r.Copy)
 		}
 	}

@@ -44,12 +44,14 @@ func (s *Ledger) Waiting(ctx context.Context) (groups []string, err error) {
 	return groups, err
 }
 
+const next = "state = 'pending' AND grp NOT IN (SELECT grp FROM withdrawn WHERE session = '' AND turn = '' AND message = '') ORDER BY backfill, seq LIMIT ?"
+
 // Next implements Copies.
-func (s *Ledger) Next(ctx context.Context, group string, skip []string, n int) ([]Copy, error) {
+func (s *Ledger) Next(ctx context.Context, group string, n int) ([]Copy, error) {
 	if group != "" {
-		return s.copiesOf(ctx, "WHERE grp = ? AND state = 'pending' ORDER BY backfill, seq LIMIT ?", group, n)
+		return s.copiesOf(ctx, "WHERE grp = ? AND "+next, group, n)
 	}
-	return s.copiesOf(ctx, "WHERE state = 'pending' AND grp NOT IN (SELECT value FROM json_each(?)) ORDER BY backfill, seq LIMIT ?", jsonOf(skip), n)
+	return s.copiesOf(ctx, "WHERE "+next, n)
 }
 
 // Sent implements Copies.

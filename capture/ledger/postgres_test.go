@@ -83,7 +83,7 @@ func TestDelivery_LostLease(t *testing.T) {
 	if _, err := first.Add(ctx, turns, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	list, err := first.Next(ctx, "g", nil, 2)
+	list, err := first.Next(ctx, "g", 2)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("got %v %v, want two copies", list, err)
 	}

@@ -72,7 +72,7 @@ func interrupted(answer string) event {
 
 func deliver(t *testing.T, s *Ledger) {
 	t.Helper()
-	entries, err := s.Next(context.Background(), "g", nil, 10)
+	entries, err := s.Next(context.Background(), "g", 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func deliver(t *testing.T, s *Ledger) {
 
 func die(t *testing.T, s *Ledger) {
 	t.Helper()
-	entries, err := s.Next(context.Background(), "g", nil, 1)
+	entries, err := s.Next(context.Background(), "g", 1)
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("got %v, %v, want no error, 1 of them", entries, err)
 	}
@@ -163,7 +163,14 @@ func TestStates(t *testing.T) {
 			for _, e := range tc.events {
 				e(t, s)
 			}
-			entries, err := s.Next(context.Background(), "g", nil, 10)
+			withdrawn, err := s.Withdrawn(context.Background(), "")
+			if err == nil {
+				err = s.Settle(withdrawn)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			entries, err := s.Next(context.Background(), "g", 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -316,7 +323,7 @@ func TestWithdrawn(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			list, err := s.Next(t.Context(), "", nil, 2)
+			list, err := s.Next(t.Context(), "", 2)
 			if err != nil || len(list) != 2 {
 				t.Fatal(list, err)
 			}
@@ -345,8 +352,22 @@ func TestWithdrawn(t *testing.T) {
 			if n, err := s.Counts(t.Context()); err != nil || n.Withdrawn != len(rows) || part.Message == "" && n.Pending != 0 {
 				t.Errorf("got %+v, %v, want %d withdrawn", n, err, len(rows))
 			}
+			again := turn("again", "g")
+			again.Generation = 3
+			if _, err := s.Add(t.Context(), []Turn{again}, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			for _, group := range []string{"", "g"} {
+				list, err := s.Next(t.Context(), group, 9)
+				if held := part == (Part{Group: "g"}); err != nil || slices.ContainsFunc(list, func(c Copy) bool { return c.Turn == "again" }) == held {
+					t.Errorf("got %+v, %v: want a later turn unless Graphiti still has to delete its group", list, err)
+				}
+			}
 			if err := s.Settle(rows); err != nil {
 				t.Fatal(err)
+			}
+			if list, err := s.Next(t.Context(), "", 9); err != nil || !slices.ContainsFunc(list, func(c Copy) bool { return c.Turn == "again" }) {
+				t.Errorf("got %+v, %v, want the later turn", list, err)
 			}
 			if rows, err := s.Withdrawn(t.Context(), ""); err != nil || len(rows) > 0 {
 				t.Errorf("got %+v, %v, want none", rows, err)
@@ -376,7 +397,7 @@ func TestSend(t *testing.T) {
 	s.worth = copied
 	add("from Graphiti", now, s.Keep)
 	add("sent", now, s.Add)
-	list, err := s.Next(t.Context(), "g", nil, 9)
+	list, err := s.Next(t.Context(), "g", 9)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("got %+v, %v; want one copy", list, err)
 	}
@@ -390,7 +411,7 @@ func TestSend(t *testing.T) {
 	if n, err := s.Send(now.Add(-24 * time.Hour)); n != 1 || err != nil {
 		t.Errorf("sends %d turns, %v; want 1", n, err)
 	}
-	list, err = s.Next(t.Context(), "g", nil, 9)
+	list, err = s.Next(t.Context(), "g", 9)
 	if err != nil || len(list) != 2 || list[0].Turn != "later" || list[1].Turn != "earlier" {
 		t.Errorf("got %+v, %v; want later, earlier", list, err)
 	}

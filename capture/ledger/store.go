@@ -11,9 +11,10 @@ type Copies interface {
 	// Waiting returns the groups with waiting copies.
 	Waiting(ctx context.Context) (groups []string, err error)
 
-	// Next returns the first n waiting copies of a group, or without one of all groups but some:
-	// in the order of arrival, those from histories last.
-	Next(ctx context.Context, group string, skip []string, n int) ([]Copy, error)
+	// Next returns the first n waiting copies of a group, or without one of all groups: in the
+	// order of arrival, those from histories last. A group that was forgotten has none until
+	// Graphiti has deleted it, which would delete them, too.
+	Next(ctx context.Context, group string, n int) ([]Copy, error)
 
 	// Sent returns the sent copies in the order of sending.
 	Sent(ctx context.Context) ([]Copy, error)

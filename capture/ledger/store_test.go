@@ -48,7 +48,7 @@ func TestRepairedLedgerCounts(t *testing.T) {
 			if _, err := l.Add(t.Context(), []Turn{turn}, time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			list, err := l.Next(t.Context(), "g", nil, 1)
+			list, err := l.Next(t.Context(), "g", 1)
 			if err != nil {
 				t.Fatal(err)
 			}
