@@ -1,15 +1,14 @@
 package identity
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -21,6 +20,34 @@ import (
 
 // maxPeople is the largest size of the registry file, in bytes.
 const maxPeople = 16 << 20
+
+// registryFile is the form of the registry file.
+type registryFile struct {
+	Users []struct {
+		ID            text
+		DisplayName   string `yaml:"displayName"`
+		Admin         bool
+		Auditor       bool
+		MemoryEnabled *bool `yaml:"memoryEnabled"`
+		Identities    map[string]text
+		Keys          []text
+		Key           text
+	}
+}
+
+// text is a value with its line in the file.
+type text struct {
+	string
+	line int
+}
+
+func (t *text) UnmarshalYAML(n *yaml.Node) error {
+	err := n.Decode(&t.string)
+	if err == nil {
+		t.line = n.Line
+	}
+	return err
+}
 
 // LoadPeople reads the registry file (identity.users_file), or returns nil for an empty
 // path. The error lists every mistake with its line.
@@ -40,187 +67,112 @@ func LoadPeople(path string) ([]Person, error) {
 	if len(b) > maxPeople {
 		return nil, fmt.Errorf("identity.users_file: %s is larger than %d MiB", path, maxPeople>>20)
 	}
-	p := &peopleReader{name: filepath.Base(path), ids: make(map[string]int), keys: make(map[string]int), identities: make(map[string]int), memories: make(map[int]*yaml.Node)}
-	p.read(b)
-	if len(p.errs) > 0 {
-		return nil, errors.Join(p.errs...)
+	p := &peopleReader{name: filepath.Base(path), lines: make(map[string]int)}
+	var file registryFile
+	d := yaml.NewDecoder(bytes.NewReader(b))
+	d.KnownFields(true)
+	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		p.notYAML(err)
 	}
-	return p.people, nil
+	p.read(&file)
+	return p.people, errors.Join(p.errs...)
 }
 
-// peopleReader reads the YAML nodes of the file. ids, keys and identities map each value
-// to the line of its first occurrence.
+// peopleReader checks the entries of the file.
 type peopleReader struct {
-	name                  string
-	people                []Person
-	ids, keys, identities map[string]int
-	memories              map[int]*yaml.Node // the node of each person's key, by their index in people
-	errs                  []error
+	name   string
+	people []Person
+	lines  map[string]int // line of each id, key and identity
+	errs   []error
 }
 
-func (p *peopleReader) fail(n *yaml.Node, format string, args ...any) {
-	p.errs = append(p.errs, fmt.Errorf("%s:%d: %s", p.name, n.Line, fmt.Sprintf(format, args...)))
+func (p *peopleReader) fail(line int, format string, args ...any) {
+	p.errs = append(p.errs, fmt.Errorf("%s:%d: %s", p.name, line, fmt.Sprintf(format, args...)))
 }
 
-func (p *peopleReader) read(b []byte) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(b, &doc); err != nil {
-		p.errs = append(p.errs, fmt.Errorf("%s: %s", p.name, strings.TrimPrefix(err.Error(), "yaml: ")))
-		return
+// notYAML adds the mistakes that the library has found. It quotes no value, which may be a
+// credential.
+func (p *peopleReader) notYAML(err error) {
+	found := []string{strings.TrimPrefix(err.Error(), "yaml: ")}
+	if several := (*yaml.TypeError)(nil); errors.As(err, &several) {
+		found = several.Errors
 	}
-	if len(doc.Content) == 0 {
-		return
-	}
-	p.members(doc.Content[0], "the file", map[string]func(*yaml.Node){"users": p.users})
-	p.checkMemories()
-}
-
-// members calls the reader of each member of a mapping.
-func (p *peopleReader) members(n *yaml.Node, what string, readers map[string]func(*yaml.Node)) {
-	if n.Kind != yaml.MappingNode {
-		p.fail(n, "%s must contain %s", what, names(readers))
-		return
-	}
-	seen := make(map[string]bool)
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		k, v := n.Content[i], n.Content[i+1]
-		read := readers[k.Value]
-		switch {
-		case read == nil:
-			p.fail(k, "%s is unknown; %s may contain %s", k.Value, what, names(readers))
-		case seen[k.Value]:
-			p.fail(k, "%s is given twice; keep one", k.Value)
-		default:
-			read(v)
+	for _, what := range found {
+		where := p.name + ": "
+		if line, rest, ok := strings.Cut(strings.TrimPrefix(what, "line "), ": "); ok {
+			where, what = p.name+":"+line+": ", rest
 		}
-		seen[k.Value] = true
+		if field, _, ok := strings.Cut(what, " not found in type "); ok {
+			what = strings.TrimPrefix(field, "field ") + " is unknown; the file has users, each with id, displayName, admin, auditor, memoryEnabled, identities, keys and key"
+		} else if strings.HasPrefix(what, "cannot unmarshal ") {
+			what = "the value has the wrong form; docs/teams.md has an example"
+		}
+		p.errs = append(p.errs, errors.New(where+what))
 	}
-}
-
-func names(readers map[string]func(*yaml.Node)) string {
-	return strings.Join(slices.Sorted(maps.Keys(readers)), ", ")
-}
-
-func (p *peopleReader) users(n *yaml.Node) {
-	if n.Kind != yaml.SequenceNode {
-		p.fail(n, "users must be a list of people, each with an id")
-		return
-	}
-	for _, one := range n.Content {
-		p.user(one)
-	}
-}
-
-func (p *peopleReader) user(n *yaml.Node) {
-	one := Person{Identities: make(map[string]string)}
-	p.members(n, "a person", map[string]func(*yaml.Node){
-		"id":            func(v *yaml.Node) { one.ID = p.id(v) },
-		"displayName":   func(v *yaml.Node) { one.Name = p.text(v, "displayName") },
-		"admin":         func(v *yaml.Node) { one.Admin = p.flag(v, "admin", false) },
-		"auditor":       func(v *yaml.Node) { one.Auditor = p.flag(v, "auditor", false) },
-		"memoryEnabled": func(v *yaml.Node) { one.Off = !p.flag(v, "memoryEnabled", true) },
-		"identities":    func(v *yaml.Node) { p.platforms(v, &one) },
-		"keys":          func(v *yaml.Node) { p.credentials(v, &one) },
-		"key":           func(v *yaml.Node) { one.Key = p.memory(v) },
-	})
-	if one.ID == "" && n.Kind == yaml.MappingNode {
-		p.fail(n, "a person has no id; write e.g. id: josh")
-	}
-	p.people = append(p.people, one)
 }
 
 var personID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-func (p *peopleReader) id(n *yaml.Node) string {
-	if !personID.MatchString(n.Value) || n.Kind != yaml.ScalarNode {
-		p.fail(n, "id: %q is not valid; write up to 100 letters, digits, dots, - and _", n.Value)
-		return "?"
+func (p *peopleReader) read(file *registryFile) {
+	for i := range file.Users {
+		of := &file.Users[i]
+		one := Person{
+			ID: of.ID.string, Name: of.DisplayName, Admin: of.Admin, Auditor: of.Auditor, Off: of.MemoryEnabled != nil && !*of.MemoryEnabled,
+			Identities: make(map[string]string),
+		}
+		switch {
+		case one.ID == "":
+			p.errs = append(p.errs, fmt.Errorf("%s: person %d has no id; write e.g. id: josh", p.name, i+1))
+		case !personID.MatchString(one.ID):
+			p.fail(of.ID.line, "id: %q is not valid; write up to 100 letters, digits, dots, - and _", one.ID)
+		default:
+			p.once(of.ID.line, "id", one.ID)
+		}
+		for platform, id := range of.Identities {
+			p.identity(&one, strings.ToLower(platform), id)
+		}
+		for _, key := range of.Keys {
+			digits, ok := strings.CutPrefix(strings.ToLower(key.string), "sha256:")
+			if b, err := hex.DecodeString(digits); !ok || err != nil || len(b) != 32 {
+				// Do not quote the value: it may be the credential itself.
+				p.fail(key.line, "keys: not the SHA-256 of a credential; write sha256: and the 64 hex digits that this prints: %s", `printf %s "$KEY" | sha256sum`)
+				continue
+			}
+			p.once(key.line, "keys", digits)
+			one.Keys = append(one.Keys, "sha256:"+digits)
+		}
+		if of.Key.line > 0 {
+			var ok bool
+			if one.Key, ok = graphiti.UserKey(of.Key.string); !ok {
+				p.fail(of.Key.line, "key: not the key of a person; write e.g. user:josh or github_login:octocat")
+			}
+		}
+		p.people = append(p.people, one)
 	}
-	p.once(n, p.ids, n.Value, "id")
-	return n.Value
-}
-
-func (p *peopleReader) memory(n *yaml.Node) string {
-	key, ok := graphiti.UserKey(n.Value)
-	if !ok || n.Kind != yaml.ScalarNode {
-		p.fail(n, "key: not the key of a person; write e.g. user:josh or github_login:octocat")
-		return ""
-	}
-	p.memories[len(p.people)] = n
-	return key
-}
-
-// checkMemories rejects a key that is another person's memory or identity.
-func (p *peopleReader) checkMemories() {
 	all := newPeople(p.people)
 	for i := range p.people {
-		n, one := p.memories[i], &p.people[i]
-		if n == nil {
-			continue
-		}
-		if other := all.named(one.Key); other != one {
-			p.fail(n, "key: %q is %s's already, so that %s would share their memory; give each a key of their own, or make them one person", one.Key, other.ID, one.ID)
+		one := &p.people[i]
+		if other := all.named(one.Key); one.Key != "" && other != one {
+			p.fail(file.Users[i].Key.line, "key: %q is %s's already, so that %s would share their memory; give each a key of their own, or make them one person", one.Key, other.ID, one.ID)
 		}
 	}
+}
+
+func (p *peopleReader) identity(one *Person, platform string, id text) {
+	if strings.Contains(platform, ":") || !personID.MatchString(platform) || id.string == "" || len(id.string) > 500 {
+		p.fail(id.line, "identities: %q is not a platform with an id of up to 500 characters; write e.g. github: octocat", platform)
+		return
+	}
+	at := identityOf(platform, id.string)
+	p.once(id.line, "identities", at[0]+":"+at[1])
+	one.Identities[platform] = at[1]
 }
 
 // once rejects a value that another person has.
-func (p *peopleReader) once(n *yaml.Node, said map[string]int, value, what string) {
-	if line, ok := said[value]; ok {
-		p.fail(n, "%s: %q is another person's already, in line %d", what, value, line)
+func (p *peopleReader) once(line int, what, value string) {
+	if before, ok := p.lines[what+value]; ok {
+		p.fail(line, "%s: %q is another person's already, in line %d", what, value, before)
 		return
 	}
-	said[value] = n.Line
-}
-
-func (p *peopleReader) text(n *yaml.Node, what string) string {
-	if n.Kind != yaml.ScalarNode || n.Value == "" || len(n.Value) > 500 {
-		p.fail(n, "%s must be a text of up to 500 characters", what)
-	}
-	return n.Value
-}
-
-func (p *peopleReader) flag(n *yaml.Node, what string, otherwise bool) bool {
-	v := otherwise
-	if n.Kind != yaml.ScalarNode || n.Decode(&v) != nil {
-		p.fail(n, "%s: %q is not true or false", what, n.Value)
-	}
-	return v
-}
-
-func (p *peopleReader) platforms(n *yaml.Node, one *Person) {
-	if n.Kind != yaml.MappingNode {
-		p.fail(n, "identities must be ids by platform, as in github: octocat")
-		return
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		k, v := n.Content[i], n.Content[i+1]
-		platform, id := strings.ToLower(k.Value), p.text(v, "identities."+k.Value)
-		if strings.Contains(platform, ":") || !personID.MatchString(platform) {
-			p.fail(k, "identities: %q is not the name of a platform", k.Value)
-			continue
-		}
-		if platform == "github" || strings.Contains(id, "@") { // a login, an e-mail address
-			id = strings.ToLower(id)
-		}
-		p.once(v, p.identities, platform+":"+id, "identities")
-		one.Identities[platform] = id
-	}
-}
-
-func (p *peopleReader) credentials(n *yaml.Node, one *Person) {
-	if n.Kind != yaml.SequenceNode {
-		p.fail(n, "keys must be a list of sha256:<hex digits>")
-		return
-	}
-	for _, k := range n.Content {
-		digits, ok := strings.CutPrefix(strings.ToLower(k.Value), "sha256:")
-		if b, err := hex.DecodeString(digits); !ok || err != nil || len(b) != 32 {
-			// Do not quote the value: it may be the credential itself.
-			p.fail(k, "keys: not the SHA-256 of a credential; write sha256: and the 64 hex digits that this prints: %s", `printf %s "$KEY" | sha256sum`)
-			continue
-		}
-		p.once(k, p.keys, digits, "keys")
-		one.Keys = append(one.Keys, "sha256:"+digits)
-	}
+	p.lines[what+value] = line
 }

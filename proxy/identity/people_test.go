@@ -54,20 +54,22 @@ func TestPeople(t *testing.T) {
 // TestMistakesInTheRegistry checks that an error has the line and the accepted values, and
 // never repeats a possible credential.
 func TestMistakesInTheRegistry(t *testing.T) {
+	const unknown = "is unknown; the file has users, each with id, displayName, admin, auditor, memoryEnabled, identities, keys and key"
 	for _, tc := range []struct{ name, text, want string }{
-		{"no list", "users: josh\n", "users.yaml:1: users must be a list of people, each with an id"},
-		{"unknown member", "people: []\n", "users.yaml:1: people is unknown; the file may contain users"},
-		{"no id", "users:\n- admin: true\n", "users.yaml:2: a person has no id; write e.g. id: josh"},
+		{"no list", "users: josh\n", "users.yaml:1: the value has the wrong form; docs/teams.md has an example"},
+		{"unknown member", "people: []\n", "users.yaml:1: people " + unknown},
+		{"no id", "users:\n- admin: true\n", "users.yaml: person 1 has no id; write e.g. id: josh"},
 		{"bad id", "users:\n- id: a b\n", `users.yaml:2: id: "a b" is not valid; write up to 100 letters, digits, dots, - and _`},
 		{"twice the same id", "users:\n- id: a\n- id: a\n", `users.yaml:3: id: "a" is another person's already, in line 2`},
 		{"twice the same identity", "users:\n- id: a\n  identities: {github: x}\n- id: b\n  identities:\n    github: X\n", `users.yaml:6: identities: "github:x" is another person's already, in line 3`},
 		{"twice the same address", "users:\n- id: a\n  identities: {openwebui: x@h.io}\n- id: b\n  identities: {openwebui: X@H.io}\n", `users.yaml:5: identities: "openwebui:x@h.io" is another person's already, in line 3`},
-		{"flag", "users:\n- id: a\n  memoryEnabled: maybe\n", `users.yaml:3: memoryEnabled: "maybe" is not true or false`},
+		{"flag", "users:\n- id: a\n  memoryEnabled: maybe\n", "users.yaml:3: the value has the wrong form; docs/teams.md has an example"},
 		{"a credential as it is", "users:\n- id: a\n  keys: [sk-secret]\n", "users.yaml:3: keys: not the SHA-256 of a credential; write sha256: and the 64 hex digits that this prints: printf %s \"$KEY\" | sha256sum"},
-		{"given twice", "users:\n- id: a\n  admin: true\n  admin: false\n", "users.yaml:4: admin is given twice; keep one"},
-		{"a person who is no mapping", "users:\n- josh\n", "users.yaml:2: a person must contain admin, auditor, displayName, id, identities, key, keys, memoryEnabled"},
-		{"not YAML", "users: [\n", "users.yaml: line 1: did not find expected node content"},
-		{"two mistakes", "users:\n- id: a\n  x: 1\n- admin: 2\n", "users.yaml:3: x is unknown; a person may contain admin, auditor, displayName, id, identities, key, keys, memoryEnabled\nusers.yaml:4: admin: \"2\" is not true or false\nusers.yaml:4: a person has no id; write e.g. id: josh"},
+		{"a credential in place of a list", "users:\n- id: a\n  keys: sk-secret\n", "users.yaml:3: the value has the wrong form; docs/teams.md has an example"},
+		{"given twice", "users:\n- id: a\n  admin: true\n  admin: false\n", `users.yaml:4: mapping key "admin" already defined at line 3`},
+		{"a person who is no mapping", "users:\n- josh\n", "users.yaml:2: the value has the wrong form; docs/teams.md has an example"},
+		{"not YAML", "users: [\n", "users.yaml:1: did not find expected node content"},
+		{"two mistakes", "users:\n- id: a\n  x: 1\n- admin: 2\n", "users.yaml:3: x " + unknown + "\nusers.yaml:4: the value has the wrong form; docs/teams.md has an example\nusers.yaml: person 2 has no id; write e.g. id: josh"},
 	} {
 		_, err := readPeople(t, tc.text)
 		if err == nil {

@@ -114,7 +114,7 @@ func TestOneMemoryIsOnePersons(t *testing.T) {
 		{"users:\n- id: a\n  key: user:x\n- id: b\n  key: x\n", `users.yaml:3: key: "user:x" is b's already, so that a would share their memory; give each a key of their own, or make them one person`},
 		{"users:\n- id: a\n  key: github_login:octocat\n- id: b\n  identities: {github: OctoCat}\n", `users.yaml:3: key: "github_login:octocat" is b's already, so that a would share their memory; give each a key of their own, or make them one person`},
 		{"users:\n- id: a\n  key: \"\"\n", "users.yaml:3: key: not the key of a person; write e.g. user:josh or github_login:octocat"},
-		{"users:\n- id: a\n  key: [josh]\n", "users.yaml:3: key: not the key of a person; write e.g. user:josh or github_login:octocat"},
+		{"users:\n- id: a\n  key: [josh]\n", "users.yaml:3: the value has the wrong form; docs/teams.md has an example"},
 	} {
 		if _, err := readPeople(t, tc.text); err == nil || err.Error() != tc.want {
 			t.Errorf("%q: error %v, want %s", tc.text, err, tc.want)
