@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// commandsFresh is the time after which the files of a directory in use are read again.
+	// commandsFresh is the time after which the files of a directory are read again.
 	commandsFresh = 10 * time.Second
 
 	maxCommandDirs  = 256 // cached directories

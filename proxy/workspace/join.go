@@ -15,7 +15,7 @@ type Joined struct {
 
 // Join adds the repository of a directory to the project of its remote, even if the
 // project is bound to another directory. file and clones are as in OfDirectory. A running
-// proxy sees the change after placeAgain. Join also removes directories that no longer
+// proxy sees the change after placeFresh. Join also removes directories that no longer
 // exist from the project.
 func Join(dir, file string, clones []string) (j Joined, err error) {
 	abs, err := existing(dir)

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"maps"
 	"path/filepath"
 	"sync"
 	"time"
@@ -9,13 +10,9 @@ import (
 )
 
 const (
-	// placeAgain is the time after which a directory in use is read again, outside of any
-	// request, because the person may create IgnoreFile or run workspace join at any moment.
-	placeAgain = time.Second
-
-	// placeUsed is the time for which a directory is in use after a request. Later, the next
-	// request waits for a new read.
-	placeUsed = time.Minute
+	// placeFresh is the time after which the next request waits for a new read of a directory,
+	// because the person may create IgnoreFile or run workspace join at any moment.
+	placeFresh = time.Second
 
 	// placeWait is the default of Places.Wait.
 	placeWait = 50 * time.Millisecond
@@ -63,8 +60,8 @@ func (r *Repo) Keys() []string {
 	return []string{Key(r.Remote), graphiti.PathPrefix + r.Main, Key(r.Claimed)}
 }
 
-// Places finds the repository of a directory. It reads each directory in use every second
-// and starts no process. It is safe for concurrent use.
+// Places finds the repository of a directory. It reads a directory at most every second, and
+// starts no process. It is safe for concurrent use.
 type Places struct {
 	// Projects decides which remotes are trusted.
 	Projects *Projects
@@ -83,7 +80,7 @@ type Places struct {
 func NewPlaces() *Places {
 	p := &Places{Projects: &Projects{readOnly: true}, Wait: placeWait}
 	p.Read = func(dir string) Repo { return p.Projects.settle(readCheckout(dir)) }
-	p.reads = newReads(func(dir string) Repo { return p.Read(dir) }, placeAgain, maxPlaces)
+	p.reads = newReads(func(dir string) Repo { return p.Read(dir) }, placeFresh, maxPlaces)
 	return p
 }
 
@@ -95,11 +92,10 @@ func (p *Places) Find(dir string) (repo Repo, ok bool) { return p.reads.find(dir
 // Await is Find with a longer wait, for a finished turn.
 func (p *Places) Await(dir string) (repo Repo, ok bool) { return p.reads.find(dir, patience) }
 
-// reads caches the results of a function for directories. It repeats the calls for directories in use.
-// It is safe for concurrent use.
+// reads caches the results of a function for directories. It is safe for concurrent use.
 type reads[T any] struct {
 	read  func(dir string) T // may block as long as the file system does
-	again time.Duration      // between two reads of a directory
+	fresh time.Duration      // how long a result counts
 	most  int                // cached directories
 
 	mu    sync.Mutex // guards known, its elements, and looks
@@ -107,35 +103,29 @@ type reads[T any] struct {
 	looks int // number of concurrent reads
 }
 
-// place is the cached result for a directory. It counts until the directory has been read again.
+// place is the cached result for a directory.
 type place[T any] struct {
 	got   T
 	found bool          // it was read
-	fresh bool          // it is read again and again
-	asked time.Time     // the time of the last request
 	look  chan struct{} // closed at the end of the current read; nil if there is none
-	began time.Time     // the beginning of the current read
+	began time.Time     // the beginning of the last read
 	fault any           // the panic of the last read; nil if there was none
 }
 
-func newReads[T any](read func(dir string) T, again time.Duration, most int) *reads[T] {
-	return &reads[T]{read: read, again: again, most: most, known: make(map[string]*place[T])}
+func newReads[T any](read func(dir string) T, fresh time.Duration, most int) *reads[T] {
+	return &reads[T]{read: read, fresh: fresh, most: most, known: make(map[string]*place[T])}
 }
 
-// find returns the result for a directory. ok is false if the directory was never read and the file
-// system does not answer in the given time.
+// find returns the result for a directory, the old one if the file system does not answer in the
+// given time. ok is false if there is none.
 func (p *reads[T]) find(dir string, most time.Duration) (got T, ok bool) {
 	dir = filepath.Clean(dir)
 	p.mu.Lock()
 	one := p.place(dir)
-	one.asked = time.Now()
-	if one.fresh {
-		defer p.mu.Unlock()
-		return one.got, true
-	}
-	if one.look == nil && p.begin(one) {
-		// Ends when the file system has answered; one for a directory.
-		go p.lookAt(dir, one)
+	if old := !one.found || time.Since(one.began) > p.fresh; old && one.look == nil && p.looks < maxLooks {
+		p.looks++
+		one.look, one.began = make(chan struct{}), time.Now()
+		go p.lookAt(dir, one) // ends when the file system has answered; one for a directory
 	}
 	look, wait := one.look, most-time.Since(one.began)
 	p.mu.Unlock()
@@ -164,36 +154,11 @@ func (p *reads[T]) place(dir string) *place[T] {
 		return one
 	}
 	if len(p.known) >= p.most {
-		for d, other := range p.known {
-			if other.look == nil {
-				delete(p.known, d)
-			}
-		}
+		maps.DeleteFunc(p.known, func(_ string, other *place[T]) bool { return other.look == nil })
 	}
 	one = &place[T]{}
 	p.known[dir] = one
 	return one
-}
-
-// begin notes the beginning of a read; false if there are too many. The caller holds mu.
-func (p *reads[T]) begin(one *place[T]) bool {
-	if p.looks >= maxLooks {
-		return false
-	}
-	p.looks++
-	one.look, one.began = make(chan struct{}), time.Now()
-	return true
-}
-
-// lookAgain reads a directory again if it is in use. The old result counts meanwhile.
-func (p *reads[T]) lookAgain(dir string, one *place[T]) {
-	p.mu.Lock()
-	one.fresh = p.known[dir] == one && time.Since(one.asked) <= placeUsed && p.begin(one)
-	again := one.fresh
-	p.mu.Unlock()
-	if again {
-		p.lookAt(dir, one)
-	}
 }
 
 func (p *reads[T]) lookAt(dir string, one *place[T]) {
@@ -202,11 +167,7 @@ func (p *reads[T]) lookAt(dir string, one *place[T]) {
 		fault := recover()
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		one.fault, one.fresh = fault, fault == nil
-		if one.fresh {
-			one.got, one.found = got, true
-			time.AfterFunc(p.again, func() { p.lookAgain(dir, one) })
-		}
+		one.got, one.found, one.fault = got, fault == nil, fault
 		close(one.look)
 		one.look = nil
 		p.looks--
