@@ -56,7 +56,7 @@ func (s *Server) serve(op service.Mountable) http.HandlerFunc {
 			return readBody(w, r, in, cmp.Or(spec.Size, maxBody))
 		}, lines.Encode)
 		if invalid := (service.InvalidError{}); errors.As(err, &invalid) {
-			writeError(w, http.StatusBadRequest, err.Error())
+			writeJSON(w, http.StatusBadRequest, refusal{err.Error(), true})
 			return
 		}
 		if forbidden := (service.ForbiddenError{}); errors.As(err, &forbidden) {
@@ -69,7 +69,7 @@ func (s *Server) serve(op service.Mountable) http.HandlerFunc {
 		}
 		switch {
 		case many && err != nil: // after the lines already sent
-			_ = lines.Encode(refusal{err.Error()})
+			_ = lines.Encode(refusal{Error: err.Error()})
 		case err != nil:
 			writeError(w, statusOf[spec.Fails], err.Error())
 		case !many:
@@ -157,9 +157,10 @@ func writeJSON(w http.ResponseWriter, code int, v any) {
 
 // refusal is the body of an error.
 type refusal struct {
-	Error string `json:"error"`
+	Error   string `json:"error"`
+	Invalid bool   `json:"invalid,omitempty"` // the input is wrong
 }
 
 func writeError(w http.ResponseWriter, code int, message string) {
-	writeJSON(w, code, refusal{message})
+	writeJSON(w, code, refusal{Error: message})
 }

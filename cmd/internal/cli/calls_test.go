@@ -150,6 +150,9 @@ func TestAnOperationIsTheSameEverywhere(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), `kind: unknown kind "idea"; write one of `) {
 			t.Errorf("place %d refuses with %v", i, err)
 		}
+		if usage, invalid := (UsageError{}), (service.InvalidError{}); !errors.As(err, &usage) && !errors.As(err, &invalid) {
+			t.Errorf("place %d: %v is no wrong usage", i, err)
+		}
 	}
 }
 

@@ -108,13 +108,17 @@ func (c *AdminClient) send(ctx context.Context, method, path string, body []byte
 		return nil, errors.New("the admin side rejects the token; set admin.token to the proxy's")
 	}
 	var refusal struct {
-		Error string `json:"error"`
+		Error   string `json:"error"`
+		Invalid bool   `json:"invalid"`
 	}
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err == nil && json.Unmarshal(answer, &refusal) == nil && refusal.Error != "" {
-		return nil, errors.New(refusal.Error)
+	if err != nil || json.Unmarshal(answer, &refusal) != nil || refusal.Error == "" {
+		return nil, c.notOurs()
 	}
-	return nil, c.notOurs()
+	if err = errors.New(refusal.Error); refusal.Invalid {
+		err = Usage(err)
+	}
+	return nil, err
 }
 
 func (c *AdminClient) silent() error {
