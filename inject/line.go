@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // maxChars is the maximum length of a fact's line.
@@ -56,7 +58,7 @@ func madeLine(text string) string {
 			r = '‹'
 		case r == '>' || r == '\uff1e' || r == '\ufe65':
 			r = '›'
-		case !visible(r) && !joins(r, text, i):
+		case !visible(r) && !words.Joins(text, i):
 			continue
 		}
 		if n++; n > maxChars {
@@ -83,15 +85,6 @@ func visible(r rune) bool {
 	}
 	return r != utf8.RuneError && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs,
 		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point)
-}
-
-// joins reports whether r, at i in a text, is a joiner or non-joiner within a word of a script
-// from Arabic to Sinhala: the spelling of some words needs it.
-func joins(r rune, text string, i int) bool {
-	last, _ := utf8.DecodeLastRuneInString(text[:i])
-	next, _ := utf8.DecodeRuneInString(strings.TrimPrefix(text[i:], string(r)))
-	spelled := func(r rune) bool { return 0x620 <= r && r < 0xe00 && unicode.In(r, unicode.L, unicode.M) }
-	return (r == '\u200c' || r == '\u200d') && spelled(last) && spelled(next)
 }
 
 var unjoined = strings.NewReplacer("\u200c", "", "\u200d", "") // for comparisons: other texts may lack joiners

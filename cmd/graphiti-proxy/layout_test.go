@@ -63,7 +63,7 @@ var mayImport = map[string][]string{
 	"internal/service":            {"cache", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "graphiti/words", "inject", "inject/proof", "internal/health", "internal/terminal"},
 	"internal/servicetest":        {"cache", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "inject", "internal/dialect", "internal/dialect/chat", "internal/health", "internal/polltest", "internal/service"},
 	"internal/telemetry":          {"capture", "capture/deliver", "graphiti", "internal/terminal"},
-	"internal/terminal":           {},
+	"internal/terminal":           {"graphiti/words"},
 	"internal/transcripts":        {"internal/dialect", "internal/dialect/chat"},
 	"proxy":                       {"capture", "capture/ledger", "capture/response", "graphiti", "graphiti/words", "inject", "internal/budget", "internal/dialect", "internal/dialect/registry", "internal/dialect/responses", "internal/memo", "proxy/identity", "proxy/observe", "proxy/wire", "proxy/workspace"},
 	"proxy/admin":                 {"internal/health", "internal/inspector", "internal/mcpserver", "internal/service"},

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // Is reports whether a reader or writer is a terminal.
@@ -127,13 +129,14 @@ func Row(w io.Writer, s string, n int) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(Printable(s)), " ") }
 
-// Printable returns a text without control characters, except white space: the text may
-// be hostile, and a terminal would obey them.
+// Printable returns a text without control characters, except white space and joiners in words:
+// the text may be hostile, and a terminal would obey them.
 func Printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || unicode.IsPrint(r) {
-			return r
+	var b strings.Builder
+	for i, r := range s {
+		if unicode.IsSpace(r) || unicode.IsPrint(r) || words.Joins(s, i) {
+			b.WriteRune(r)
 		}
-		return -1
-	}, s)
+	}
+	return b.String()
 }
