@@ -3,11 +3,8 @@ package main
 import (
 	"log/slog"
 	"slices"
-	"sync/atomic"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
 // consent is the permission to send conversations to the endpoints in use. It is valid for
@@ -16,7 +13,7 @@ import (
 type consent struct {
 	*settings
 	log   *slog.Logger
-	noted atomic.Pointer[datadir.Consent] // for the memory, from data_dir; nil if none is needed or given
+	known []sent // explained already
 }
 
 // given reports whether a configuration gives consent for the memory.
@@ -45,47 +42,30 @@ func (c *consent) sends(read *config.Config) (to []sent) {
 	return to
 }
 
-// note writes the consents of a configuration to data_dir, and explains each new one.
-func (c *consent) note(read *config.Config) error {
-	to := c.sends(read)
-	endpoints := make([]string, 0, len(to))
-	for _, s := range to {
-		endpoints = append(endpoints, s.endpoint)
-	}
-	all, added, err := datadir.NoteConsent(c.cfg.DataDir, endpoints)
-	c.noted.Store(nil)
-	if c.cfg.RemoteMemory() && len(all) > 0 {
-		c.noted.Store(&all[0])
-	}
+// explain logs what each endpoint receives from now on.
+func (c *consent) explain(read *config.Config) {
+	before := c.known
+	c.known = c.sends(read)
 	kept := "all messages, in data_dir"
 	if c.cfg.State.Backend == "postgres" {
 		kept = "all messages, in Postgres"
 	}
-	for _, s := range to {
-		if slices.Contains(added, s.endpoint) {
+	for _, s := range c.known {
+		if !slices.Contains(before, s) {
 			c.log.Info("conversations are sent to this endpoint from now on, without the secrets that redaction finds",
 				"endpoint", s.endpoint, "sent", s.content, "kept_here", kept, "limit", "memory.retain", "stop", "memory.consent: false", "purge", s.purge)
 		}
 	}
-	return err
 }
 
 // reload applies the consent of a configuration, and reports whether it is given for the
 // memory.
 func (c *consent) reload(read *config.Config) bool {
-	if err := c.note(read); err != nil {
-		c.log.Warn("write consent to data_dir failed", "error", err)
-	}
+	c.explain(read)
 	if c.given(read) {
 		return true
 	}
 	c.log.Warn("memory is off: consent to send conversations to the memory's endpoint was withdrawn",
 		"endpoint", c.cfg.Memory.Endpoint, "configured", read.Memory.Endpoint)
 	return false
-}
-
-func (c *consent) describe(m *health.MemoryStatus) {
-	if noted := c.noted.Load(); noted != nil {
-		m.ConsentFor, m.ConsentSince = noted.Endpoint, &noted.Since
-	}
 }

@@ -56,8 +56,7 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 	case cfg.RemoteMemory() && !cfg.Consented():
 		o.log.Warn("memory is off: memory.consent does not cover the endpoint, so no conversation is sent there",
 			"endpoint", cfg.Memory.Endpoint, "consent_is_for", cfg.ConsentFor(), "would_send", sentToMemory)
-		_, _, err := datadir.NoteConsent(cfg.DataDir, nil)
-		return withoutConsent(o.settings, o.files), nil, err
+		return withoutConsent(o.settings, o.files), nil, nil
 	}
 	switch lock, err = datadir.Acquire(cfg.DataDir, holder); {
 	case sqlite.IsFault(err):
@@ -90,9 +89,7 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 func (o *opener) openParts() (*remembering, error) {
 	cfg := o.cfg
 	r := &remembering{settings: o.settings, log: o.log, stop: o.stop, consent: consent{settings: o.settings, log: o.log}, given: memorySwitch{files: o.files}}
-	if err := r.consent.note(cfg); err != nil {
-		return nil, err
-	}
+	r.consent.explain(cfg)
 	list, err := identity.LoadPeople(cfg.Identity.UsersFile)
 	if err != nil {
 		return nil, err

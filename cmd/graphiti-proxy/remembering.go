@@ -138,7 +138,6 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 	s.Unconfirmed = r.people.unconfirmed()
 	s.Apart = r.callers.projects.Apart()
 	s.Blocked = r.state.Generations.Blocked()
-	r.consent.describe(m)
 	m.Distil = r.facts.status(ctx)
 	s.Bill = r.service.Bill(ctx)
 	s.Queue = r.queue()

@@ -20,7 +20,7 @@ import (
 // The proxy rebuilds or replaces all others.
 var (
 	backedUp     = []string{"memory.db", "state.db"}
-	alsoBackedUp = []string{"owner", "secret", "projects.json", "consent.json"}
+	alsoBackedUp = []string{"owner", "secret", "projects.json"}
 )
 
 // maxBackedUp bounds the bytes of a file that is no database.

@@ -1,4 +1,4 @@
-// Package datadir owns the data directory: its lock, owner, consent and secret files,
+// Package datadir owns the data directory: its lock, owner and secret files,
 // and error reports about them.
 package datadir
 

@@ -52,7 +52,6 @@ func (s *Status) Print(w io.Writer) {
 	p.line(len(m.Outcomes) > 0, "requests since the start: %s", outcomes(m.Outcomes))
 	p.line(len(s.Messages) > 0, "messages since the start: %s", outcomes(s.Messages))
 	p.line(s.Queue.Held > 0, "%s held until their conversations show whether a person wrote them; memory show lists them", terminal.Count(s.Queue.Held, "message"))
-	p.line(m.ConsentSince != nil, "consent for %s, since %s", m.ConsentFor, when(m.ConsentSince))
 	if d := m.Distil; d != nil {
 		p.line(true, "facts from %s today: %s of %s, %d refused; %d of %d tokens", d.Endpoint,
 			terminal.Count(d.Today.Facts, "fact"), terminal.Count(d.Today.Calls, "call"), d.Today.Refused, d.Today.Tokens, d.DailyTokens)

@@ -77,17 +77,13 @@ type MemoryStatus struct {
 	Why     string      `json:"why,omitempty"`    // problem
 	Remedy  string      `json:"remedy,omitempty"` // action for the operator
 	Recall  bool        `json:"recall"`
+	Ingest  bool        `json:"ingest"`
 
 	// Faults are the problems as codes of a closed list, Since is the start of the
 	// first one, and Checked is the time of the last check.
 	Faults  []FaultCode `json:"faults,omitempty"`
 	Since   *time.Time  `json:"since,omitempty"`
 	Checked *time.Time  `json:"checked,omitempty"`
-
-	// The endpoint with consent, and the time from which it applies.
-	ConsentFor   string     `json:"consent_for,omitempty"`
-	ConsentSince *time.Time `json:"consent_since,omitempty"`
-	Ingest       bool       `json:"ingest"`
 
 	// Emptied counts the messages with a block that "memory forget" has emptied. Their
 	// conversations get no more blocks.
@@ -192,7 +188,7 @@ func joined(a, b string) string {
 // Public returns the part to show without the token: no address, no path, and no text of
 // the memory.
 func (m MemoryStatus) Public() MemoryStatus {
-	m.Where, m.ConsentFor, m.Why, m.Remedy = "", "", "", ""
+	m.Where, m.Why, m.Remedy = "", "", ""
 	for _, f := range m.Faults {
 		m.Why = joined(m.Why, words[f])
 	}
