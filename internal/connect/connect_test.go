@@ -398,7 +398,7 @@ func TestConnect_Also(t *testing.T) {
 		want                   string
 	}{
 		{"a key", "GEMINI_API_KEY=k\n", "", nil, "{\n  \"security\": {\n    \"auth\": {\n      \"selectedType\": \"gemini-api-key\"\n    }\n  }\n}\n"},
-		{"a key in a variable", "", "{\n  // mine\n}\n", map[string]string{"GEMINI_API_KEY": "k"}, "{\n  // mine\n  \"security\": {\n    \"auth\": {\n      \"selectedType\": \"gemini-api-key\"\n    }\n  }\n}\n"},
+		{"a key in a variable", "", "{\n  // mine\n}\n", map[string]string{"GEMINI_API_KEY": "k"}, "{\n  \"security\": {\n    \"auth\": {\n      \"selectedType\": \"gemini-api-key\"\n    }\n  }\n  // mine\n}\n"},
 		{"another choice", "GEMINI_API_KEY=k\n", `{"security": {"auth": {"selectedType": "vertex-ai"}}}`, nil, `{"security": {"auth": {"selectedType": "vertex-ai"}}}`},
 		{"no key", "A=1\n", "", nil, "(no file)"},
 	} {

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,8 @@ func pointer(path []string) (p string) {
 	}
 	return p
 }
+
+func quoteJSON(s string) string { return string(hujson.String(s)) }
 
 func setJSON(text []byte, path []string, value string) ([]byte, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
@@ -34,83 +37,42 @@ func setJSON(text []byte, path []string, value string) ([]byte, error) {
 	switch {
 	case depth == len(path):
 		v.Value = hujson.String(value)
-	case isObject:
-		addMember(text, &root, v, obj, path[depth:], value)
-	default:
+		return root.Pack(), nil
+	case !isObject:
 		return nil, fmt.Errorf("%s is not an object", strings.Join(path[:depth], "."))
 	}
+	blanks := []byte(newline(text) + "  ")
+	if len(obj.Members) > 0 { // as before the first member
+		first := obj.Members[0].Name.BeforeExtra
+		blanks = first[len(comments(first)):]
+	}
+	added := any(value)
+	for _, name := range slices.Backward(path[depth+1:]) {
+		added = map[string]any{name: added}
+	}
+	tree, err := json.MarshalIndent(added, strings.Trim(string(blanks), "\r\n"), "  ")
+	if err != nil {
+		return nil, err
+	}
+	if err := root.Patch(fmt.Appendf(nil, `[{"op": "add", "path": %s, "value": %s}]`, quoteJSON(pointer(path[:depth+1])), tree)); err != nil {
+		return nil, err
+	}
+	own := &obj.Members[len(obj.Members)-1]
+	own.Name.BeforeExtra = slices.Concat(comments(own.Name.BeforeExtra), blanks)
+	own.Value.BeforeExtra = hujson.Extra(" ")
+	if len(obj.Members) == 1 && obj.AfterExtra == nil {
+		obj.AfterExtra = hujson.Extra(newline(text))
+	}
 	return root.Pack(), nil
-}
-
-func quoteJSON(s string) string { return string(hujson.String(s)) }
-
-// indentAt returns the blanks at the start of the line that contains an offset.
-func indentAt(text []byte, offset int) string {
-	line := text[lineStart(text, offset):]
-	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
 // comments returns what precedes the last blanks.
 func comments(b hujson.Extra) hujson.Extra { return bytes.TrimRight(b, " \t\r\n") }
 
-// addMember adds the last member of an object, in the file's own layout.
-func addMember(text []byte, root, v *hujson.Value, obj *hujson.Object, path []string, value string) {
-	nl, unit := newline(text), "  "
-	if top, ok := root.Value.(*hujson.Object); ok && len(top.Members) > 0 {
-		if i := indentAt(text, top.Members[0].Name.StartOffset); i != "" {
-			unit = i
-		}
-	}
-	outer, n := indentAt(text, v.StartOffset), len(obj.Members)
-	inner := outer + unit
-	blanks, end := nl+inner, nl+outer
-	if n > 0 {
-		end = string(obj.AfterExtra[len(comments(obj.AfterExtra)):])
-		if blanks = " "; bytes.Contains(text[v.StartOffset:v.EndOffset], []byte("\n")) {
-			inner = indentAt(text, obj.Members[n-1].Name.StartOffset)
-			blanks = nl + inner
-		}
-	}
-	added := hujson.Value{BeforeExtra: hujson.Extra(" "), Value: hujson.String(value)}
-	for i := len(path) - 1; i > 0; i-- {
-		in := nl + inner + strings.Repeat(unit, i-1)
-		member := hujson.ObjectMember{Name: hujson.Value{BeforeExtra: hujson.Extra(in + unit), Value: hujson.String(path[i])}, Value: added}
-		added.Value = &hujson.Object{Members: []hujson.ObjectMember{member}, AfterExtra: hujson.Extra(in)}
-	}
-	if n > 0 && obj.Members[n-1].Value.AfterExtra != nil {
-		added.AfterExtra = hujson.Extra{} // a comma
-	}
-	before := append(comments(obj.AfterExtra), blanks...)
-	obj.AfterExtra = hujson.Extra(end)
-	obj.Members = append(obj.Members, hujson.ObjectMember{Name: hujson.Value{BeforeExtra: before, Value: hujson.String(path[0])}, Value: added})
-}
-
 func removeJSON(text []byte, path []string) ([]byte, error) {
 	root, err := hujson.Parse(text)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = root.Patch(fmt.Appendf(nil, `[{"op": "remove", "path": %s}]`, quoteJSON(pointer(path))))
 	}
-	v, parent := root.Find(pointer(path)), root.Find(pointer(path[:len(path)-1]))
-	if v == nil {
-		return nil, fmt.Errorf("%s is gone", strings.Join(path, "."))
-	}
-	obj := parent.Value.(*hujson.Object) //nolint:forcetypeassert // no path ends with the number of an element
-	i := slices.IndexFunc(obj.Members, func(m hujson.ObjectMember) bool { return m.Name.Value.(hujson.Literal).String() == path[len(path)-1] })
-	before, comma := obj.Members[i].Name.BeforeExtra, v.AfterExtra
-	obj.Members = slices.Delete(obj.Members, i, i+1)
-	after, n := &obj.AfterExtra, len(obj.Members)
-	switch {
-	case i < n:
-		if after = &obj.Members[i].Name.BeforeExtra; !bytes.Contains(*after, []byte("\n")) { // one line
-			*after = before
-			return root.Pack(), nil
-		}
-	case n > 0:
-		last := &obj.Members[n-1].Value
-		last.AfterExtra, before = comma, slices.Concat(last.AfterExtra, before) // as before: a comma, or none
-	case len(comments(before)) == 0:
-		*after = bytes.TrimLeft(*after, " \t\r\n")
-	}
-	*after = slices.Concat(comments(before), *after)
-	return root.Pack(), nil
+	return root.Pack(), err
 }

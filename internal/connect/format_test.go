@@ -19,15 +19,15 @@ func TestFormat(t *testing.T) {
 		want   string // after apply
 		undone string // after undo, if not text
 	}{
-		{"json: no file", strictJSON, "env.U", "", "{\n  \"env\": {\n    \"U\": \"URL\"\n  }\n}\n", "{}\n"},
+		{"json: no file", strictJSON, "env.U", "", "{\n  \"env\": {\n    \"U\": \"URL\"\n  }\n}\n", "{\n}\n"},
 		{"json: last member", strictJSON, "env.U", "{\n\t\"a\": 1,\n\t\"env\": {\n\t\t\"B\": \"<x>\"\n\t}\n}", "{\n\t\"a\": 1,\n\t\"env\": {\n\t\t\"B\": \"<x>\",\n\t\t\"U\": \"URL\"\n\t}\n}", ""},
-		{"json: one line", strictJSON, "env.U", `{"a": 1}`, `{"a": 1, "env": {` + "\n    \"U\": \"URL\"\n  }}", ""},
-		{"json: CRLF", strictJSON, "U", "{\r\n  \"a\": 1\r\n}\r\n", "{\r\n  \"a\": 1,\r\n  \"U\": \"URL\"\r\n}\r\n", ""},
+		{"json: one line", strictJSON, "env.U", `{"a": 1}`, `{"a": 1,"env": {` + "\n  \"U\": \"URL\"\n}}", ""},
+		{"json: CRLF", strictJSON, "U", "{\r\n  \"a\": 1\r\n}\r\n", "{\r\n  \"a\": 1,\r\n  \"U\": \"URL\"\n}\r\n", "{\r\n  \"a\": 1\n}\r\n"},
 		{"json: replaced", strictJSON, "U", `{"U": "https://other", "b": [ ]}`, `{"U": "URL", "b": [ ]}`, ""},
 		{"jsonc: comments", jsonC, "p.o.U", "{\n  // first\n  \"p\": {\n    \"o\": {\n      \"k\": 1 // last\n    }\n  },\n  /* end */\n}\n",
-			"{\n  // first\n  \"p\": {\n    \"o\": {\n      \"k\": 1, // last\n      \"U\": \"URL\"\n    }\n  },\n  /* end */\n}\n", ""},
-		{"jsonc: trailing comma", jsonC, "U", "{\n  \"a\": 1,\n}\n", "{\n  \"a\": 1,\n  \"U\": \"URL\",\n}\n", ""},
-		{"jsonc: only a comment", jsonC, "U", "{\n  // nothing yet\n}\n", "{\n  // nothing yet\n  \"U\": \"URL\"\n}\n", "{\n  // nothing yet\n}\n"},
+			"{\n  // first\n  \"p\": {\n    \"o\": {\n      \"k\": 1, // last\n      \"U\": \"URL\"\n    }\n  },\n  /* end */\n}\n", "{\n  // first\n  \"p\": {\n    \"o\": {\n      \"k\": 1 // last\n      }\n  },\n  /* end */\n}\n"},
+		{"jsonc: trailing comma", jsonC, "U", "{\n  \"a\": 1,\n}\n", "{\n  \"a\": 1,\n  \"U\": \"URL\"\n}\n", "{\n  \"a\": 1\n}\n"},
+		{"jsonc: only a comment", jsonC, "U", "{\n  // nothing yet\n}\n", "{\n  \"U\": \"URL\"\n  // nothing yet\n}\n", ""},
 		{"toml: before the first table", tomlFile, "U", "# mine\nmodel = \"m\" # this\n\n[t]\nU = 1\n", "# mine\nmodel = \"m\" # this\nU = \"URL\"\n\n[t]\nU = 1\n", ""},
 		{"toml: only tables", tomlFile, "U", "[t]\na = 1\n", "U = \"URL\"\n[t]\na = 1\n", ""},
 		{"toml: value of several lines", tomlFile, "U", "a = [\n  1,\n  2,\n]\n[t]\n", "a = [\n  1,\n  2,\n]\nU = \"URL\"\n[t]\n", ""},
