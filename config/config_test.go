@@ -180,7 +180,7 @@ func TestMistakes(t *testing.T) {
 		{"settings behind a name", "upstreams:\n  ollama: {url: x}\n", nil, nil,
 			`graphiti-proxy.yaml:1: upstreams: ollama needs a plain value`},
 		{"a named upstream that is the proxy", "upstreams:\n  me: http://localhost:8787\n", nil, nil,
-			`graphiti-proxy.yaml:1: upstreams.me: "http://localhost:8787" is this proxy itself, listening on 127.0.0.1:8787; write the server's own address`},
+			`graphiti-proxy.yaml:1: upstreams.me: "http://localhost:8787" is this proxy itself, listening on 127.0.0.1:8787; write the address of the other server`},
 		{"a model for facts without an address", "distil:\n  model: m\n", nil, nil,
 			"graphiti-proxy.yaml:2: distil.url: distil.model or distil.api_key is set, and there is no address; write e.g. http://127.0.0.1:11434/v1"},
 		{"two models for facts", "distil:\n  upstream: true\n  url: http://127.0.0.1:1/v1\n  model: m\n", nil, nil,
@@ -190,7 +190,7 @@ func TestMistakes(t *testing.T) {
 		{"an address for facts without a model", "distil:\n  url: http://127.0.0.1:1/v1\n", nil, nil,
 			"graphiti-proxy.yaml:2: distil.model: distil.url is set, and there is no model; write the name of one that the server has"},
 		{"facts from the proxy itself", "distil:\n  url: http://127.0.0.1:8787/v1\n  model: m\n", nil, nil,
-			`graphiti-proxy.yaml:2: distil.url: "http://127.0.0.1:8787/v1" is this proxy itself, listening on 127.0.0.1:8787; write the model server's own address`},
+			`graphiti-proxy.yaml:2: distil.url: "http://127.0.0.1:8787/v1" is this proxy itself, listening on 127.0.0.1:8787; write the address of the other server`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.file, tc.env, tc.flags)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -45,53 +44,28 @@ func (c *Config) withoutVersion(key, base string) string {
 // checkUpstreams rejects addresses that lead to this proxy itself: requests would loop,
 // and conversations for the memory would reach the provider.
 func (c *Config) checkUpstreams(fail func(error)) {
-	type address struct{ key, base, instead string }
-	all := []address{
-		{"upstream.openai", c.Upstream.OpenAI, "the provider's address, e.g. https://api.openai.com"},
-		{"upstream.anthropic", c.Upstream.Anthropic, "the provider's address, e.g. https://api.anthropic.com"},
-		{"upstream.gemini", c.Upstream.Gemini, "the provider's address, e.g. https://generativelanguage.googleapis.com"},
-		{"memory.endpoint", c.Memory.Endpoint, "Graphiti's address, e.g. http://127.0.0.1:8000"},
-		{"distil.url", c.Distil.URL, "the model server's own address"},
+	all := map[string]string{
+		"upstream.openai": c.Upstream.OpenAI, "upstream.anthropic": c.Upstream.Anthropic, "upstream.gemini": c.Upstream.Gemini,
+		"memory.endpoint": c.Memory.Endpoint, "distil.url": c.Distil.URL,
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Named)) {
-		all = append(all, address{"upstreams." + name, c.Named[name], "the server's own address"})
+	for name, base := range c.Named {
+		all["upstreams."+name] = base
 	}
-	for _, to := range all {
-		if to.base != "" && leadsTo(to.base, c.Listen) {
-			fail(fmt.Errorf("%s: %q is this proxy itself, listening on %s; write %s", to.key, redact(to.base), c.Listen, to.instead))
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if leadsTo(all[key], c.Listen) {
+			fail(fmt.Errorf("%s: %q is this proxy itself, listening on %s; write the address of the other server", key, redact(all[key]), c.Listen))
 		}
 	}
 }
 
-// leadsTo reports whether requests to a base address arrive at listen, as far as the two addresses
-// tell. The proxy recognizes other loops by their requests.
+// leadsTo reports whether a base address is that of a listener in its usual forms. The proxy
+// recognizes other loops by their requests.
 func leadsTo(base, listen string) bool {
 	u, err := url.Parse(base)
-	if err != nil {
+	host, port, bad := net.SplitHostPort(listen)
+	if err != nil || bad != nil || port == "0" || u.Port() != port {
 		return false
 	}
-	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
-	host, own, err := net.SplitHostPort(listen)
-	if err != nil || own != port || own == "0" {
-		return false
-	}
-	any, err := netip.ParseAddr(host)
-	everywhere := host == "" || err == nil && any.Unmap().IsUnspecified()
-	return strings.EqualFold(u.Hostname(), host) || slices.ContainsFunc(addressesOf(u.Hostname()), func(ip netip.Addr) bool {
-		return everywhere && ip.IsLoopback() || slices.Contains(addressesOf(host), ip)
-	})
-}
-
-// addressesOf returns the addresses of a host that is an IP address or the local host, or nil.
-func addressesOf(host string) []netip.Addr {
-	ip, err := netip.ParseAddr(host)
-	ip = ip.Unmap()
-	name := strings.ToLower(strings.TrimSuffix(host, "."))
-	switch {
-	case err == nil && !ip.IsUnspecified(): // clients connect to that as loopback
-		return []netip.Addr{ip}
-	case err == nil, name == "localhost", strings.HasSuffix(name, ".localhost"):
-		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
-	}
-	return nil
+	this := map[string]string{"": "127.0.0.1", "localhost": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "127.0.0.1"}
+	return cmp.Or(this[u.Hostname()], u.Hostname()) == cmp.Or(this[host], host)
 }
