@@ -93,9 +93,9 @@ func importAgents(c *cobra.Command, at *cli.Runner, dry bool) error {
 		}
 		fmt.Fprintf(c.ErrOrStderr(), "importing as %s\n", done.Import)
 	}
-	progress := terminal.NewProgress(c.ErrOrStderr(), 0)
+	progress := terminal.NewProgress(c.ErrOrStderr(), "transcript", 0)
 	home := transcripts.Home{Dir: m.Home, Work: m.Dir, Env: m.Env}
-	all := home.Read(func(files int) { progress.Show(files, "reading transcripts") })
+	all := home.Read(progress.Show)
 	progress.End()
 	places := workspace.NewPlaces()
 	if !dry { // as for live requests, the oldest directory with a remote gets its project
@@ -109,12 +109,11 @@ func importAgents(c *cobra.Command, at *cli.Runner, dry bool) error {
 			return err
 		}
 	} else if len(turns) > 0 {
-		progress = terminal.NewProgress(c.ErrOrStderr(), 0)
-		if err := done.send(c.Context(), at, turns, progress); err != nil {
-			progress.End()
+		progress = terminal.NewProgress(c.ErrOrStderr(), "turn", 0)
+		err := done.send(c.Context(), at, turns, progress)
+		if progress.End(); err != nil {
 			return fmt.Errorf("%w; %s imported, run the command again to continue", err, terminal.Count(done.Kept, "turn"))
 		}
-		progress.Done(done.Kept + done.Known)
 	}
 	if !dry {
 		if err := done.sendNotes(c.Context(), at); err != nil {
@@ -230,7 +229,7 @@ func (p *agentProject) find(places *workspace.Places, cfg *config.Config) {
 func (d *agentImport) countNew(ctx context.Context, at *cli.Runner) error {
 	for _, p := range d.Projects {
 		counted := agentImport{Import: "import-dry", dry: true}
-		if err := counted.send(ctx, at, p.turns, terminal.NewProgress(io.Discard, 0)); err != nil {
+		if err := counted.send(ctx, at, p.turns, terminal.NewProgress(io.Discard, "turn", 0)); err != nil {
 			return err
 		}
 		p.New = counted.Kept
@@ -251,7 +250,7 @@ func (d *agentImport) send(ctx context.Context, at *cli.Runner, turns []service.
 			return err
 		}
 		d.Kept, d.Known, d.Invalid = d.Kept+answer.Kept, d.Known+answer.Known, d.Invalid+answer.NotTaken
-		progress.Show(d.Kept+d.Known, "")
+		progress.Show(d.Kept + d.Known)
 		turns = turns[n:]
 	}
 	return nil

@@ -57,19 +57,17 @@ func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, nam
 		return err
 	}
 	defer file.Close()
-	progress := terminal.NewProgress(c.ErrOrStderr(), file.Size)
-	im := service.FileImport{Distil: in.Distil, Tell: func(lines int) { progress.Show(lines, "") }, Call: func(ctx context.Context, lines service.ImportRequest) (service.Imported, error) {
+	progress := terminal.NewProgress(c.ErrOrStderr(), "line", file.Size)
+	im := service.FileImport{Distil: in.Distil, Tell: progress.Show, Call: func(ctx context.Context, lines service.ImportRequest) (service.Imported, error) {
 		return cli.Call(ctx, at, service.Import, lines)
 	}}
 	done, err := im.Run(c.Context(), in.Selector, io.TeeReader(file, progress))
-	if err != nil {
-		progress.End()
+	if progress.End(); err != nil {
 		if n := done.Kept + done.Known; n > 0 {
 			err = fmt.Errorf("%w; %s already imported, run the import again to continue", err, terminal.Count(n, "line"))
 		}
 		return err
 	}
-	progress.Done(done.Kept + done.Known)
 	return cli.Output(c, done, func(w io.Writer) {
 		for _, line := range done.Says(file.Omitted) {
 			fmt.Fprintln(w, terminal.Printable(line))
