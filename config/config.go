@@ -11,15 +11,15 @@ import (
 // marks settings that take effect without a restart.
 type Config struct {
 	Listen string   `key:"listen" usual:"yes" default:"127.0.0.1:8787" kind:"address" doc:"address for clients"`
-	Allow  []string `key:"listen.allow" doc:"networks and addresses of clients to serve, such as 172.16.0.0/12, besides this machine's own; empty serves every client. If set, identity.mode single may listen beyond loopback. In a file, write it as listen.allow: […] on one line"`
+	Allow  []string `key:"listen.allow" doc:"networks and addresses of clients to serve, such as 172.16.0.0/12, besides this machine's own; empty serves all. If set, identity.mode single may listen beyond loopback. In a file: listen.allow: […] on one line"`
 	Client struct {
-		Keys []string `key:"client.keys" reload:"yes" secret:"yes" doc:"credentials, or their sha256:<hex>, one of which each request must send as its API key. If set, identity.mode single may listen beyond loopback"`
+		Keys []string `key:"client.keys" reload:"yes" secret:"yes" doc:"credentials, or their sha256:<hex>, of which each request must send one. If set, identity.mode single may listen beyond loopback"`
 	}
 	Admin struct {
 		Listen string `key:"admin.listen" default:"127.0.0.1:8788" kind:"address|off" doc:"address of the admin side: inspector, health, metrics and API; off disables it"`
 		Token  string `key:"admin.token" reload:"yes" secret:"yes" doc:"token of the admin side, for the inspector's login and as a bearer token; required to listen beyond loopback (health and metrics stay open)"`
 
-		TrustedProxies []string `key:"admin.trusted_proxies" doc:"addresses and networks of trusted reverse proxies in front of the admin side, such as 10.0.0.0/8, whose X-Forwarded-For and X-Forwarded-Proto count"`
+		TrustedProxies []string `key:"admin.trusted_proxies" doc:"addresses and networks of reverse proxies, such as 10.0.0.0/8, whose X-Forwarded-For and X-Forwarded-Proto count"`
 	}
 	Upstream struct {
 		OpenAI          string        `key:"upstream.openai" usual:"yes" reload:"yes" default:"https://api.openai.com" kind:"url" doc:"base URL, without /v1, for every path except Anthropic's and Google's; the request path is appended unchanged"`
@@ -39,7 +39,7 @@ type Config struct {
 		APIKey            string        `key:"memory.api_key" reload:"yes" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
 		Headers           []string      `key:"memory.headers" doc:"further headers for Graphiti, each with the file of its value: X-Access=/run/secrets/access; the file is read for every request"`
 		ClientCertificate string        `key:"memory.client_certificate" doc:"a PEM file with the client certificate and its key for Graphiti; read again for each connection"`
-		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"after memory forget removed a block from an Anthropic conversation, ask the API to drop the thinking bound to it instead of rejecting the request: adds thinking.block_binding and a beta header"`
+		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"after memory forget removed a block, let Anthropic's API drop the thinking bound to it instead of rejecting the request: adds thinking.block_binding and a beta header"`
 		Consent           string        `key:"memory.consent" usual:"yes" default:"false" kind:"consent" doc:"the address of memory.endpoint, embedding.url or distil.url, if conversations may be sent there; true means the address in the same source"`
 		Timeout           time.Duration `key:"memory.timeout" reload:"yes" default:"30s" min:"1ms" doc:"maximum time for one call to the memory, other than recall"`
 		Retain            time.Duration `key:"memory.retain" default:"0s" min:"0s" doc:"age at which messages, and facts that only they support, are deleted here, and not in Graphiti; 0 keeps them"`
@@ -51,16 +51,16 @@ type Config struct {
 		SkipModels []string `key:"memory.skip_models" reload:"yes" doc:"models of requests without memory; * matches any text"`
 	}
 	Quota struct {
-		Person map[string]string `key:"quota.person" reload:"yes" kind:"name=limit" doc:"maximum messages and bytes of one person: {messages: 20000, bytes: 50MiB}; when it is reached, new messages are not stored, and chats and recall continue. {tokens: 20000} limits the tokens for facts per day (UTC). Empty means no limit"`
+		Person map[string]string `key:"quota.person" reload:"yes" kind:"name=limit" doc:"maximum messages and bytes of one person: {messages: 20000, bytes: 50MiB}; further messages are not stored. {tokens: 20000} limits the tokens for facts per day (UTC)"`
 		Tenant map[string]string `key:"quota.tenant" reload:"yes" kind:"name=limit" doc:"likewise for one credential with all the people that it names"`
 		All    map[string]string `key:"quota.all" reload:"yes" kind:"name=limit" doc:"likewise for everything; {disk: 20GiB} limits the databases"`
 	}
 	Workspace struct {
 		Trusted     []string `key:"workspace.trusted" reload:"yes" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/src/*); empty allows all, and requests without a project"`
 		Ignored     []string `key:"workspace.ignored" reload:"yes" doc:"workspaces without memory; a file .graphiti-proxy-ignore in a workspace has the same effect"`
-		RemotePaths bool     `key:"workspace.remote_paths" reload:"yes" default:"false" doc:"true makes a directory on another machine a project, identified by its path; use it only if each path is one project. With false, such a request has no memory without X-Graphiti-Workspace or a stated remote"`
-		Optional    bool     `key:"workspace.optional" reload:"yes" default:"false" doc:"true gives the person's own memory to a client that offers tools without naming a directory; with false, it has the memory of its conversation only; see docs/privacy.md"`
-		Clones      []string `key:"workspace.clones" reload:"yes" doc:"directories (/home/me/src/*) with a trusted git remote; another directory belongs to its remote's project only if it was the first, or graphiti-proxy workspace join added it"`
+		RemotePaths bool     `key:"workspace.remote_paths" reload:"yes" default:"false" doc:"true makes a directory on another machine a project, identified by its path, which must be unique; with false, such a request has no memory without X-Graphiti-Workspace or a stated remote"`
+		Optional    bool     `key:"workspace.optional" reload:"yes" default:"false" doc:"true gives your own memory to a client that offers tools without naming a directory; with false, it has its conversation's only; see docs/privacy.md"`
+		Clones      []string `key:"workspace.clones" reload:"yes" doc:"directories (/home/me/src/*) with a trusted git remote; others belong to its project only if they were first, or graphiti-proxy workspace join added them"`
 	}
 	Recall struct {
 		Enabled       bool          `key:"recall.enabled" reload:"yes" default:"true" doc:"insert memories into requests"`
@@ -98,7 +98,7 @@ type Config struct {
 		Model string `key:"meaning.model" doc:"file of multilingual-e5-small, for the search by meaning in a hundred languages; see docs/recall.md"`
 	}
 	Embedding struct {
-		URL    string `key:"embedding.url" kind:"url" doc:"an endpoint with OpenAI's embeddings API, such as http://127.0.0.1:11434/v1, for the search by meaning, in place of the model in the program; needs memory.consent"`
+		URL    string `key:"embedding.url" kind:"url" doc:"an endpoint with OpenAI's embeddings API, such as http://127.0.0.1:11434/v1, in place of the model in the program; needs memory.consent"`
 		Model  string `key:"embedding.model" default:"text-embedding-3-small" doc:"name of the embedding model"`
 		APIKey string `key:"embedding.api_key" reload:"yes" secret:"yes" doc:"bearer token for embedding.url"`
 	}
@@ -116,7 +116,7 @@ type Config struct {
 		Owner        string   `key:"identity.owner" doc:"the person in single mode, such as github_login:octocat; default: random, kept in data_dir"`
 		UsersFile    string   `key:"identity.users_file" reload:"yes" doc:"the registry of people, a YAML file; read again on SIGHUP"`
 		TrustedKeys  []string `key:"identity.trusted_keys" reload:"yes" secret:"yes" doc:"credentials, or their sha256:<hex>, of trusted gateways, which may name the person"`
-		BodyUsers    bool     `key:"identity.body_users" reload:"yes" default:"false" doc:"accept the person of a trusted gateway, or in single mode of any client, also from the body and from ?userId=; use it only if the gateway's callers cannot set them"`
+		BodyUsers    bool     `key:"identity.body_users" reload:"yes" default:"false" doc:"accept the person of a trusted gateway, or in single mode of any client, also from the body and ?userId=; the gateway's callers must not set them"`
 		OpenWebUI    string   `key:"identity.openwebui_jwt_secret" reload:"yes" secret:"yes" doc:"Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET, for the signed header X-OpenWebUI-User-Jwt; if empty, requests with that header have no memory"`
 		GroupIDs     string   `key:"identity.group_ids" default:"canonical" kind:"one of canonical, raw" doc:"canonical: hashed, shared with other Graphiti clients; raw: readable"`
 		WorkspaceIDs string   `key:"identity.workspace_ids" default:"canonical" kind:"one of canonical, raw" doc:"raw makes an X-Graphiti-Workspace that is a valid group ID name that group, which other clients may share; other workspaces follow identity.group_ids"`
@@ -141,7 +141,7 @@ type Config struct {
 	}
 	Limits struct {
 		InspectBytes  int           `key:"limits.inspect_bytes" reload:"yes" default:"16MiB" kind:"size" min:"1KiB" max:"1GiB" doc:"larger request bodies are forwarded without memory"`
-		InspectTotal  int           `key:"limits.inspect_total" reload:"yes" default:"0" kind:"size" min:"0" doc:"maximum bytes under inspection in all requests and answers; further requests are forwarded without memory. 0 means a quarter of the memory limit (GOMEMLIMIT or the cgroup's), else of the machine's memory, at most 1GiB"`
+		InspectTotal  int           `key:"limits.inspect_total" reload:"yes" default:"0" kind:"size" min:"0" doc:"maximum bytes of all requests and answers under inspection; further requests have no memory. 0 means a quarter of the memory limit (GOMEMLIMIT or the cgroup's), else of the machine's memory, at most 1GiB"`
 		Messages      int           `key:"limits.messages" reload:"yes" default:"20000" min:"1" max:"1000000" doc:"maximum messages in a request; larger requests are forwarded without memory"`
 		Requests      int           `key:"limits.requests_per_minute" reload:"yes" default:"0" min:"0" doc:"maximum requests of a proven person, or else of a credential, in a minute, at all replicas; 0 means no limit"`
 		Tokens        int           `key:"limits.tokens_per_minute" reload:"yes" default:"0" min:"0" doc:"likewise for input and output tokens that providers report; the tokens of an answer delay later requests"`
@@ -150,7 +150,7 @@ type Config struct {
 		IdleTimeout   time.Duration `key:"limits.idle_timeout" default:"2m" min:"1s" doc:"maximum time between two requests of a connection"`
 		BodyTimeout   time.Duration `key:"limits.body_timeout" default:"30s" min:"100ms" doc:"maximum silence of a client within a request's body before a 408"`
 		Connections   int           `key:"limits.connections" default:"16384" min:"1" max:"1000000" doc:"maximum client connections; further ones get 503. Each needs two file descriptors"`
-		PerAddress    int           `key:"limits.connections_per_address" default:"0" min:"0" max:"1000000" doc:"maximum client connections from one address (IPv6: one /64). 0 means half of limits.connections in identity.mode multi, all in single. Behind a gateway or load balancer, set it to limits.connections"`
+		PerAddress    int           `key:"limits.connections_per_address" default:"0" min:"0" max:"1000000" doc:"maximum client connections from one address (IPv6: one /64). 0 means all, or half of limits.connections in identity.mode multi; after a gateway or load balancer, raise it"`
 	}
 	Log struct {
 		Level    string `key:"log.level" reload:"yes" default:"info" kind:"one of debug, info, warn, error" doc:"lowest level to log; logs never contain conversation text or credentials"`
@@ -158,17 +158,17 @@ type Config struct {
 		Format   string `key:"log.format" default:"auto" kind:"one of auto, text, json" doc:"auto: text on a terminal, else json"`
 	}
 	Cost struct {
-		Prices string `key:"cost.prices" reload:"yes" doc:"a JSON file with prices of models in the format of LiteLLM's model_prices_and_context_window.json; empty shows tokens only"`
+		Prices string `key:"cost.prices" reload:"yes" doc:"a JSON file with prices of models in the format of LiteLLM's model_prices_and_context_window.json"`
 	}
 	Proof struct {
-		Share  float64 `key:"proof" default:"0" min:"0" max:"0.9" doc:"share of conversations from which proof mode withholds memory, to measure its effect; 0 disables it; see docs/proof.md"`
+		Share  float64 `key:"proof" default:"0" min:"0" max:"0.9" doc:"share of conversations from which proof mode withholds memory; 0 disables it; see docs/proof.md"`
 		Number int     `key:"proof.conversations" default:"278" min:"20" max:"1000000" doc:"number of conversations that proof mode compares; another number or share begins a new comparison"`
 	}
 	Observe struct {
 		People string `key:"observe.people" reload:"yes" default:"name" kind:"one of name, hash" doc:"people in logs of requests, traces and the page Live; audit lines always have names"`
 	}
 	OTel struct {
-		Endpoint string  `key:"otel.endpoint" kind:"url" doc:"OpenTelemetry collector for OTLP over HTTP, e.g. http://127.0.0.1:4318; if empty, OTEL_EXPORTER_OTLP_ENDPOINT applies, else export is off"`
+		Endpoint string  `key:"otel.endpoint" kind:"url" doc:"OpenTelemetry collector for OTLP over HTTP, e.g. http://127.0.0.1:4318; if empty, OTEL_EXPORTER_OTLP_ENDPOINT applies"`
 		Traces   bool    `key:"otel.traces" default:"true" doc:"export spans to the collector"`
 		Metrics  bool    `key:"otel.metrics" default:"true" doc:"export metrics to the collector; Prometheus can read /metrics on the admin side either way"`
 		Sample   float64 `key:"otel.sample" default:"1" min:"0" max:"1" doc:"share of requests to trace if the client does not decide; OTEL_TRACES_SAMPLER overrides it"`

@@ -298,13 +298,13 @@ const identityNotes = `
 
 A request with two different values in one of these headers, or with an invalid or expired ` + "`X-OpenWebUI-User-Jwt`" + `, has no memory (` + "`off; reason=untrusted`" + `).
 
-In single mode, a request that may come from a web page has no memory either: its ` + "`Sec-Fetch-Site`" + ` is neither ` + "`same-origin`" + ` nor ` + "`none`" + `, it has another ` + "`Origin`" + `, or it names a host other than this machine's. A page on another port of this machine counts, because a cloned repository's development server has one too.
+In single mode, neither has a request that may come from a web page, by its ` + "`Sec-Fetch-Site`" + `, ` + "`Origin`" + ` or ` + "`Host`" + `. A page on another port of this machine counts: it may be a cloned repository's development server.
 
 ## Tenants
 
 In multi mode, conversations, projects and unconfirmed persons are scoped to a tenant: a registered person, a credential, or several credentials that a request sends together. In ` + "`/u/<name>/…`" + ` the name is part of the tenant.
 
-` + "`memory forget --credential sha256:<hex>`" + ` accepts several credentials with commas, and the prefix ` + "`<name>/`" + ` for a named upstream.
+` + "`memory forget --credential sha256:<hex>`" + ` accepts the prefix ` + "`<name>/`" + ` for a named upstream.
 
 ## Accepted credentials
 
@@ -314,7 +314,7 @@ In multi mode, recall for a credential is empty (` + "`empty; reason=nobody`" + 
 // TestReferenceOfSources checks that docs/identity.md is current. UPDATE=1 writes it.
 func TestReferenceOfSources(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Identity of a request\n\nThe first source with a value wins. The page Live shows the person, the conversation and the reason of each request.\n")
+	b.WriteString("# Identity of a request\n\nThe first source with a value wins. The page Live shows the result.\n")
 	for _, table := range tables {
 		fmt.Fprintf(&b, "\n## %s\n\n", strings.ToUpper(table.What[:1])+table.What[1:])
 		for _, s := range table.Sources {
@@ -331,9 +331,9 @@ func TestReferenceOfSources(t *testing.T) {
 		case "session":
 			b.WriteString("\nThen the conversation's history, in the same directory or project.\n\nThe same ID in two projects means two sessions. A request without a directory takes the project of its session, found by ID or by a referenced answer.\n")
 		case "user":
-			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). A platform at the end of a line means the person `user:<platform>:<id>`.\n\nIn single mode, and with a key in `identity.trusted_keys`, only headers name a person, unless `identity.body_users` accepts the other sources too ([OpenAI SDKs](../deploy/recipes/openai-sdks.md)). In multi mode, a name is scoped to its credential, except for [gateways and registered people](teams.md).\n")
+			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). A platform at the end of a line means the person `user:<platform>:<id>`.\n\nIn single mode, and with a key in `identity.trusted_keys`, only headers name a person, unless `identity.body_users` is set. In multi mode, a name is scoped to its credential, except for [gateways and registered people](teams.md).\n")
 		case "workspace":
-			b.WriteString("\nThe working directory comes from the position in a known client's prompt that only the client writes ([privacy.md](privacy.md)). `.graphiti-proxy-ignore` and `workspace.ignored` apply to all of these sources.\n")
+			b.WriteString("\n[privacy.md](privacy.md) describes the working directory.\n")
 		}
 	}
 	b.WriteString(identityNotes)
