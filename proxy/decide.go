@@ -18,8 +18,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
-// decider decides how memory treats a request. Posted requests, messages over a
-// WebSocket and Explain all go through decide.
+// decider decides how memory treats a request. Posted requests and messages over a WebSocket
+// go through decide.
 type decider struct {
 	memo *memo.Memo      // notes about current conversations
 	base context.Context //nolint:containedctx // ends when the server gives up waiting
@@ -92,7 +92,10 @@ func (s *decider) decide(r *request) (d decision) {
 		return d
 	}
 	now := time.Now()
-	d.understood, d.moment = true, moment{now, now.Add(r.memory.Timeout), r.memory.Generations.Now()}
+	d.understood, d.arrived, d.until = true, now, now.Add(r.memory.Timeout)
+	if r.memory.Planner != nil {
+		d.generation = r.memory.Generations.Now()
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			wire.LogPanic(s.log, "memory", p)

@@ -98,10 +98,7 @@ func TestAnswerThatHasNoEnd(t *testing.T) {
 			}
 			c.Close()
 			<-ended
-			waitFor(t, "the call to end", func() bool {
-				exchanges, _ := s.wire.InFlight()
-				return exchanges == 0
-			})
+			waitFor(t, "the call to end", func() bool { return s.clients.Count() == 0 })
 			if n := counter(t, reader, "graphiti_proxy_abandoned_requests"); n != tc.counted {
 				t.Errorf("%d requests were abandoned, want %d", n, tc.counted)
 			}

@@ -97,10 +97,7 @@ func TestClientThatLeavesEndsTheUpstreamRequest(t *testing.T) {
 			case <-time.After(polltest.Patience):
 				t.Fatal("the upstream request goes on without its client")
 			}
-			waitFor(t, "the call to end", func() bool {
-				exchanges, _ := s.wire.InFlight()
-				return exchanges == 0
-			})
+			waitFor(t, "the call to end", func() bool { return s.clients.Count() == 0 })
 		})
 	}
 }
@@ -221,19 +218,20 @@ func TestOpenTunnelDoesNotOutliveShutdown(t *testing.T) {
 	t.Parallel()
 	w := newStub(t, func(_ *stub, c net.Conn, request string) bool {
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
-		_, _ = io.Copy(io.Discard, c)
+		_, _ = io.Copy(c, c)
 		return false
 	})
 	s, _ := start(t, w.url())
 	c := dial(t, s)
 	_, _ = io.WriteString(c, "GET /v1/realtime HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
-	if _, err := http.ReadResponse(newReader(c), nil); err != nil {
+	r := newReader(c)
+	if _, err := http.ReadResponse(r, nil); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the tunnel", func() bool {
-		_, tunnels := s.wire.InFlight()
-		return tunnels == 1
-	})
+	_, _ = io.WriteString(c, "x")
+	if _, err := r.ReadByte(); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -51,10 +50,6 @@ type Sessions interface {
 // Turns records turns.
 type Turns interface {
 	Add(ctx context.Context, t ledger.Turn) error
-
-	// AddAsync records turns in the background, even if the request fails. It does not
-	// block, and reports whether there is room for them.
-	AddAsync(turns []ledger.Turn) bool
 
 	Begin(turn string)                               // notes that this process answers the turn
 	CutOff(ctx context.Context, t ledger.Turn) error // notes that a turn must not be stored from a history or a transcript
@@ -149,8 +144,8 @@ type MemorySettings struct {
 // Note selects additional details to record with a turn.
 type Note struct{ Git, Work bool }
 
-// Services are the services of the memory. Without a Planner, the proxy only forwards.
-// Another service that is nil does nothing.
+// Services are the services of the memory. Without a Planner, the proxy only forwards, and
+// uses none of the others.
 type Services struct {
 	Planner     Planner
 	Sessions    Sessions
@@ -165,53 +160,3 @@ type Services struct {
 	Responses   *response.Readers
 	Pending     *PendingTurns // the turns that have not ended
 }
-
-// withDefaults returns the memory with its nil services replaced by services that do nothing.
-func (m Memory) withDefaults() *Memory {
-	m.Sessions = cmp.Or[Sessions](m.Sessions, noService{})
-	m.Turns = cmp.Or[Turns](m.Turns, noService{})
-	m.Doubts = cmp.Or[Doubts](m.Doubts, noService{})
-	m.Edits = cmp.Or[Edits](m.Edits, noService{})
-	m.Hearer = cmp.Or[Hearer](m.Hearer, noService{})
-	m.Tenants = cmp.Or[Tenants](m.Tenants, noService{})
-	m.Generations = cmp.Or[Generations](m.Generations, noService{})
-	m.Figures = cmp.Or[Statistics](m.Figures, noService{})
-	return &m
-}
-
-// noService implements services that do nothing.
-type noService struct{}
-
-func (noService) Pending(context.Context, ...[16]byte) (string, bool)    { return "", false }
-func (noService) SetPending(context.Context, [16]byte, string)           {}
-func (noService) EndPending([16]byte)                                    {}
-func (noService) Find(context.Context, [][16]byte) (string, bool, error) { return "", false, nil }
-func (noService) Put(context.Context, string, ...[16]byte) error         { return nil }
-func (noService) PutAsync([16]byte, string)                              {}
-func (noService) Add(context.Context, ledger.Turn) error                 { return nil }
-func (noService) AddAsync([]ledger.Turn) bool                            { return false }
-func (noService) Holds(string) int                                       { return 0 }
-
-func (noService) Release(context.Context, *capture.Twin)     {}
-func (noService) GoesOn(string, []dialect.Fingerprint, bool) {}
-func (noService) Twin(*capture.Twin, bool)                   {}
-func (noService) Hold(context.Context, ledger.Turn, *capture.Doubt) (graphiti.Fate, error) {
-	return graphiti.Fate{}, nil
-}
-func (noService) EndTurn(context.Context, graphiti.Who, string, []graphiti.Target, int64) error {
-	return nil
-}
-func (noService) Begin(string)                                      {}
-func (noService) CutOff(context.Context, ledger.Turn) error         { return nil }
-func (noService) Kept(string, []graphiti.Target) bool               { return false }
-func (noService) Known([16]byte) bool                               { return false }
-func (noService) Backfill(capture.History)                          {}
-func (noService) Full(string) string                                { return "" }
-func (noService) Hear(context.Context, capture.Saying) inject.Heard { return inject.Heard{} }
-func (noService) Forgets(string) bool                               { return false }
-func (noService) Accepted(context.Context, string) bool             { return true }
-func (noService) Accept(string)                                     {}
-func (noService) Now() int64                                        { return 0 }
-func (noService) Asked(graphiti.Who, inject.Plan)                   {}
-func (noService) Used(graphiti.Who, string, *graphiti.Usage)        {}
-func (noService) Lost(graphiti.Who, string)                         {}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +16,8 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -24,6 +27,55 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
+
+// withDefaults returns the memory with its nil services replaced by services that do nothing.
+func (m Memory) withDefaults() *Memory {
+	m.Sessions = cmp.Or[Sessions](m.Sessions, noService{})
+	m.Turns = cmp.Or[Turns](m.Turns, noService{})
+	m.Doubts = cmp.Or[Doubts](m.Doubts, noService{})
+	m.Edits = cmp.Or[Edits](m.Edits, noService{})
+	m.Hearer = cmp.Or[Hearer](m.Hearer, noService{})
+	m.Tenants = cmp.Or[Tenants](m.Tenants, noService{})
+	m.Generations = cmp.Or[Generations](m.Generations, noService{})
+	m.Figures = cmp.Or[Statistics](m.Figures, noService{})
+	return &m
+}
+
+// noService implements services that do nothing.
+type noService struct{}
+
+func (noService) Pending(context.Context, ...[16]byte) (string, bool)    { return "", false }
+func (noService) SetPending(context.Context, [16]byte, string)           {}
+func (noService) EndPending([16]byte)                                    {}
+func (noService) Find(context.Context, [][16]byte) (string, bool, error) { return "", false, nil }
+func (noService) Put(context.Context, string, ...[16]byte) error         { return nil }
+func (noService) PutAsync([16]byte, string)                              {}
+func (noService) Add(context.Context, ledger.Turn) error                 { return nil }
+func (noService) Holds(string) int                                       { return 0 }
+
+func (noService) Release(context.Context, *capture.Twin)     {}
+func (noService) GoesOn(string, []dialect.Fingerprint, bool) {}
+func (noService) Twin(*capture.Twin, bool)                   {}
+func (noService) Hold(context.Context, ledger.Turn, *capture.Doubt) (graphiti.Fate, error) {
+	return graphiti.Fate{}, nil
+}
+func (noService) EndTurn(context.Context, graphiti.Who, string, []graphiti.Target, int64) error {
+	return nil
+}
+func (noService) Begin(string)                                      {}
+func (noService) CutOff(context.Context, ledger.Turn) error         { return nil }
+func (noService) Kept(string, []graphiti.Target) bool               { return false }
+func (noService) Known([16]byte) bool                               { return false }
+func (noService) Backfill(capture.History)                          {}
+func (noService) Full(string) string                                { return "" }
+func (noService) Hear(context.Context, capture.Saying) inject.Heard { return inject.Heard{} }
+func (noService) Forgets(string) bool                               { return false }
+func (noService) Accepted(context.Context, string) bool             { return true }
+func (noService) Accept(string)                                     {}
+func (noService) Now() int64                                        { return 0 }
+func (noService) Asked(graphiti.Who, inject.Plan)                   {}
+func (noService) Used(graphiti.Who, string, *graphiti.Usage)        {}
+func (noService) Lost(graphiti.Who, string)                         {}
 
 // planner is a Planner that calls plan.
 type planner struct {

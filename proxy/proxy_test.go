@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,6 +65,7 @@ func made(t testing.TB, upstream string, change ...func(*Options)) *Server {
 	for _, f := range change {
 		f(&o)
 	}
+	o.Memory = *o.Memory.withDefaults()
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +97,8 @@ type stub struct {
 	mu   sync.Mutex // guards got and conns
 	got  []string   // requests, head and body, unchanged
 	open []net.Conn
+
+	closed atomic.Int64
 }
 
 // newStub starts a stub that calls answer for each request. answer reports whether the
@@ -135,7 +139,10 @@ func (w *stub) accept(answer func(*stub, net.Conn, string) bool) {
 		w.wg.Add(1)
 		go func() {
 			defer w.wg.Done()
-			defer c.Close()
+			defer func() {
+				c.Close()
+				w.closed.Add(1)
+			}()
 			br := bufio.NewReader(c)
 			for {
 				request, err := readRequest(br)
@@ -157,6 +164,13 @@ func (w *stub) requests() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]string(nil), w.got...)
+}
+
+// connections returns the number of connections that the stub has accepted.
+func (w *stub) connections() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.open)
 }
 
 // readRequest returns the bytes of the next request.

@@ -127,7 +127,7 @@ func New(o Options) (*Server, error) {
 		stop:     make(chan struct{}),
 	}
 	s.apply(w, o.Routes)
-	s.memory.Store(o.Memory.withDefaults())
+	s.memory.Store(&o.Memory)
 	base, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.decider = &decider{memo: o.Memo, base: base, log: o.Log}
@@ -170,7 +170,7 @@ func New(o Options) (*Server, error) {
 func (s *Server) currentMemory() *Memory { return s.memory.Load() }
 
 // Set changes the memory's settings for later requests. The services must stay the same.
-func (s *Server) Set(m Memory) { s.memory.Store(m.withDefaults()) }
+func (s *Server) Set(m Memory) { s.memory.Store(&m) }
 
 // Fate counts a message of a client that has got another fate after its answer.
 func (s *Server) Fate(client string, was graphiti.FateName, f graphiti.Fate) {

@@ -217,8 +217,6 @@ func (t ownedTurns) Hold(ctx context.Context, turn ledger.Turn, why *capture.Dou
 	return t.Pipeline.Hold(ctx, turn, why) //nolint:wrapcheck // the pipeline's
 }
 
-func (t ownedTurns) AddAsync(turns []ledger.Turn) bool { return t.Pipeline.AddAsync(t.owned(turns)) }
-
 // proxyMemory returns the settings and the parts of memory in a proxy, by a configuration.
 func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) proxy.Memory {
 	var turns interface {

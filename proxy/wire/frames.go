@@ -25,23 +25,22 @@ func newFrames(in io.Reader, share budget.Share) *frames {
 	return &frames{in: bufio.NewReader(in), share: share}
 }
 
-// take reads a frame's payload. left is the number of bytes not read for lack of RAM;
-// raw contains the bytes before them.
-func (f *frames) take(h ws.Header) (left int64, err error) {
+// take reads a frame, and reports whether message contains all of it. If not, for lack of
+// RAM, left is the number of bytes not read; raw contains the bytes before them.
+func (f *frames) take(h ws.Header) (taken bool, left int64, err error) {
 	paid := f.grow(&f.raw, ws.MaxHeaderSize) // pays for the header too: any number of frames may be empty
 	f.raw = appendHeader(f.raw, h)
 	if !paid {
-		f.message = nil
-		return h.Length, nil
+		return false, h.Length, nil
 	}
 	at := len(f.raw)
 	for left = h.Length; left > 0; {
 		if _, err := f.in.Peek(1); err != nil {
-			return left, fmt.Errorf("read frame: %w", err)
+			return false, left, fmt.Errorf("read frame: %w", err)
 		}
 		n := int(min(int64(f.in.Buffered()), left))
 		if !f.grow(&f.raw, n) {
-			return left, nil
+			return false, left, nil
 		}
 		b, _ := f.in.Peek(n) // cannot fail: n bytes are buffered
 		f.raw = append(f.raw, b...)
@@ -50,18 +49,14 @@ func (f *frames) take(h ws.Header) (left int64, err error) {
 	}
 	from := len(f.message)
 	if !f.grow(&f.message, len(f.raw)-at) {
-		f.message = nil
-		return 0, nil
+		return false, 0, nil
 	}
 	f.message = append(f.message, f.raw[at:]...)
 	if h.Masked {
 		ws.Cipher(f.message[from:], h.Mask, 0)
 	}
-	return 0, nil
+	return true, 0, nil
 }
-
-// whole reports whether message contains everything up to the last frame taken.
-func (f *frames) whole(left int64) bool { return left == 0 && f.message != nil }
 
 // grow makes room for n more bytes in a buffer, if the budget allows it.
 func (f *frames) grow(b *[]byte, n int) (ok bool) {
@@ -79,30 +74,6 @@ func (f *frames) grow(b *[]byte, n int) (ok bool) {
 func (f *frames) drop() {
 	f.raw, f.message = nil, nil
 	f.share.Release()
-}
-
-// pass copies n bytes as they arrive.
-func (f *frames) pass(to io.Writer, n int64) error {
-	for n > 0 {
-		if _, err := f.in.Peek(1); err != nil {
-			return fmt.Errorf("read frame: %w", err)
-		}
-		b, _ := f.in.Peek(int(min(int64(f.in.Buffered()), n))) // cannot fail: the bytes are buffered
-		if _, err := to.Write(b); err != nil {
-			return fmt.Errorf("pass frame on: %w", err)
-		}
-		_, _ = f.in.Discard(len(b))
-		n -= int64(len(b))
-	}
-	return nil
-}
-
-// passFrame copies a frame after its header was read.
-func (f *frames) passFrame(to io.Writer, h ws.Header) error {
-	if _, err := to.Write(appendHeader(nil, h)); err != nil {
-		return fmt.Errorf("pass frame on: %w", err)
-	}
-	return f.pass(to, h.Length)
 }
 
 func appendHeader(dst []byte, h ws.Header) []byte {

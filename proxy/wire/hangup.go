@@ -69,12 +69,6 @@ func (h *hangups) look() bool {
 	return !h.idle
 }
 
-func (h *hangups) count() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.links)
-}
-
 // abandonAll ends every exchange.
 func (h *hangups) abandonAll() {
 	h.mu.Lock()

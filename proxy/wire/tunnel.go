@@ -43,8 +43,6 @@ func (x *Exchange) Tunnel(a Answer, messages *WebSocket) error {
 	w, up, client := x.w, a.up, x.client
 	x.ctx.HijackSetNoResponse(true)
 	x.ctx.Hijack(func(conn net.Conn) {
-		w.tunnels.Add(1)
-		defer w.tunnels.Add(-1)
 		// The client's side ends within Linger.
 		defer context.AfterFunc(w.base, func() { _ = rawConn(up.Conn).Close() })()
 		if messages == nil {

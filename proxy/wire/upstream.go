@@ -143,19 +143,6 @@ func (u *Upstream) give(c *upstreamConn) {
 	}
 }
 
-// Idle returns the number of idle connections, and how many of them the upstream has not
-// closed.
-func (u *Upstream) Idle() (kept, usable int) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, c := range u.idle {
-		if c.sock.quiet() {
-			usable++
-		}
-	}
-	return len(u.idle), usable
-}
-
 // CloseIdle closes the connections idle since before t.
 func (u *Upstream) CloseIdle(t time.Time) {
 	u.mu.Lock()

@@ -45,6 +45,40 @@ type WebSocket struct {
 // fromClient relays the client's frames, with replaced messages.
 func (s *WebSocket) fromClient(up net.Conn, client io.Reader) error {
 	f := newFrames(client, s.Share())
+	return s.relay(up, f, s.Limit, func(message []byte) (net.Buffers, error) {
+		instead, err := s.Request(message)
+		if err != nil {
+			s.end(err, up, f.in)
+		}
+		if err != nil || instead == nil {
+			return nil, err
+		}
+		mask := ws.NewMask()
+		ws.Cipher(instead, mask, 0)
+		return net.Buffers{appendHeader(nil, ws.Header{Fin: true, OpCode: ws.OpText, Masked: true, Mask: mask, Length: int64(len(instead))}), instead}, nil
+	})
+}
+
+// FromUpstream relays the upstream's frames unchanged and reads their messages. If the proxy
+// ends the connection, the client gets the reason.
+func (s *WebSocket) FromUpstream(client io.Writer, up io.Reader) error {
+	defer s.End()
+	err := s.relay(client, newFrames(up, s.Share()), func() int { return maxEvent }, func(message []byte) (net.Buffers, error) {
+		s.Event(message)
+		return nil, nil
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuse != nil {
+		_ = ws.WriteFrame(client, ws.NewCloseFrame(ws.NewCloseFrameBody(ws.StatusPolicyViolation, s.refuse.Error())))
+	}
+	return err
+}
+
+// relay relays one side's frames. It holds those of a message until its last one, and then
+// passes the message to read, which returns a replacement or nil. Frames that it does not read
+// pass as they arrive.
+func (s *WebSocket) relay(to io.Writer, f *frames, limit func() int, read func(message []byte) (net.Buffers, error)) error {
 	defer f.drop()
 	through := false // the current message is not read
 	for {
@@ -52,138 +86,54 @@ func (s *WebSocket) fromClient(up net.Conn, client io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("read frame: %w", err)
 		}
-		limit := int64(s.Limit())
-		tooLong := h.Length > limit-int64(len(f.message)) || int64(len(f.raw)) > 2*limit // raw is limited too, because frames may be empty
-		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || tooLong {
-			if !h.OpCode.IsControl() {
-				through = !h.Fin
-			}
-			if err := s.passUnread(up, f, h); err != nil {
+		if h.Rsv != 0 {
+			s.warn()
+		}
+		most := int64(limit())
+		tooLong := h.Length > most-int64(len(f.message)) || int64(len(f.raw)) > 2*most // raw is limited too, because frames may be empty
+		isControl := h.OpCode.IsControl()                                              // perhaps between the frames of a message
+		var out net.Buffers
+		taken, left := false, h.Length
+		switch {
+		case isControl:
+			out = net.Buffers{appendHeader(nil, h)}
+		case through || h.OpCode == ws.OpBinary || h.Rsv != 0 || tooLong:
+			f.raw = appendHeader(f.raw, h)
+		default:
+			if taken, left, err = f.take(h); err != nil {
 				return err
 			}
+		}
+		if taken && !h.Fin {
 			continue
 		}
-		left, err := f.take(h)
-		if err != nil {
-			return err
-		}
-		if f.whole(left) && !h.Fin {
-			continue
-		}
-		if err := s.passMessage(up, f, left); err != nil {
-			return err
-		}
-		f.drop()
-		through = !h.Fin
-		if err := f.pass(up, left); err != nil {
-			return err
-		}
-	}
-}
-
-// passUnread relays an unread frame, after the frames collected of its message.
-func (s *WebSocket) passUnread(to io.Writer, f *frames, h ws.Header) error {
-	if h.Rsv != 0 {
-		s.warn()
-	}
-	if !h.OpCode.IsControl() {
-		if len(f.raw) > 0 {
-			if _, err := to.Write(f.raw); err != nil {
-				return fmt.Errorf("pass frame on: %w", err)
-			}
-		}
-		f.drop()
-	}
-	return f.passFrame(to, h)
-}
-
-// passMessage relays the collected frames of a client's message, or its replacement if
-// the message is complete.
-func (s *WebSocket) passMessage(up net.Conn, f *frames, left int64) error {
-	out := net.Buffers{f.raw}
-	if f.whole(left) {
-		instead, err := s.Request(f.message)
-		if err != nil {
-			return s.end(err, up, f.in)
-		}
-		if instead != nil {
-			mask := ws.NewMask()
-			ws.Cipher(instead, mask, 0)
-			out = net.Buffers{appendHeader(nil, ws.Header{Fin: true, OpCode: ws.OpText, Masked: true, Mask: mask, Length: int64(len(instead))}), instead}
-		}
-	}
-	if _, err := out.WriteTo(up); err != nil {
-		return fmt.Errorf("pass frame on: %w", err)
-	}
-	return nil
-}
-
-// FromUpstream relays the upstream's frames unchanged and reads their
-// messages.
-func (s *WebSocket) FromUpstream(client io.Writer, up io.Reader) error {
-	defer s.End()
-	f := newFrames(up, s.Share())
-	defer f.drop()
-	through := false
-	for {
-		h, err := ws.ReadHeader(f.in)
-		if err != nil {
-			s.sayWhy(client)
-			return fmt.Errorf("read frame: %w", err)
-		}
-		tooLong := h.Length > maxEvent-int64(len(f.message))
-		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || h.Masked || tooLong {
-			if !h.OpCode.IsControl() {
-				through = !h.Fin
-			}
-			if err := s.passUnread(client, f, h); err != nil {
+		if taken {
+			if out, err = read(f.message); err != nil {
 				return err
 			}
-			continue
 		}
-		left, err := f.take(h)
-		if err != nil {
-			s.sayWhy(client)
-			return err
+		if out == nil {
+			out = net.Buffers{f.raw}
 		}
-		whole := f.whole(left)
-		if whole && h.Fin {
-			s.Event(f.message)
-		}
-		if _, err := client.Write(f.raw); err != nil {
+		if _, err := out.WriteTo(to); err != nil {
 			return fmt.Errorf("pass frame on: %w", err)
 		}
-		f.share.Shrink(f.share.Held() - cap(f.raw))
-		f.raw = nil // already sent to the client
-		if !whole || h.Fin {
+		if !isControl {
 			f.drop()
-		}
-		if !whole {
 			through = !h.Fin
-			if err := f.pass(client, left); err != nil {
-				return err
-			}
+		}
+		if _, err := io.CopyN(to, f.in, left); err != nil {
+			return fmt.Errorf("pass frame on: %w", err)
 		}
 	}
 }
 
 // end ends the connection because of a client's message. FromUpstream sends the reason,
 // and the client gets time to read it.
-func (s *WebSocket) end(err error, up net.Conn, client io.Reader) error {
+func (s *WebSocket) end(err error, up net.Conn, client io.Reader) {
 	s.mu.Lock()
 	s.refuse = err
 	s.mu.Unlock()
 	up.Close()
 	_, _ = io.Copy(io.Discard, client)
-	return err
-}
-
-// sayWhy sends the client the proxy's reason for ending the connection, if any. It is
-// called between two frames.
-func (s *WebSocket) sayWhy(client io.Writer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.refuse != nil {
-		_ = ws.WriteFrame(client, ws.NewCloseFrame(ws.NewCloseFrameBody(ws.StatusPolicyViolation, s.refuse.Error())))
-	}
 }

@@ -31,7 +31,6 @@ type Wire struct {
 	o       Options
 	hop     string // see hopField
 	hangups hangups
-	tunnels atomic.Int64 // open tunnels
 
 	base     context.Context // for tunnels and dialing; canceled by Cut
 	cut      context.CancelFunc
@@ -61,12 +60,6 @@ func (w *Wire) Abandon() { w.hangups.abandonAll() }
 // Cut ends tunnels and connection attempts, which are not tied to a request. The
 // clients' sides of tunnels end within Linger.
 func (w *Wire) Cut() { w.cut() }
-
-// InFlight returns the number of exchanges watched for disconnects, and of open
-// tunnels.
-func (w *Wire) InFlight() (exchanges, tunnels int) {
-	return w.hangups.count(), int(w.tunnels.Load())
-}
 
 // Close ends the disconnect detection. The caller has ended all exchanges.
 func (w *Wire) Close() {
