@@ -147,7 +147,7 @@ func TestMessagesAtOnce(t *testing.T) {
 				at.session.doubts(&note, &c, false)
 				if n == len(tc.pauses) {
 					r := &request{memory: Memory{MemorySettings: MemorySettings{Ingest: true}}.withDefaults()}
-					r.route.match.Use = dialect.UseTurn
+					r.route.Use = dialect.UseTurn
 					got := s.fate(r, &parsed{conv: &c, ingest: true}, &caller{}, &at)
 					if doubt := at.session.why.Reason == graphiti.HeldDoubt; got != tc.want || doubt != tc.doubt {
 						t.Errorf("%s: got %+v and doubt %v, want %+v and %v", name, got, doubt, tc.want, tc.doubt)

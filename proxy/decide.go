@@ -84,11 +84,11 @@ func (d *decision) outcome() *inject.Outcome {
 // r.memory and the fields of the decider.
 func (s *decider) decide(r *request) (d decision) {
 	switch {
-	case r.route.unserved:
+	case r.route.Unserved:
 		d.understood = true
 		d.refuse(notServed)
 		return d
-	case r.route.dialect == nil:
+	case r.route.Dialect == nil:
 		return d
 	}
 	now := time.Now()

@@ -61,6 +61,6 @@ func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, d decision, err e
 	}
 	ctx.SetConnectionClose()
 	failure := dialect.Failure{Status: status, Type: typ, Code: kind, Message: message}
-	ctx.SetBody(c.route.speaks.Error(failure))
+	ctx.SetBody(c.route.Speaks.Error(failure))
 	return status
 }

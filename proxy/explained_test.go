@@ -71,8 +71,8 @@ func (s *decider) explain(m Memory, planner Planner, limits Limits, path string,
 	}
 	r := &request{head: headOf(path, header), memory: &m, limits: limits, body: wire.Body{Bytes: body, Whole: len(body) <= limits.InspectBytes}, share: new(budget.Share), buffers: new(buffers)}
 	named := stripUpstream(r.head)
-	r.route, _ = routeOf(r.head, wire.PlainPath(r.head.RequestURI()))
-	if r.route.named = named; r.route.dialect != nil {
+	r.route.Route = routeOf(r.head, wire.PlainPath(r.head.RequestURI()))
+	if r.route.named = named; r.route.Dialect != nil {
 		r.barred = s.barred(&m, r.head)
 	}
 	d := s.decide(r)

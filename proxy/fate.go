@@ -20,7 +20,7 @@ import (
 func (s *decider) fate(r *request, p *parsed, c *caller, at *placed) graphiti.Fate {
 	m, f := r.memory, &at.session
 	switch no := m.Rules.refuses(&at.project); {
-	case r.route.match.Use != dialect.UseTurn:
+	case r.route.Use != dialect.UseTurn:
 		return graphiti.Fate{}
 	case no == inject.ReasonOptOut:
 		return graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffIgnored}
@@ -115,7 +115,7 @@ func isLeftOut(f graphiti.Fate) bool {
 // reads reports whether the answer must be read.
 func (d *decision) reads(r *request) bool {
 	p := &d.plan
-	return r.route.match.Use == dialect.UseTurn && p.Turn != "" &&
+	return r.route.Use == dialect.UseTurn && p.Turn != "" &&
 		(len(p.Write) > 0 || isLeftOut(d.fate) || d.child || d.late != nil || !d.session.byID || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
 }
 
@@ -219,5 +219,5 @@ func (p *pendingTurn) lost(why string) { p.settle(graphiti.Fate{Name: graphiti.F
 
 // isNew reports whether a request has a new message, unlike a tool round.
 func (d *decision) isNew(r *request) bool {
-	return r.route.match.Use == dialect.UseTurn && d.pending == nil && (d.parsed.conv == nil || !d.parsed.conv.Answered())
+	return r.route.Use == dialect.UseTurn && d.pending == nil && (d.parsed.conv == nil || !d.parsed.conv.Answered())
 }

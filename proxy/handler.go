@@ -20,7 +20,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	c := s.newCall(x, &ctx.Request.Header)
 	defer s.finish(c)                      // a panic ends only this connection
 	c.route = s.match(&ctx.Request.Header) // route.go: API and upstream
-	c.seen = s.observer.Begin(c.head, c.route.match.Route, ctx.Time())
+	c.seen = s.observer.Begin(c.head, c.route.Match.Route, ctx.Time())
 	status, d := 0, decision{} // status is 0 before the answer
 	defer func() {
 		s.unanswered(c, status, &d)
@@ -113,7 +113,7 @@ func (s *Server) admit(x *wire.Exchange, c *call) (webSocket bool, err error) {
 	if webSocket, err = s.webSocket(x, c); err != nil {
 		return false, err
 	}
-	if c.route.dialect != nil {
+	if c.route.Dialect != nil {
 		c.barred = s.barred(c.memory, c.head)
 	}
 	return webSocket, nil
@@ -126,7 +126,7 @@ func (s *Server) decided(c *call, d *decision) {
 		if d.isNew(&c.request) {
 			s.countNew(c, d)
 		}
-		if c.route.match.Use == dialect.UseTurn && d.caller.Known {
+		if c.route.Use == dialect.UseTurn && d.caller.Known {
 			s.observer.Asked(observe.Ask{
 				Program: d.parsed.claims.Program(), Agent: c.head.UserAgent(), Kind: cmp.Or(d.session.kind, d.parsed.conv.Kind), Tools: d.parsed.conv.Tools,
 				Reason: d.plan.Outcome.Reason, Missing: d.project.missing,
@@ -134,13 +134,13 @@ func (s *Server) decided(c *call, d *decision) {
 		}
 		wire.Contain(s.log, "noting a decision", func() {
 			s.note(&c.request, d)
-			if c.route.match.Use == dialect.UseTurn && d.who != (graphiti.Who{}) { // not refused before the plan
+			if c.route.Use == dialect.UseTurn && d.who != (graphiti.Who{}) { // not refused before the plan
 				c.memory.Figures.Asked(d.who, d.plan)
 			}
 		})
 	}
 	c.seen.Did(c.head, d.logEntry(&c.request), &d.plan)
-	c.seen.Send(c.head, c.route.upstream.Host, c.route.provider, c.buffers.conv.Model)
+	c.seen.Send(c.head, c.route.upstream.Host, c.route.Info.Provider, c.buffers.conv.Model)
 }
 
 // logEntry returns the entry of a request for the observer.
@@ -148,7 +148,7 @@ func (d *decision) logEntry(r *request) observe.LogEntry {
 	if !d.understood {
 		return observe.LogEntry{To: r.route.upstream.Name}
 	}
-	of := observe.LogEntry{API: r.route.api, To: r.route.upstream.Name, Model: r.buffers.conv.Model, Serves: r.route.provider, Who: d.who, Blocks: len(d.plan.Inserts), Fate: d.fate}
+	of := observe.LogEntry{API: r.route.Info.Name, To: r.route.upstream.Name, Model: r.buffers.conv.Model, Serves: r.route.Info.Provider, Who: d.who, Blocks: len(d.plan.Inserts), Fate: d.fate}
 	if d.who == (graphiti.Who{}) && d.caller.Known { // refused, but not because of its caller
 		of.Who = d.caller.Who
 	}

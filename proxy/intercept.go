@@ -14,6 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
@@ -134,8 +135,7 @@ func (s *Server) messages(c *call, head *wire.AnswerHead, read bool) *wire.WebSo
 	}
 	x := &intercept{s: s, route: c.route, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
 	c.head.CopyTo(&x.head)
-	x.route.dialect, x.route.match, x.route.provider = responses.Dialect{}, responses.SocketMatch(), responses.Dialect{}.Info().Provider
-	x.route.api = responses.Dialect{}.Info().Name
+	x.route.Route = registry.Find(dialect.Request{Method: []byte(fasthttp.MethodPost), Path: []byte("/responses"), Header: c.head})
 	return &wire.WebSocket{Messages: x, Share: s.budget.Share, Limit: func() int { return s.routing().limits.InspectBytes }}
 }
 
@@ -156,7 +156,7 @@ func (x *intercept) Request(message []byte) ([]byte, error) {
 	if c.held, ok = x.admit(ask.Lane, ask.Previous); !ok {
 		return nil, errLanes
 	}
-	c.seen = x.s.observer.Begin(c.head, c.route.match.Route, time.Now())
+	c.seen = x.s.observer.Begin(c.head, c.route.Match.Route, time.Now())
 	d := x.s.decide(&c.request)
 	x.s.decided(c, &d)
 	x.begin(ask.Lane, x.newExchange(c, &d))
@@ -183,7 +183,7 @@ func (x *intercept) newCall(message []byte, ask *responses.Ask) *call {
 // newExchange returns the exchange of a request. It takes over the call's share of the
 // budget.
 func (x *intercept) newExchange(c *call, d *decision) *exchange {
-	ex := &exchange{heldEnd: heldEnd{d.root, d.where, d.session.own}, reader: x.route.dialect.NewReader(""), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises, block: d.plan.Unanswered}
+	ex := &exchange{heldEnd: heldEnd{d.root, d.where, d.session.own}, reader: x.route.Dialect.NewReader(""), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises, block: d.plan.Unanswered}
 	if chain := d.session.chain; len(chain) > 0 {
 		ex.end = chain[len(chain)-1]
 	}
@@ -194,7 +194,7 @@ func (x *intercept) newExchange(c *call, d *decision) *exchange {
 	if d.reads(&c.request) {
 		ex.pending, ex.backfill, held = x.s.pendingTurn(c, d)
 		ex.pending.end = ex.end
-		ex.tee = c.memory.Responses.Read(x.route.dialect.NewReader(""), response.Meta{Order: orderOf(ex.pending.who.Session), Lost: ex.pending.unread, Of: ex.pending.referredBy()},
+		ex.tee = c.memory.Responses.Read(x.route.Dialect.NewReader(""), response.Meta{Order: orderOf(ex.pending.who.Session), Lost: ex.pending.unread, Of: ex.pending.referredBy()},
 			callback(ex.pending, d.blockTokens(), x.s.spends(c), false, ex.seen.Read()))
 	}
 	c.share.Shrink(held)

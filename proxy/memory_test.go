@@ -219,8 +219,8 @@ func TestAbsoluteTargetGoesWhereItsPathSays(t *testing.T) {
 		var h fasthttp.RequestHeader
 		h.SetMethod(http.MethodPost)
 		h.SetRequestURI(target)
-		if r := s.match(&h); r.upstream.Host != "anthropic.example" || r.dialect == nil {
-			t.Errorf("%s: to %s, %v", target, r.upstream.Host, r.dialect)
+		if r := s.match(&h); r.upstream.Host != "anthropic.example" || r.Dialect == nil {
+			t.Errorf("%s: to %s, %v", target, r.upstream.Host, r.Dialect)
 		}
 	}
 }

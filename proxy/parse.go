@@ -50,7 +50,7 @@ const (
 func (r *request) reading() wire.Reading {
 	w := wire.Reading{Limit: relayedBody, Share: r.share}
 	switch {
-	case r.route.dialect == nil:
+	case r.route.Dialect == nil:
 	case r.barred == nil:
 		w.Limit, w.Inspect = r.limits.InspectBytes, true
 	case r.head.ContentLength() >= 0:
@@ -97,7 +97,7 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 	}
 	p.conv.Limit(dialect.Limits{Messages: r.limits.Messages, Until: until, Room: r.share})
 	p.claims = r.buffers.claims.ReadHead(r.head)
-	p.dialect = r.route.dialect
+	p.dialect = r.route.Dialect
 	ok := p.dialect.Parse(p.text, p.conv)
 	if meant := registry.Meant(p.dialect); !ok && meant != nil && p.conv.Stopped() == dialect.NotStopped {
 		p.dialect = meant
@@ -107,7 +107,7 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 		return p, stopped(p.conv)
 	}
 	if p.conv.Model == nil {
-		p.conv.Model = r.route.match.Model
+		p.conv.Model = r.route.Model
 	}
 	p.recall, p.ingest, p.asked = wanted(r.head)
 	p.subagent = p.conv.Signals(r.head)
@@ -147,7 +147,7 @@ func missed(r *request) {
 	c := &r.buffers.conv
 	c.Limit(dialect.Limits{Messages: r.limits.Messages, Room: r.share})
 	if r.body.Whole && len(r.head.Peek(fasthttp.HeaderContentEncoding)) == 0 {
-		read := r.route.dialect.Parse(r.body.Bytes, c)
+		read := r.route.Dialect.Parse(r.body.Bytes, c)
 		if c.Stopped() == dialect.NotStopped && (!read || c.Last < 0 || c.Kind != dialect.KindTurn) {
 			return
 		}

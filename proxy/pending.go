@@ -434,7 +434,7 @@ func (s *Server) fetched(c *call) *pendingTurn {
 	if !caller.Known {
 		return nil
 	}
-	p, ok := c.memory.Pending.Find(rootOf(&caller.Who).Reference(c.route.match.ID))
+	p, ok := c.memory.Pending.Find(rootOf(&caller.Who).Reference(c.route.ID))
 	if !ok {
 		return nil
 	}

@@ -10,24 +10,16 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// route is the upstream of a request, and the dialect of its API.
+// route is the registry's route of a request, with its upstream.
 type route struct {
-	dialect  dialect.Dialect // nil if the request is forwarded unchanged
+	registry.Route
 	upstream *wire.Upstream
-	match    dialect.Match
-	speaks   dialect.Dialect // the dialect of errors for the client
-	provider string          // of dialect, for traces
-	api      string          // the name of dialect
-
-	unserved bool // a model answers, but its API has no memory
-
-	named   string          // the upstream's name in the setting upstreams; empty for an API's upstream
-	fetched dialect.Dialect // of the answer that the request fetches; nil if it fetches none
+	named    string // the upstream's name in the setting upstreams; empty for an API's upstream
 }
 
 // replays reports whether the request has a conversation, but asks for no answer, such as
 // a count of its tokens: earlier blocks are inserted, and nothing else happens.
-func (r *route) replays() bool { return r.match.Use == dialect.UseReplay }
+func (r *route) replays() bool { return r.Use == dialect.UseReplay }
 
 // match returns the route of a request from the registry, and removes an upstream's name
 // from its path. The route's upstream is nil if the path has an unknown name.
@@ -38,26 +30,16 @@ func (s *Server) match(h *fasthttp.RequestHeader) route {
 	if path == nil {
 		path = wire.PlainPath(h.RequestURI())
 	}
-	r, api := routeOf(h, path)
-	if r.named, r.upstream = n.Name, n.Upstream; !named {
-		r.upstream = all[api]
+	r := route{routeOf(h, path), n.Upstream, n.Name}
+	if !named {
+		r.upstream = all[r.Upstream]
 	}
 	return r
 }
 
-// routeOf returns the route of a request by its path in plain spelling, and the name of
-// its API's upstream.
-func routeOf(h *fasthttp.RequestHeader, path []byte) (r route, api string) {
-	found := registry.Find(dialect.Request{Method: h.Method(), Path: path, Header: h})
-	r = route{match: found.Match, speaks: found.Speaks, unserved: found.Unserved}
-	switch found.Use {
-	case dialect.UseTurn, dialect.UseReplay:
-		r.dialect, r.provider, r.api = found.Dialect, found.Info.Provider, found.Info.Name
-	case dialect.UseFetch:
-		r.fetched = found.Dialect
-	case dialect.UseNone:
-	}
-	return r, found.Upstream
+// routeOf returns the registry's route of a request by its path in plain spelling.
+func routeOf(h *fasthttp.RequestHeader, path []byte) registry.Route {
+	return registry.Find(dialect.Request{Method: h.Method(), Path: path, Header: h})
 }
 
 // Routes are the upstreams, and the limits of requests. SetRoutes does not change the

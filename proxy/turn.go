@@ -41,10 +41,10 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 		return nil, 0
 	}
 	meta := response.Meta{Encoding: strings.ToLower(string(head.Encoding))}
-	if c.route.fetched != nil {
+	if c.route.Fetched != nil {
 		if p := s.fetched(c); p != nil {
 			meta.Order, meta.Lost = orderOf(p.who.Session), p.unread
-			return c.memory.Responses.Read(c.route.fetched.NewReader(""), meta, p.answered), 0
+			return c.memory.Responses.Read(c.route.Fetched.NewReader(""), meta, p.answered), 0
 		}
 	}
 	if d.plan.Outcome.Forgets {

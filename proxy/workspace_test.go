@@ -16,6 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
@@ -291,7 +292,7 @@ func prompted(system string) *request { return posted(said("", system)) }
 // posted returns a request with a chat body.
 func posted(body string) *request {
 	return &request{
-		head: &fasthttp.RequestHeader{}, route: route{dialect: chat.Dialect{}}, memory: Memory{}.withDefaults(), limits: testLimits(),
+		head: &fasthttp.RequestHeader{}, route: route{Route: registry.Route{Dialect: chat.Dialect{}}}, memory: Memory{}.withDefaults(), limits: testLimits(),
 		body: wire.Body{Bytes: []byte(body), Whole: true}, share: new(budget.Share), buffers: new(buffers),
 	}
 }

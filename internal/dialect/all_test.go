@@ -366,7 +366,7 @@ func checkHead(t *testing.T, tc *testCase) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	found := registry.Find(r)
-	if m.Use != dialect.UseNone && (found.Dialect == nil || found.Info.Name != tc.info.Name) {
+	if m.Use != dialect.UseNone && found.Dialect != tc.d && found.Fetched != tc.d {
 		t.Error("another dialect claims the request")
 	}
 	if r.Path = append(r.Path, '/'); m.Use != dialect.UseNone && m.Use != dialect.UseFetch && registry.Find(r).Dialect != tc.d {

@@ -1,7 +1,7 @@
 package dialect
 
 import (
-	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -27,8 +27,9 @@ type Work struct {
 }
 
 const (
-	clippedEnd = 4 << 10   // bytes kept of each end of a long string
-	maxRound   = 256 << 10 // bytes of a round
+	keptEnd   = 1 << 10  // bytes kept of each end of a long result
+	maxRound  = 1 << 20  // bytes of a round
+	maxInputs = 64 << 10 // bytes of a call's arguments
 )
 
 // Call adds a call, unless it has neither id nor name. Its arguments are the first of several
@@ -40,11 +41,8 @@ func (w *Work) Call(id, name string, arguments ...gjson.Result) {
 	c := Call{ID: strings.Clone(id), Name: strings.Clone(name)}
 	for _, a := range arguments {
 		if a.Type != gjson.Null { // null, or absent
-			if c.Arguments = a.String(); gjson.Valid(c.Arguments) {
-				c.Arguments = string(appendClipped(nil, []byte(c.Arguments)))
-			} else {
-				c.Arguments = clipped(c.Arguments)
-			}
+			text := a.String()
+			c.Arguments = strings.Clone(text[:min(len(text), maxInputs)])
 			break
 		}
 	}
@@ -69,22 +67,15 @@ func (w *Work) Result(id string, content gjson.Result, failed bool) {
 			text = strings.Join(texts, "\n")
 		}
 	}
-	w.Results = append(w.Results, Result{ID: strings.Clone(id), Text: clipped(text), Failed: failed})
-}
-
-// clipped returns a copy of both ends of a text, without the lines that it cuts in two:
-// half a credential is not recognized.
-func clipped(text string) string {
-	if len(text) <= 2*clippedEnd {
-		return strings.Clone(text)
+	if len(text) > 2*keptEnd {
+		text = text[:keptEnd] + "\n" + text[len(text)-keptEnd:]
 	}
-	head, tail := text[:clippedEnd], text[len(text)-clippedEnd:]
-	return head[:strings.LastIndexByte(head, '\n')+1] + tail[strings.IndexByte(tail, '\n')+1:]
+	w.Results = append(w.Results, Result{ID: strings.Clone(id), Text: strings.Clone(text), Failed: failed})
 }
 
 // Round returns a copy of the newest tool round: the model's last calls, their results, and
-// the messages after them, as a JSON array in which long strings are clipped. A huge round has
-// no end. Round returns nil if the request has no new results.
+// the messages after them, as a JSON array. A huge round has no end. Round returns nil if the
+// request has no new results.
 func (c *Conversation) Round() []byte {
 	i, results := len(c.Messages), false
 	for ; i > 0 && c.Messages[i-1].Role != RoleAssistant; i-- {
@@ -99,7 +90,8 @@ func (c *Conversation) Round() []byte {
 	if i == len(c.Messages) || c.Messages[i].start >= c.end {
 		return nil
 	}
-	return appendClipped([]byte{'['}, c.body[c.Messages[i].start:c.end])
+	from := c.Messages[i].start
+	return slices.Concat([]byte{'['}, c.body[from:min(c.end, from+maxRound)])
 }
 
 // ReadRound returns the calls and results in a round.
@@ -109,67 +101,4 @@ func ReadRound(d Dialect, round []byte) (w Work) {
 		return true
 	})
 	return w
-}
-
-// appendClipped appends valid JSON, clips its long strings, and stops at maxRound.
-func appendClipped(out, raw []byte) []byte {
-	for len(out) < maxRound {
-		i := bytes.IndexByte(raw, '"') + 1
-		if i == 0 {
-			return append(out, raw...)
-		}
-		out, raw = append(out, raw[:i]...), raw[i:]
-		inside := raw[:endOfString(raw)]
-		raw = raw[len(inside):]
-		if len(inside) > 2*clippedEnd {
-			out = append(append(out, headOf(inside[:clippedEnd])...), lineFeed...)
-			inside = tailOf(inside[len(inside)-clippedEnd:])
-		}
-		out = append(append(out, inside...), '"')
-		raw = raw[min(1, len(raw)):]
-	}
-	return out
-}
-
-// endOfString returns the index of the quote that ends a JSON string's inside.
-func endOfString(raw []byte) (end int) {
-	for {
-		i := bytes.IndexByte(raw[end:], '"')
-		if i < 0 {
-			return len(raw)
-		}
-		end += i
-		before := end
-		for before > 0 && raw[before-1] == '\\' {
-			before--
-		}
-		if (end-before)%2 == 0 {
-			return end
-		}
-		end++
-	}
-}
-
-// headOf returns the beginning of a JSON string's inside without its last line, or without
-// its last word if it is one line. It cuts no escape in two.
-func headOf(text []byte) []byte {
-	i := bytes.LastIndex(text, lineFeed)
-	if i < 0 {
-		i = bytes.LastIndexByte(text, ' ')
-	}
-	for i > 0 && text[i-1] == '\\' {
-		i--
-	}
-	return text[:max(i, 0)]
-}
-
-// tailOf returns the end of a JSON string's inside without its first line, or without its
-// first word if it is one line.
-func tailOf(text []byte) []byte {
-	for _, sep := range [][]byte{lineFeed, {' '}} {
-		if _, rest, found := bytes.Cut(text, sep); found {
-			return rest
-		}
-	}
-	return nil
 }

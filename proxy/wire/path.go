@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"encoding/hex"
+	"path"
+	"strings"
 )
 
 // PlainPath returns the canonical form of a target's path, to recognize requests by:
@@ -12,12 +14,12 @@ import (
 //
 // The result points into target if target is canonical already, the usual case.
 func PlainPath(target []byte) []byte {
-	path, _, _ := bytes.Cut(OriginForm(target), []byte{'?'})
-	path, _, _ = bytes.Cut(path, []byte{'#'})
-	if isPlain(path) {
-		return path
+	raw, _, _ := bytes.Cut(OriginForm(target), []byte{'?'})
+	raw, _, _ = bytes.Cut(raw, []byte{'#'})
+	if isPlain(raw) {
+		return raw
 	}
-	return withoutDots(unescape(path))
+	return withoutDots(unescape(raw))
 }
 
 func isPlain(path []byte) bool {
@@ -50,24 +52,12 @@ func unescape(path []byte) []byte {
 	return plain
 }
 
-// withoutDots joins the segments of a path with single slashes and resolves "." and
-// "..".
-func withoutDots(path []byte) []byte {
-	joined, last := make([]byte, 0, len(path)+1), []byte(nil)
-	for segment := range bytes.FieldsFuncSeq(path, isSlash) {
-		switch last = segment; string(segment) {
-		case ".":
-		case "..":
-			joined = joined[:max(bytes.LastIndexByte(joined, '/'), 0)]
-		default:
-			joined = append(append(joined, '/'), segment...)
-		}
+// withoutDots joins the segments of a path with single slashes and resolves "." and "..".
+func withoutDots(decoded []byte) []byte {
+	slashed := "/" + strings.ReplaceAll(string(decoded), `\`, "/")
+	plain := path.Clean(slashed)
+	if _, last := path.Split(slashed); plain != "/" && (last == "" || last == "." || last == "..") {
+		plain += "/"
 	}
-	ends := len(path) == 0 || isSlash(rune(path[len(path)-1])) || string(last) == "." || string(last) == ".."
-	if len(joined) == 0 || ends {
-		joined = append(joined, '/')
-	}
-	return joined
+	return []byte(plain)
 }
-
-func isSlash(r rune) bool { return r == '/' || r == '\\' }

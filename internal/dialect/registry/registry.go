@@ -3,6 +3,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -31,7 +32,8 @@ var infos = func() (infos []dialect.Info) {
 type Route struct {
 	dialect.Match
 	Dialect  dialect.Dialect // nil if the request is forwarded unchanged
-	Info     *dialect.Info   // of Dialect
+	Info     dialect.Info    // of Dialect
+	Fetched  dialect.Dialect // of the answer that the request fetches; nil if it fetches none
 	Upstream string          // one of Upstreams
 
 	// Unserved is true if a model answers the request, in an API that is not supported.
@@ -51,13 +53,15 @@ func Find(r dialect.Request) Route {
 		if m.Upstream {
 			found.Upstream, found.Speaks = infos[i].Upstream, d
 		}
-		if m.Use != dialect.UseNone {
-			found.Match, found.Dialect, found.Info = m, d, &infos[i]
+		switch m.Use {
+		case dialect.UseTurn, dialect.UseReplay:
+			found.Match, found.Dialect, found.Info = m, d, infos[i]
+		case dialect.UseFetch:
+			found.Match, found.Fetched = m, d
+		case dialect.UseNone:
 		}
 	}
-	if found.Dialect != nil {
-		found.Speaks = found.Dialect
-	}
+	found.Speaks = cmp.Or(found.Dialect, found.Fetched, found.Speaks)
 	found.Unserved = found.Dialect == nil && asksModel(r)
 	return found
 }

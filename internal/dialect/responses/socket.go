@@ -4,8 +4,6 @@ import (
 	"net/http"
 
 	"github.com/tidwall/gjson"
-
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // Ask is a client's request for a response over a WebSocket.
@@ -75,7 +73,3 @@ func AppendEvent(dst, message []byte) []byte {
 	}
 	return append(dst, "\n\n"...)
 }
-
-// SocketMatch returns the Match of a request over a WebSocket, for any path of the
-// connection.
-func SocketMatch() dialect.Match { return dialect.Match{Use: dialect.UseTurn, Route: routes[0].path} }
