@@ -93,7 +93,7 @@ func TestBugOfMemoryInAWebSocket(t *testing.T) {
 	})
 	t.Run("in an answer", func(t *testing.T) {
 		s, log := server()
-		x := &wire.WebSocket{Messages: &intercept{s: s, lanes: map[string]*exchange{"": {reader: broken{}}}}, Share: s.budget.Share}
+		x := &wire.WebSocket{Messages: &intercept{s: s, lanes: map[string]*exchange{"": {reader: broken{}, seen: seen(t)}}}, Share: s.budget.Share}
 		client, clients := pair(t)
 		up, ups := pair(t)
 		ended := make(chan error, 1)

@@ -131,7 +131,7 @@ func TestHeldOfAWebSocketIsGivenBack(t *testing.T) {
 	all := budget.New(1000)
 	x := &intercept{s: &Server{decider: idle()}, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
 	begin := func(lane string) {
-		ex := &exchange{reader: responses.Dialect{}.NewReader(""), memory: &Memory{}, share: all.Share()}
+		ex := &exchange{reader: responses.Dialect{}.NewReader(""), memory: &Memory{}, share: all.Share(), seen: seen(t)}
 		if !ex.share.Grow(10) {
 			t.Fatal("there is no room")
 		}

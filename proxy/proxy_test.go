@@ -15,10 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 )
 
 // testLimits returns limits that a test can reach.
@@ -87,6 +89,16 @@ func serving(t testing.TB, s *Server) string {
 		}
 	})
 	return "http://" + s.Addr().String()
+}
+
+// seen returns a report of a request.
+func seen(t *testing.T) observe.Request {
+	t.Helper()
+	o, err := observe.New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.Begin(&fasthttp.RequestHeader{}, "", time.Now())
 }
 
 // stub is an upstream that reads and writes raw bytes.

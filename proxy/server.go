@@ -60,8 +60,6 @@ type Options struct {
 	// size. If it is nil, there is no limit.
 	Budget *budget.Budget
 
-	Passed bool // record the newest requests
-
 	Meter  metric.Meter
 	Tracer trace.Tracer // nil for no spans
 	Log    *slog.Logger // may get a warning for each request
@@ -104,9 +102,6 @@ func New(o Options) (*Server, error) {
 	observer, err := observe.New(o.Meter, o.Tracer, o.Log)
 	if err != nil {
 		return nil, err
-	}
-	if o.Passed {
-		observer.NotePassed()
 	}
 	o.Memo = cmp.Or(o.Memo, memo.New(memo.Size))
 	if err := o.Memo.Observe(o.Meter); err != nil {

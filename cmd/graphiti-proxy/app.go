@@ -111,7 +111,6 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		Memo:      remember.known,
 		ServerTLS: only("client"),
 		Budget:    remember.budget,
-		Passed:    cfg.Admin.Listen != "off",
 
 		Meter:  t.Meter(),
 		Tracer: remember.tracer,

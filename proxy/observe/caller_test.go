@@ -44,7 +44,6 @@ func TestCallerOfRequest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.NotePassed()
 			o.LogRequests(true, tc.hashes)
 			pass(o, tc.who)
 			p := o.Passed(0, 1, "")[0]

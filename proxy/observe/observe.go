@@ -48,23 +48,15 @@ func New(m metric.Meter, t trace.Tracer, log *slog.Logger) (*Observer, error) {
 
 // Request reports one request. It belongs to the goroutine that serves the request.
 type Request struct {
-	o     *Observer
-	id    uint64
+	o *Observer
+	*passing
 	spans *spans // nil if tracing is off
-	began time.Time
-
-	memory   *inject.Outcome // for a message of a WebSocket
-	fate     graphiti.Fate   // of the newest message
-	model    model           // that it asks
-	passing  *passing        // nil if the request is neither recorded nor logged
-	streamed bool            // the answer is a stream
 }
 
 // Begin numbers a request and begins its span. route is its path without variable parts;
 // empty if it belongs to no known API.
 func (o *Observer) Begin(h *fasthttp.RequestHeader, route string, began time.Time) Request {
-	r := Request{o: o, id: o.last.Add(1), began: began}
-	r.passing = o.record(r.id, began)
+	r := Request{o: o, passing: &passing{id: o.last.Add(1), began: began, arrived: began}}
 	if o.tracer != nil {
 		r.spans = o.begin(&r, h, route, began)
 	}
@@ -72,8 +64,10 @@ func (o *Observer) Begin(h *fasthttp.RequestHeader, route string, began time.Tim
 }
 
 // AppendID writes the id of the request.
-func (r *Request) AppendID(dst []byte) []byte {
-	return strconv.AppendUint(append(dst, r.o.prefix...), r.id, 36)
+func (r *Request) AppendID(dst []byte) []byte { return r.o.appendID(dst, r.id) }
+
+func (o *Observer) appendID(dst []byte, id uint64) []byte {
+	return strconv.AppendUint(append(dst, o.prefix...), id, 36)
 }
 
 // Planned reports the plan of a request.
@@ -86,7 +80,7 @@ func (r *Request) Planned(p *inject.Plan) {
 // the end of the answer, which ends the upstream's span.
 func (r *Request) Read() Answered {
 	r.o.passed.reading(r.passing, true)
-	return Answered{r.o, r.spans.handOver(), r.passing, r.id, r.model}
+	return Answered{r.o, r.spans.handOver(), r.passing}
 }
 
 // Unread revokes Read: the answer will not be read.
@@ -99,11 +93,9 @@ func (r *Request) Unread() {
 
 // Answered reports an answer that was read.
 type Answered struct {
-	o       *Observer
-	span    trace.Span // of the upstream; nil if tracing is off
-	passing *passing   // nil if the request is neither recorded nor logged
-	id      uint64
-	model   model
+	o    *Observer
+	span trace.Span // of the upstream; nil if tracing is off
+	*passing
 }
 
 // Report reports the answer's usage of tokens.
@@ -131,16 +123,12 @@ func (a Answered) Settled(f graphiti.Fate) {
 	}
 	a.o.passed.settled(a.passing, f)
 	if a.o.logged() {
-		r := Request{o: a.o, id: a.id}
-		a.o.log.LogAttrs(context.Background(), slog.LevelInfo, "message settled", append(fateOf(f), slog.String("id", string(r.AppendID(nil))))...)
+		a.o.log.LogAttrs(context.Background(), slog.LevelInfo, "message settled", append(fateOf(f), slog.String("id", string(a.o.appendID(nil, a.id))))...)
 	}
 }
 
 // Settled sets the fate of the request's message before the request ends.
-func (r *Request) Settled(f graphiti.Fate) {
-	r.fate = r.fate.Next(f)
-	r.o.passed.settled(r.passing, f)
-}
+func (r *Request) Settled(f graphiti.Fate) { r.o.passed.settled(r.passing, f) }
 
 // fateOf returns the attributes of a fate.
 func fateOf(f graphiti.Fate) (list []slog.Attr) {
@@ -170,9 +158,14 @@ const RequestLine = "request"
 // contains no messages, and only the path of the address, without possible keys. status is the
 // answer's; 0 if there was none. memory is nil if the request belongs to no known API.
 func (r *Request) End(h *fasthttp.RequestHeader, status int, memory *inject.Outcome) {
-	r.headOf(h)
-	r.pass(status, r.streamed, memory)
-	r.end(status)
+	r.at(string(h.Method()), loggedPath(h.RequestURI()))
+	if r.Client == "" {
+		r.named(dialect.Program{}, h)
+	}
+	if memory != nil {
+		r.outcome = string(memory.Append(nil))
+	}
+	r.EndMessage(status)
 }
 
 // Relayed reports the end of an answer's relay.
@@ -188,35 +181,34 @@ func (o *Observer) Relayed(r wire.Relayed) {
 
 // Streamed notes that the answer is a stream, and the time of its first byte, or zero.
 func (r *Request) Streamed(first time.Time) {
-	r.streamed = true
+	r.Stream = true
 	if !first.IsZero() {
 		r.o.FirstChunk(first.Sub(r.began))
 	}
 }
 
-// OfMessage returns a request for a message of a WebSocket that arrived just now.
-func (r *Request) OfMessage(memory *inject.Outcome) Request {
-	of := *r
-	r.passing = nil
-	of.began = time.Now()
-	if memory != nil {
-		did := *memory // which goes with its request
-		of.memory = &did
+// OfMessage returns the request for a message of a WebSocket.
+func (r Request) OfMessage(memory *inject.Outcome) Request {
+	if memory != nil { // which goes with its request
+		r.outcome = string(memory.Append(nil))
 	}
-	return of
+	r.Stream = true
+	r.at("WEBSOCKET", "response.create")
+	return r
 }
 
 // EndMessage is End for the request of a message.
 func (r *Request) EndMessage(status int) {
-	if r.passing != nil {
-		r.passing.at("WEBSOCKET", "response.create")
+	r.Status, r.TotalMs = status, milliseconds(time.Since(r.began))
+	whole, fate := r.o.passed.end(r.passing)
+	if whole {
+		r.o.line(r.passing)
 	}
-	r.pass(status, true, r.memory)
-	r.end(status)
+	r.end(status, fate)
 }
 
 func (o *Observer) logged() bool {
-	return o != nil && o.logs.Load() && o.log.Enabled(context.Background(), slog.LevelInfo)
+	return o.logs.Load() && o.log.Enabled(context.Background(), slog.LevelInfo)
 }
 
 // line logs a request that has ended and whose answer was read.

@@ -24,7 +24,6 @@ const (
 
 // passed records the newest requests. It is safe for concurrent use.
 type passed struct {
-	on   bool       // does not change while requests are served
 	mu   sync.Mutex // guards ring, its elements, and last
 	ring [maxPassed]*passing
 	last int // the number of the newest
@@ -43,6 +42,7 @@ type passing struct {
 	method, outcome       string
 	began, arrived, ready time.Time // arrived is the end of the body, and ready the time of the plan
 	who                   graphiti.Who
+	model                 model  // that it asks
 	owner                 string // hash of the owner, for a request of an earlier process
 }
 
@@ -52,35 +52,18 @@ type saved struct {
 	Owner string `json:"owner"` // hash
 }
 
-// NotePassed turns on the record of the newest requests, for Passed. It must be called
-// before the first request.
-func (o *Observer) NotePassed() { o.passed.on = true }
-
-// record returns the record of a new request; nil if requests are neither recorded nor logged.
-func (o *Observer) record(id uint64, began time.Time) *passing {
-	if !o.passed.on && !o.logged() {
-		return nil
-	}
-	return &passing{id: id, began: began, arrived: began}
-}
-
 // end adds a request that has ended to the ring, and reports whether its answer was read.
-func (l *passed) end(p *passing) (whole bool) {
+func (l *passed) end(p *passing) (whole bool, fate graphiti.Fate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.ended = true
-	if l.on {
-		l.last++
-		l.ring[l.last%maxPassed] = p
-	}
-	return !p.reads
+	l.last++
+	l.ring[l.last%maxPassed] = p
+	return !p.reads, p.fate
 }
 
 // reading records the start or the cancellation of the reading of an answer.
 func (l *passed) reading(p *passing, reads bool) {
-	if p == nil {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.reads = reads
@@ -89,9 +72,6 @@ func (l *passed) reading(p *passing, reads bool) {
 // used records the end of an answer and its tokens, as the provider reported them, and reports
 // whether the request has ended, too.
 func (l *passed) used(p *passing, u dialect.Usage) (whole bool) {
-	if p == nil {
-		return false
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p.reads = false; u.Input > 0 {
@@ -102,9 +82,6 @@ func (l *passed) used(p *passing, u dialect.Usage) (whole bool) {
 
 // settled records the new fate of a request's message.
 func (l *passed) settled(p *passing, f graphiti.Fate) {
-	if p == nil {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.fate = p.fate.Next(f)
@@ -124,14 +101,10 @@ type LogEntry struct {
 
 // Did records the plan of a request, directly before it is sent to its upstream.
 func (r *Request) Did(h *fasthttp.RequestHeader, d LogEntry, plan *inject.Plan) {
-	r.fate = d.Fate
 	r.model = model{usageKey{d.To, modelName(d.Model), tenantOf(&d.Who)}, d.Serves, time.Now()}
 	r.spans.did(r, &d)
+	r.Settled(d.Fate)
 	p := r.passing
-	if p == nil {
-		return
-	}
-	r.o.passed.settled(p, d.Fate)
 	p.ready, p.Upstream, p.who = r.model.sent, d.To, d.Who
 	p.AddedMs = milliseconds(p.ready.Sub(p.arrived))
 	p.named(d.Program, h)
@@ -195,45 +168,12 @@ func modelName(raw []byte) string {
 }
 
 // Arrived notes that the whole request has arrived.
-func (r *Request) Arrived() {
-	if p := r.passing; p != nil {
-		p.arrived = time.Now()
-	}
-}
+func (r *Request) Arrived() { r.arrived = time.Now() }
 
 // Headed notes that the head of the answer has arrived.
 func (r *Request) Headed() {
-	if p := r.passing; p != nil && p.UpstreamMs == 0 && !p.ready.IsZero() {
-		p.UpstreamMs = milliseconds(time.Since(p.ready))
-	}
-}
-
-// pass records the end of a request, and logs it unless its answer is still being read. The path
-// must be recorded before.
-func (r *Request) pass(status int, stream bool, memory *inject.Outcome) {
-	p := r.passing
-	if p == nil {
-		return
-	}
-	r.passing = nil
-	p.Status, p.Stream, p.TotalMs = status, stream, milliseconds(time.Since(r.began))
-	if memory != nil {
-		p.outcome = string(memory.Append(nil))
-	}
-	if r.o.passed.end(p) {
-		r.o.line(p)
-	}
-}
-
-// headOf records the method, the path and the client of a request before the head is reused.
-func (r *Request) headOf(h *fasthttp.RequestHeader) {
-	p := r.passing
-	if p == nil {
-		return
-	}
-	p.at(string(h.Method()), loggedPath(h.RequestURI()))
-	if p.Client == "" {
-		p.named(dialect.Program{}, h)
+	if r.UpstreamMs == 0 && !r.ready.IsZero() {
+		r.UpstreamMs = milliseconds(time.Since(r.ready))
 	}
 }
 
@@ -307,7 +247,7 @@ func (p *passing) shown(o *Observer, number int) graphiti.LoggedRequest {
 		}
 		return r
 	}
-	r.ID, r.Time = string((&Request{o: o, id: p.id}).AppendID(nil)), p.began.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+	r.ID, r.Time = string(o.appendID(nil, p.id)), p.began.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 	r.Fate, r.Cause, r.Earlier = string(p.fate.Name), p.fate.Reason, p.fate.Earlier
 	r.Conversation, r.Person, r.Tenant = graphiti.SessionHash(p.who.Session), o.personOf(&p.who), tenantOf(&p.who)
 	return r

@@ -22,7 +22,6 @@ func noting(t testing.TB) *Observer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.NotePassed()
 	return o
 }
 
@@ -227,24 +226,6 @@ func TestPassedMessagesOfAWebSocket(t *testing.T) {
 	message.EndMessage(200)
 	if list := o.Passed(0, 10, ""); len(list) != 1 || list[0].Path != "response.create" || list[0].UpstreamMs < 0 {
 		t.Errorf("%+v", list)
-	}
-}
-
-// TestNoRequestLog checks that without NotePassed requests allocate nothing and are
-// not listed.
-func TestNoRequestLog(t *testing.T) {
-	o, err := New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, d := headOf("codex/1", "/v1/chat/completions"), chat(ann, "m")
-	if n := testing.AllocsPerRun(100, func() {
-		r := o.Begin(h, "", time.Time{})
-		r.Did(h, d, &plan)
-		r.Headed()
-		r.End(h, 200, nil)
-	}); n != 0 || o.Passed(0, 10, "") != nil {
-		t.Errorf("%v allocations, %v", n, o.Passed(0, 10, ""))
 	}
 }
 

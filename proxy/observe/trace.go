@@ -179,13 +179,13 @@ func endRead(span trace.Span, u dialect.Usage) {
 }
 
 // end ends the spans that have not ended.
-func (r *Request) end(status int) {
+func (r *Request) end(status int, fate graphiti.Fate) {
 	s := r.spans
 	if s == nil {
 		return
 	}
-	if r.fate.Name != graphiti.FateNone && s.recording() { // it may have changed
-		s.server.SetAttributes(attribute.String("graphiti_proxy.fate", string(r.fate.Name)))
+	if fate.Name != graphiti.FateNone && s.recording() { // it may have changed
+		s.server.SetAttributes(attribute.String("graphiti_proxy.fate", string(fate.Name)))
 	}
 	for _, span := range []trace.Span{s.upstream, s.server} {
 		if span == nil {
