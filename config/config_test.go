@@ -324,7 +324,7 @@ func TestPrintCanBeReadAgain(t *testing.T) {
 // ./config rewrites it.
 func TestReferenceIsCurrent(t *testing.T) {
 	var want bytes.Buffer
-	want.WriteString("# Settings\n\nMade from the code. The variable of a key has its capitals, with `_` for dots: `recall.timeout` is `GRAPHITI_PROXY_RECALL_TIMEOUT` ([settings.md](settings.md)). Durations as `400ms` or `30d`, sizes as `8MiB`, lists in the environment with commas.\n\n")
+	want.WriteString("# Settings\n\nMade from the code. The variable of `recall.timeout` is `GRAPHITI_PROXY_RECALL_TIMEOUT` ([settings.md](settings.md)). Durations as `400ms` or `30d`, sizes as `8MiB`, lists in the environment with commas.\n\n")
 	reference(&want)
 	const path = "../docs/configuration.md"
 	if os.Getenv("UPDATE") != "" {
