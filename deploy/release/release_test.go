@@ -170,9 +170,9 @@ func TestImageIsConsistent(t *testing.T) {
 	}
 }
 
-// TestManifestsNameTheArchives checks that each manifest has the URL and the checksum of
+// TestManifestArchives checks that each manifest has the URL and the checksum of
 // each archive that it downloads.
-func TestManifestsNameTheArchives(t *testing.T) {
+func TestManifestArchives(t *testing.T) {
 	t.Parallel()
 	files := made(t)
 	for manifest, system := range map[string]string{"graphiti-proxy.rb": "_(darwin|linux)_", "graphiti-proxy.json": "_windows_", "GraphitiProxy.GraphitiProxy.installer.yaml": "_windows_"} {
@@ -197,9 +197,9 @@ func TestManifestsNameTheArchives(t *testing.T) {
 	}
 }
 
-// TestSealCoversAllFiles checks that each file has a checksum and is a subject of the
+// TestChecksumsCoverAllFiles checks that each file has a checksum and is a subject of the
 // provenance.
-func TestSealCoversAllFiles(t *testing.T) {
+func TestChecksumsCoverAllFiles(t *testing.T) {
 	t.Parallel()
 	files := made(t)
 	for name, body := range files {
@@ -213,7 +213,7 @@ func TestSealCoversAllFiles(t *testing.T) {
 	}
 }
 
-func TestSameFilesTwice(t *testing.T) {
+func TestReproducibleFiles(t *testing.T) {
 	t.Parallel()
 	first, second := made(t), made(t)
 	for name, body := range first {

@@ -177,13 +177,13 @@ var theCoders = []coder{
 	}},
 }
 
-// TestCodingClientsShareARepositorysMemory checks that a fact from one client reaches the
+// TestSharedRepositoryMemory checks that a fact from one client reaches the
 // next client in another of the person's clones of the repository, across a call of its
 // shell. The first message of a resumed conversation keeps its block byte for byte, each
 // turn is stored exactly once, in the repository's memory, and requests for titles are not
 // stored. The question is about the project, because a question about the person would find
 // the person's memory without any repository.
-func TestCodingClientsShareARepositorysMemory(t *testing.T) {
+func TestSharedRepositoryMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w := serve(t, "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw", "GRAPHITI_PROXY_WORKSPACE_CLONES="+dir+"/*")
@@ -254,9 +254,9 @@ func TestCodingClientsShareARepositorysMemory(t *testing.T) {
 	}
 }
 
-// TestIgnoreFileIsForAllCodingClients checks that a client in a clone with an ignore file
+// TestIgnoreFile checks that a client in a clone with an ignore file
 // gets no block, and that its conversation is not stored.
-func TestIgnoreFileIsForAllCodingClients(t *testing.T) {
+func TestIgnoreFile(t *testing.T) {
 	t.Parallel()
 	w := serve(t, "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw")
 	w.model.SetAnswer(coderModel)
@@ -388,10 +388,10 @@ func TestCodexOverWebSocket(t *testing.T) {
 	}
 }
 
-// TestCodexSubagentsThreadContinues checks that a model's task for a subagent is not stored.
+// TestCodexSubagentThread checks that a model's task for a subagent is not stored.
 // If a person continues the subagent's thread, the person's turn is stored, without the
 // earlier task.
-func TestCodexSubagentsThreadContinues(t *testing.T) {
+func TestCodexSubagentThread(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"WebSocket", "POST"} {
 		t.Run(way, func(t *testing.T) {

@@ -42,9 +42,9 @@ func validator(t *testing.T) string {
 	return name
 }
 
-// TestManifestsKeepToTheirSchemas checks the manifests of Kubernetes and Compose against
+// TestManifestSchemas checks the manifests of Kubernetes and Compose against
 // their schemas, and the Dockerfile with a linter.
-func TestManifestsKeepToTheirSchemas(t *testing.T) {
+func TestManifestSchemas(t *testing.T) {
 	t.Parallel()
 	t.Run("kubernetes", func(t *testing.T) {
 		validator(t)
@@ -91,9 +91,9 @@ func TestManifestsKeepToTheirSchemas(t *testing.T) {
 	})
 }
 
-// TestPrometheusAcceptsWhatWeShowAndAsk checks the metrics of the binary after a chat, the
+// TestPromtool checks the metrics of the binary after a chat, the
 // alerts, the scrape configuration and each query of the dashboard with promtool.
-func TestPrometheusAcceptsWhatWeShowAndAsk(t *testing.T) {
+func TestPromtool(t *testing.T) {
 	t.Parallel()
 	w := serve(t)
 	w.tell(t, "My cat is called Miso.")

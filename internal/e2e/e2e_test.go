@@ -330,7 +330,7 @@ func remembered(t *testing.T, w *world, run func(*testing.T, scenario) result, s
 	return w.say(t, run, s)
 }
 
-func TestFactOfOneConversationServesTheNext(t *testing.T) {
+func TestRecallInNextConversation(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, run func(*testing.T, scenario) result, stream bool) {
 		w := serve(t)
@@ -348,7 +348,7 @@ func TestFactOfOneConversationServesTheNext(t *testing.T) {
 	})
 }
 
-func TestToolRoundAndNextTurnRepeatTheBlock(t *testing.T) {
+func TestBlockReplay(t *testing.T) {
 	t.Parallel()
 	tools := []any{map[string]any{"type": "function", "function": map[string]any{"name": "lookup", "parameters": map[string]any{"type": "object"}}}}
 	each(t, func(t *testing.T, run func(*testing.T, scenario) result, stream bool) {
@@ -389,7 +389,7 @@ func TestToolRoundAndNextTurnRepeatTheBlock(t *testing.T) {
 	})
 }
 
-func TestPartsGetAPart(t *testing.T) {
+func TestBlockBeforeParts(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, run func(*testing.T, scenario) result, stream bool) {
 		w := serve(t)
@@ -405,7 +405,7 @@ func TestPartsGetAPart(t *testing.T) {
 	})
 }
 
-func TestErrorsOfTheModelArriveAsTheyAre(t *testing.T) {
+func TestProviderErrors(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, run func(*testing.T, scenario) result, stream bool) {
 		w := serve(t)
@@ -424,7 +424,7 @@ func TestErrorsOfTheModelArriveAsTheyAre(t *testing.T) {
 	})
 }
 
-func TestCutStreamIsAnErrorForTheClient(t *testing.T) {
+func TestInterruptedStream(t *testing.T) {
 	t.Parallel()
 	for name, run := range clients {
 		t.Run(name, func(t *testing.T) {
@@ -447,7 +447,7 @@ func TestCutStreamIsAnErrorForTheClient(t *testing.T) {
 	}
 }
 
-func TestClientThatLeavesEndsTheRequest(t *testing.T) {
+func TestDisconnectEndsRequest(t *testing.T) {
 	t.Parallel()
 	for name, run := range clients {
 		t.Run(name, func(t *testing.T) {

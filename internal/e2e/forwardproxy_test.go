@@ -66,9 +66,9 @@ func elsewhere(t *testing.T, target string, secured bool) *httptest.Server {
 	return s
 }
 
-// TestForwardProxyOfTheEnvironment checks that the proxy reaches model and memory through
+// TestForwardProxy checks that the proxy reaches model and memory through
 // Debian's tinyproxy, and that it trusts the model's certificate from SSL_CERT_FILE.
-func TestForwardProxyOfTheEnvironment(t *testing.T) {
+func TestForwardProxy(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("tinyproxy"); err != nil {
 		t.Skip("SKIPPED LOUDLY: tinyproxy is not installed; run e2e/packages.sh")

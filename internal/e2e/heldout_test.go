@@ -53,10 +53,10 @@ func without(t *testing.T, target, field string) string {
 	return s.URL
 }
 
-// TestClientsThatNoTableKnows checks that an unknown client's turns are stored in the
+// TestUnknownClients checks that an unknown client's turns are stored in the
 // memory of the project whose directory it states, and are recalled only there. Turns in an
 // ignored directory are not stored.
-func TestClientsThatNoTableKnows(t *testing.T) {
+func TestUnknownClients(t *testing.T) {
 	t.Parallel()
 	for _, c := range heldOut {
 		t.Run(c.name, func(t *testing.T) {

@@ -134,8 +134,8 @@ func hostileFile(t *testing.T) string {
 	return file
 }
 
-// TestStoredScriptsStayText checks that no stored text runs as a script in the inspector.
-func TestStoredScriptsStayText(t *testing.T) {
+// TestScriptsAreEscaped checks that no stored text runs as a script in the inspector.
+func TestScriptsAreEscaped(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		w := serve(t, "GRAPHITI_PROXY_INGEST_SCOPES=workspace,user,agent")

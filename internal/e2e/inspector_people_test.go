@@ -134,9 +134,9 @@ func (w *world) restartSettled(t *testing.T) {
 	})
 }
 
-// TestTwoPeopleMayNotSeeEachOther checks that neither the pages nor the API show a person's
+// TestSeparatePeople checks that neither the pages nor the API show a person's
 // memory to another person.
-func TestTwoPeopleMayNotSeeEachOther(t *testing.T) {
+func TestSeparatePeople(t *testing.T) {
 	t.Parallel()
 	w := serveTeam(t, binary, map[string]string{"ann": hostileHeader("ann"), "josh": hostileHeader("josh")})
 	w.confide(t)
@@ -199,9 +199,9 @@ func TestTwoPeopleMayNotSeeEachOther(t *testing.T) {
 	})
 }
 
-// TestAttackersPagesReachNothing checks that a page of another site, opened in the same
+// TestForeignPages checks that a page of another site, opened in the same
 // browser, can neither read nor change the memory.
-func TestAttackersPagesReachNothing(t *testing.T) {
+func TestForeignPages(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T) (*world, string){
 		"without a token": func(t *testing.T) (*world, string) { return serve(t), "" },

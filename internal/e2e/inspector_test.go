@@ -52,10 +52,10 @@ func (w *world) pages(t *testing.T) []page {
 	return list
 }
 
-// TestInspectorInABrowser visits every page with no message, some and 100,000. Colors and
+// TestInspector visits every page with no message, some and 100,000. Colors and
 // widths are independent, so each of them appears in two runs instead of in every
 // combination.
-func TestInspectorInABrowser(t *testing.T) {
+func TestInspector(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string

@@ -115,11 +115,11 @@ func startNeo4j(t *testing.T) string {
 	return ""
 }
 
-// TestRealGraphitiForgetsWithoutItsModel checks a forget while the model of Graphiti's MCP
+// TestRealGraphitiForgetWithoutModel checks a forget while the model of Graphiti's MCP
 // server refuses every call. The server deletes the message, but not the summaries with its
 // words, and reports success. The proxy then reports that summaries may remain, also after
 // a second forget. A forget of the group deletes them.
-func TestRealGraphitiForgetsWithoutItsModel(t *testing.T) {
+func TestRealGraphitiForgetWithoutModel(t *testing.T) {
 	t.Parallel()
 	needServer(t)
 	model := startGraphiti(t)
