@@ -31,7 +31,6 @@ type QueueStatus struct {
 	SharedDown *time.Time `json:"shared_state_down_since,omitempty"` // start of an outage of Postgres
 	Oldest     *time.Time `json:"oldest,omitempty"`
 	Episodes   int        `json:"graphiti_episodes,omitempty"` // messages that Graphiti accepted since the start
-	Tokens     int        `json:"graphiti_tokens,omitempty"`   // estimate for their texts
 	Failing    *time.Time `json:"failing_since,omitempty"`
 	Quiet      *time.Time `json:"quiet_since,omitempty"` // last progress while turns are under way
 	Stalled    *time.Time `json:"stalled_since,omitempty"`
@@ -84,7 +83,7 @@ func (b *outbox) status(s *QueueStatus) {
 
 // delivery sets the fields of a delivery status.
 func (s *QueueStatus) delivery(d *deliver.Progress) {
-	s.Episodes, s.Tokens = d.Episodes, d.Tokens
+	s.Episodes = d.Episodes
 	s.UnderWay, s.Lost, s.Breaker, s.Diagnosis = d.InFlight, d.Lost, d.Breaker, d.Diagnosis
 	s.Failing, s.Stalled = at(d.Failing), at(d.Stalled)
 	s.NextTest, s.LastError, s.Remedy = at(d.NextTest), d.LastError, d.Remedy

@@ -35,11 +35,6 @@ type erasing struct {
 	wait  time.Duration       // doubled
 }
 
-// whole reports whether to delete the whole group.
-func (e *erasing) whole() bool {
-	return slices.ContainsFunc(e.rows, func(w ledger.Withdrawn) bool { return w.Whole() })
-}
-
 // last returns the ID of the newest forgotten part.
 func (e *erasing) last() int64 { return e.rows[len(e.rows)-1].ID }
 
@@ -103,7 +98,7 @@ func (l *Loop) erase(ctx context.Context) (wait time.Duration, err error) {
 func (l *Loop) eraseNow(ctx context.Context, group string, e *erasing) error {
 	var unread error
 	err := l.call(ctx, eraseTimeout, func(ctx context.Context) error {
-		if e.whole() {
+		if slices.ContainsFunc(e.rows, func(w ledger.Withdrawn) bool { return w.Whole() }) {
 			return l.o.Memory.Forget(ctx, group)
 		}
 		_, err := l.o.Memory.ForgetEpisodes(ctx, group, func(r *graphiti.Row) bool {

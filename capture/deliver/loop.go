@@ -71,7 +71,6 @@ type run struct {
 	lost     int
 	usual    time.Duration // last known pace of a sender, for new ones
 	episodes int           // accepted messages
-	chars    int           // their bytes
 }
 
 // New returns a Loop that does nothing before Run. listed reports whether the memory has listed
@@ -182,7 +181,7 @@ func (l *Loop) step(ctx context.Context) (time.Duration, error) {
 		}
 		s := l.senders[own]
 		switch now := time.Now(); {
-		case s.idle():
+		case s.flight == nil && !s.waits: // nothing to do
 			if own != "" && l.erasing[own] == nil {
 				delete(l.senders, own)
 			}

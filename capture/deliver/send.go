@@ -122,9 +122,7 @@ func (l *Loop) send(ctx context.Context, s *sender) error {
 func (l *Loop) gave(s *sender, f *flight, err error) error {
 	l.report(ofGroup(f.Group), err)
 	if err == nil {
-		for i := range f.missing {
-			l.episodes, l.chars = l.episodes+1, l.chars+len(f.missing[i].Text)
-		}
+		l.episodes += len(f.missing)
 	}
 	now, doubt := time.Now(), err != nil && !unsent(err)
 	switch {

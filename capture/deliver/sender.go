@@ -52,13 +52,18 @@ func due(at, now time.Time, wait *time.Duration) bool {
 	return true
 }
 
-// patience returns how long a turn may be missing. Graphiti tries a message for about a minute while
-// its model refuses. In a silence, the patience is an eighth of it: recovery takes little longer
-// than the fault, and a long one gets few tests.
+// patience returns how long a turn may be missing. In a silence, it is a tenth of the silence: recovery
+// takes little longer than the fault, and a long one gets few tests. Over REST a silent worker is
+// dead, and a restart drops the tests. Over MCP a worker tries a message for about a minute while
+// its model refuses, and stores each test after all.
 func (s *sender) patience(t *Timing) time.Duration {
+	least := t.Silence / 3
+	if s.group != "" {
+		least = 2 * t.Silence
+	}
 	switch f := s.flight; {
 	case f != nil && !s.silent.IsZero():
-		return min(max(2*t.Silence, 2*s.pace, f.since.Sub(s.silent)/8), t.LastTest)
+		return min(max(least, 4*s.pace, f.since.Sub(s.silent)/10), t.LastTest)
 	case s.pace > 0:
 		return max(t.Silence, 10*s.pace)
 	case f != nil && f.doubt:
@@ -87,6 +92,3 @@ func (s *sender) test() {
 		s.flight.lost, s.at = true, time.Time{}
 	}
 }
-
-// idle reports whether the sender has nothing to do.
-func (s *sender) idle() bool { return s.flight == nil && !s.waits }

@@ -10,9 +10,6 @@ import (
 )
 
 const (
-	// bytesPerToken is an estimate.
-	bytesPerToken = 4
-
 	// maxReason is the most characters of a stored delivery error.
 	maxReason = 300
 
@@ -27,7 +24,6 @@ type Progress struct {
 	InFlight  int
 	Lost      int       // turns lost by the memory and sent again
 	Episodes  int       // messages that the memory accepted since the start
-	Tokens    int       // estimate for their texts
 	Failing   time.Time // start of the earliest current failure, or zero
 	LastError string
 	Remedy    string
@@ -50,7 +46,7 @@ func (l *Loop) Status() Progress {
 // publish updates the state that Status returns.
 func (l *Loop) publish() {
 	now := time.Now()
-	p := Progress{Lost: l.lost, Episodes: l.episodes, Tokens: l.chars / bytesPerToken, Breaker: "closed"}
+	p := Progress{Lost: l.lost, Episodes: l.episodes, Breaker: "closed"}
 	if l.fails >= opensAfter && l.down {
 		if p.Breaker = "half-open"; l.until.After(now) {
 			p.Breaker = "open"
