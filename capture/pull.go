@@ -88,13 +88,13 @@ func (p *puller) run(ctx context.Context) {
 		case <-p.added:
 		case owner = <-p.groups:
 		}
-		more := false
+		var next time.Duration
 		err := contained(func() (err error) {
 			if len(owner.Targets) > 0 {
 				err = p.perform(ctx, &owner)
 			}
 			if err == nil {
-				more, err = p.readSome(ctx)
+				next, err = p.readSome(ctx)
 			}
 			return err
 		})
@@ -106,33 +106,36 @@ func (p *puller) run(ctx context.Context) {
 			p.log.Warn("read facts or messages of Graphiti failed", "error", err)
 			rest.Reset(pause)
 			pause = min(2*pause, lastPause)
-		case more:
-			rest.Reset(time.Nanosecond)
-			pause = firstPause
 		default:
-			rest.Stop()
 			pause = firstPause
+			if rest.Stop(); next > 0 {
+				rest.Reset(next)
+			}
 		}
 	}
 }
 
-// readSome reads the facts of the first episodes of the ledger. more reports whether there are
-// others.
-func (p *puller) readSome(ctx context.Context) (more bool, err error) {
+// readSome reads the facts of the first episodes of the ledger, and returns the time until the
+// next, or 0 without one. An episode without facts is read once more: on FalkorDB, which has no
+// transactions, Graphiti stores it before its facts.
+func (p *puller) readSome(ctx context.Context) (next time.Duration, err error) {
 	if !p.leads() {
-		return false, nil
+		return 0, nil
 	}
 	list, err := p.Unread(ctx, readAtOnce)
 	for i := range list {
-		err := p.read(ctx, &list[i])
-		if ctx.Err() != nil {
-			return false, ctx.Err()
+		done, err := p.read(ctx, &list[i])
+		if done = done || err == nil && list[i].Tries > 0; !done {
+			next = firstPause
 		}
-		if err := errors.Join(err, p.Read(&list[i], err == nil)); err != nil {
-			return false, err
+		if err := cmp.Or(ctx.Err(), errors.Join(err, p.Read(&list[i], done))); err != nil {
+			return 0, err
 		}
 	}
-	return len(list) == readAtOnce, err
+	if len(list) == readAtOnce {
+		next = time.Nanosecond
+	}
+	return next, err
 }
 
 // pause ends calls to Graphiti and prevents further ones, or resumes them.
@@ -190,33 +193,34 @@ func (p *puller) wake() {
 	}
 }
 
-// read stores the facts of an episode.
-func (p *puller) read(ctx context.Context, u *ledger.Unread) error {
+// read stores the facts of an episode, and reports whether it needs no other read.
+func (p *puller) read(ctx context.Context, u *ledger.Unread) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pullTimeout)
 	defer cancel()
 	e := u.Episode
 	for r, err := range p.Rows(ctx, u.Group, graphiti.Filter{Names: u.Names, Text: true}) {
 		if err != nil {
-			return err
+			return false, err
 		}
 		e.Text = strings.TrimSpace(e.Text + "\n" + r.Text)
 	}
 	if e.Text == "" { // forgotten meanwhile
-		return nil
+		return true, nil
 	}
 	if own, err := p.facts.FactsIn(ctx, u.Group, u.Names); err != nil || len(own) > 0 { // Graphiti has our own facts
-		return err
+		return err == nil, err
 	}
 	found, err := p.from.FactsOf(ctx, u.Group, &e)
 	if err != nil || len(found) == 0 {
-		return err
+		return false, err
 	}
 	facts := make([]graphiti.Distilled, 0, len(found))
 	for _, f := range found {
 		f.Text = p.redact(f.Text)
 		facts = append(facts, pulled(&f, &e, u.Names))
 	}
-	return p.facts.Pull(ctx, u.Group, facts)
+	err = p.facts.Pull(ctx, u.Group, facts)
+	return err == nil, err
 }
 
 // pulled returns a fact of an episode. Graphiti lists a fact that the episode ended, too: that

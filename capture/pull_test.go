@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,6 +73,41 @@ func TestFactsArePulled(t *testing.T) {
 			if left := append(heldBy(t, e, "g"), factsOf(t, e, "g")...); len(left) > 0 {
 				t.Errorf("left after a forget without Graphiti: %q", left)
 			}
+		})
+	}
+}
+
+// late lists an episode before its facts, as Graphiti does on FalkorDB, which has no transactions.
+type late struct {
+	graphiti.Arrivals
+	reads atomic.Int32
+}
+
+func (l *late) FactsOf(ctx context.Context, group string, episode *graphiti.Row) ([]graphiti.Fact, error) {
+	if l.reads.Add(1) == 1 {
+		return nil, nil
+	}
+	return l.Arrivals.FactsOf(ctx, group, episode)
+}
+
+// TestFactsAfterTheirEpisode checks that an episode without facts is read once more.
+func TestFactsAfterTheirEpisode(t *testing.T) {
+	t.Parallel()
+	for want, reads := range map[string]func(string) string{"one": func(string) string { return "The feline answers to Miso; user 1" }, "none": func(string) string { return "" }} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			_, c := mcpService(t, graphititest.Options{MCP: graphititest.Today, Reads: reads})
+			m, l := c.Memory(), &late{Arrivals: c}
+			m.Arrivals = l
+			p, e := pulling(t, m)
+			add(t, p, spoken("1", "g"))
+			if want == "one" {
+				waitFor(t, "the fact", func() bool { return len(factsOf(t, e, "g")) == 1 })
+			}
+			waitFor(t, "the second read, and no third", func() bool {
+				left, err := e.Ledger(nil).Unread(t.Context(), 1)
+				return err == nil && len(left) == 0 && l.reads.Load() == 2
+			})
 		})
 	}
 }

@@ -51,6 +51,7 @@ type Loop struct {
 // run is the state of a Loop's goroutine.
 type run struct {
 	timing  Timing
+	timeout time.Duration
 	listed  bool               // a listing has shown stored messages
 	senders map[string]*sender // by group if groups are apart, else one with the key ""; nil before resume
 	woken   bool               // the ledger may have new copies
@@ -159,7 +160,7 @@ func (l *Loop) contained(ctx context.Context) (wait time.Duration) {
 func (l *Loop) step(ctx context.Context) (time.Duration, error) {
 	l.mu.Lock()
 	timing, off, asked := l.timing, l.off, l.asked
-	l.run.timing, l.asked = timing, false
+	l.run.timing, l.run.timeout, l.asked = timing, l.timeout, false
 	l.run.timing.LastLook = max(timing.LastLook, time.Duration(len(l.senders))*lookEach)
 	l.mu.Unlock()
 	if err := l.read(ctx); err != nil {
@@ -290,13 +291,6 @@ func (l *Loop) call(ctx context.Context, timeout time.Duration, f func(context.C
 		l.testAll()
 	}
 	return err
-}
-
-// bound returns the configured timeout of a call.
-func (l *Loop) bound() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.timeout
 }
 
 // retryIn returns the delay before the next attempt: exponential with full jitter, and at

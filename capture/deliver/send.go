@@ -114,7 +114,7 @@ func (l *Loop) send(ctx context.Context, s *sender) error {
 		return errors.Join(err, l.o.Ledger.Requeue(c, "")) // it may be marked
 	}
 	f.at = time.Now()
-	err = l.call(ctx, l.bound(), func(ctx context.Context) error { return l.o.Memory.Write(ctx, f.Group, f.missing) })
+	err = l.call(ctx, l.run.timeout, func(ctx context.Context) error { return l.o.Memory.Write(ctx, f.Group, f.missing) })
 	return l.gave(s, f, err)
 }
 
@@ -198,7 +198,7 @@ func (l *Loop) find(ctx context.Context, f *flight) {
 func (l *Loop) list(ctx context.Context, f *flight) error {
 	for {
 		var list []graphiti.Row
-		err := l.call(ctx, l.bound(), func(ctx context.Context) (err error) {
+		err := l.call(ctx, l.run.timeout, func(ctx context.Context) (err error) {
 			list, err = l.o.Memory.Episodes(ctx, f.Group, f.depth)
 			return err
 		})
@@ -300,7 +300,7 @@ func (l *Loop) ask(ctx context.Context, s *sender) {
 	}
 	s.askAt = now.Add(l.run.timing.Silence / 6)
 	refused := graphiti.Diagnose(l.search) != graphiti.NoDiagnosis
-	l.search = l.call(ctx, l.bound(), func(ctx context.Context) error {
+	l.search = l.call(ctx, l.run.timeout, func(ctx context.Context) error {
 		_, err := l.o.Memory.Search(ctx, []string{f.Group}, graphiti.Shorten(f.missing[0].Text, "…", maxQuery), 1)
 		return err
 	})

@@ -13,6 +13,7 @@ type Unread struct {
 	Group   string
 	Names   []string // of its messages
 	Episode graphiti.Row
+	Tries   int `json:"-"` // earlier reads
 }
 
 // NewUnread returns an episode of a group, without its text.
@@ -42,11 +43,11 @@ func (s *Ledger) AddUnread(list []Unread) error {
 
 // Unread returns the first n episodes to read. Failed ones follow the others.
 func (s *Ledger) Unread(ctx context.Context, n int) (list []Unread, err error) {
-	err = each(ctx, s.db, "SELECT body FROM unread ORDER BY tries, rowid LIMIT ?", []any{n},
+	err = each(ctx, s.db, "SELECT body, tries FROM unread ORDER BY tries, rowid LIMIT ?", []any{n},
 		func(scan func(...any) error) error {
 			var u Unread
 			var body []byte
-			err := scan(&body)
+			err := scan(&body, &u.Tries)
 			if err == nil {
 				err = json.Unmarshal(body, &u)
 			}
@@ -56,7 +57,7 @@ func (s *Ledger) Unread(ctx context.Context, n int) (list []Unread, err error) {
 	return list, err
 }
 
-// Read ends the wait of an episode, or counts a failed attempt.
+// Read ends the wait of an episode, or counts an attempt.
 func (s *Ledger) Read(u *Unread, done bool) error {
 	return s.deliver("record the read of an episode", func(tx *sqlite.Tx) error {
 		if done {
