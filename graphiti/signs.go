@@ -10,6 +10,30 @@ type ClientSigns struct {
 	LostAnswers int64  `json:"lost_answers,omitempty"` // answers that were unreadable or not stored, if more than a few
 }
 
+// Sign is a consequence of an outdated rule, with its remedy.
+type Sign struct{ Says, Remedy string }
+
+// The signs that ClientSigns counts.
+var (
+	NoPlace = Sign{"no memory, because the project is unknown",
+		"name the project in a header X-Graphiti-Workspace, and report the client's version"}
+	NoDirectory = Sign{"the memory of the conversation only, because the client offers tools and names no directory",
+		"name the project in a header X-Graphiti-Workspace, or set workspace.optional to true"}
+	NotHere = Sign{"no memory, because the directory is not on this machine",
+		"name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true if each path is one project"}
+	LostAnswers = Sign{"an answer that was not stored",
+		"memory stats and the log have the reasons: for no_end or encoding report the client and the provider"}
+)
+
+// Each calls f for each sign with a count.
+func (c *ClientSigns) Each(f func(n int64, s Sign)) {
+	for i, n := range []int64{c.NoPlace, c.NoDirectory, c.NotHere, c.LostAnswers} {
+		if n > 0 {
+			f(n, []Sign{NoPlace, NoDirectory, NotHere, LostAnswers}[i])
+		}
+	}
+}
+
 // Apart is a directory with a project's remote but a separate memory.
 type Apart struct {
 	Directory string `json:"directory"`

@@ -66,7 +66,7 @@ var mayImport = map[string][]string{
 	"internal/terminal":           {"graphiti/words"},
 	"internal/transcripts":        {"internal/dialect", "internal/dialect/chat"},
 	"proxy":                       {"capture", "capture/ledger", "capture/response", "graphiti", "graphiti/words", "inject", "internal/budget", "internal/dialect", "internal/dialect/registry", "internal/dialect/responses", "internal/memo", "proxy/identity", "proxy/observe", "proxy/wire", "proxy/workspace"},
-	"proxy/admin":                 {"internal/health", "internal/inspector", "internal/mcpserver", "internal/service"},
+	"proxy/admin":                 {"internal/health", "internal/inspector", "internal/mcpserver", "internal/service", "proxy/wire"},
 	"proxy/identity":              {"graphiti", "internal/dialect", "internal/dialect/registry", "proxy/workspace"},
 	"proxy/observe":               {"graphiti", "inject", "internal/dialect", "internal/dialect/registry", "proxy/wire"},
 	"proxy/proxytest":             {},

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
@@ -69,69 +68,11 @@ func (s *Status) Print(w io.Writer) {
 		terminal.Count(s.Queue.Episodes, "episode"), a*callsPerEpisode, a*tokensPerEpisode)
 	p.line(s.Bill != "", "%s", s.Bill)
 	p.line(m.Emptied > 0, "memory forget emptied %s of running conversations; those conversations get no more blocks", terminal.Count(m.Emptied, "block"))
-	p.line(len(s.Blocked) > 0, "%s blocked until memory forget succeeds: they are not recalled, and their new turns wait: %s", terminal.Count(len(s.Blocked), "group"), strings.Join(s.Blocked, ", "))
-	p.line(len(s.Blocked) > 0, "the proxy retries automatically; to see the cause, run the same memory forget again")
-	p.line(m.Why != "", "%s", m.Why)
-	p.line(m.Since != nil, "since %s", when(m.Since))
-	p.line(m.Remedy != "", "to do: %s", m.Remedy)
-	s.printLines(w)
-	s.printUnconfirmed(w)
+	p.line(m.Since != nil, "a problem since %s", when(m.Since))
 	PrintQueue(w, &s.Queue)
-	for i := range s.Clients {
-		printClient(w, &s.Clients[i])
-	}
-	for _, a := range s.Apart {
-		fmt.Fprintf(w, "project   %s has the remote of %s, but a separate memory\n          to do: %s\n",
-			terminal.Printable(a.Directory), terminal.Printable(a.Workspace), a.Remedy)
-	}
-	if len(s.Waiting) > 0 {
-		fmt.Fprintf(w, "settings  changed in the file, restart to apply: %s\n", strings.Join(s.Waiting, ", "))
-	}
-}
-
-// printClient writes a client's possible rule problems and the remedy.
-func printClient(w io.Writer, c *graphiti.ClientSigns) {
-	name := strings.TrimSpace(c.Name + " " + c.Version)
-	say := func(n int64, what, one, several, then string) {
-		switch {
-		case n == 1:
-			several = one
-			fallthrough
-		case n > 1:
-			fmt.Fprintf(w, "          %s of %s %s; %s\n", terminal.Count(int(n), what), name, several, then)
-		}
-	}
-	say(c.NoPlace, "request", "has no memory: its project is unknown", "have no memory: their project is unknown",
-		"name the project in the header X-Graphiti-Workspace, and please report the client's version")
-	say(c.NoDirectory, "request", "has the memory of its conversation only: it offers tools and names no directory", "have the memory of their conversation only: they offer tools and name no directory",
-		"to do: name the project in a header X-Graphiti-Workspace, or set workspace.optional to true")
-	say(c.NotHere, "request", "has no memory: its directory is not on this machine", "have no memory: their directory is not on this machine",
-		"to do: name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true if each path is one project")
-	say(c.LostAnswers, "answer", "was not stored", "were not stored",
-		"memory stats and the log have the reasons: for no_end or encoding please report the client and the provider")
-}
-
-// maxUnconfirmed limits the people that Print lists.
-const maxUnconfirmed = 10
-
-// printLines prints the number of lines that wait.
-func (s *Status) printLines(w io.Writer) {
-	if n := s.PendingLines; n > 0 {
-		fmt.Fprintf(w, "pending   %s waiting for your confirmation\n          to do: graphiti-proxy memory pending\n", terminal.Count(n, "line"))
-	}
-}
-
-func (s *Status) printUnconfirmed(w io.Writer) {
-	n := len(s.Unconfirmed)
-	if n == 0 {
-		return
-	}
-	fmt.Fprintf(w, "people    %d of identity.users_file have no memory until you confirm them\n", n)
-	for _, u := range s.Unconfirmed[:min(n, maxUnconfirmed)] {
-		fmt.Fprintf(w, "          %s: %s\n          to do: %s\n", terminal.Printable(u.ID), terminal.Printable(u.Why), terminal.Printable(u.Remedy))
-	}
-	if n > maxUnconfirmed {
-		fmt.Fprintf(w, "          to see all of them: graphiti-proxy status --json\n")
+	for _, n := range s.Needs() {
+		fmt.Fprintf(w, "%-10s%s\n", n.Of, terminal.Printable(n.What))
+		p.line(n.Remedy != "", "to do: %s", terminal.Printable(n.Remedy))
 	}
 }
 
@@ -142,9 +83,6 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 	p := printer{w}
 	fmt.Fprintf(w, "turns     %d waiting, %d delivered (%d verified), %d dropped, %d dead\n",
 		q.Pending, q.Delivered, q.Verified, q.Dropped, q.Dead)
-	for _, full := range q.Full {
-		p.line(true, "%s\n          to do: %s", terminal.Printable(full), capture.FullRemedy)
-	}
 	quiet := ""
 	if d := since(q.Quiet); d > 0 && q.Stalled == nil {
 		quiet = "; nothing new for " + d.String()
@@ -161,7 +99,6 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 	p.line(q.Failing != nil && q.Remedy != "", "to do: %s", q.Remedy)
 	p.line(q.Stalled != nil, "the memory has accepted turns and stored none for %s; sending is paused until it stores them", since(q.Stalled))
 	p.line(q.Withdrawn > 0, "%s may still be in Graphiti; the proxy deletes it when it appears, and retries", terminal.Count(q.Withdrawn, "forgotten part"))
-	p.line(q.Dead > 0, "to see dead letters: graphiti-proxy queue list --state dead")
 }
 
 // outcomes formats the counts of outcomes, the most frequent first.

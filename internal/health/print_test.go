@@ -25,30 +25,22 @@ func TestTheMemoryIsQuiet(t *testing.T) {
 	}
 }
 
-// TestClientsAreShown checks that a status prints the problems of clients by name and
-// version, with a remedy.
-func TestClientsAreShown(t *testing.T) {
-	for want, clients := range map[string][]graphiti.ClientSigns{
-		"1 request of Claude Code 2.1.400 has no memory: its project is unknown":      {{Name: "Claude Code", Version: "2.1.400", NoPlace: 1}},
-		"2 requests of Claude Code 2.1.400 have no memory: their project is unknown":  {{Name: "Claude Code", Version: "2.1.400", NoPlace: 2}},
-		"name the project in the header X-Graphiti-Workspace, and please report the ": {{Name: "Qwen Code", NoPlace: 1}},
-		"": nil,
-	} {
-		var out strings.Builder
-		(&Status{Clients: clients}).Print(&out)
-		if got := out.String(); !strings.Contains(got, want) || strings.Contains(got, "please report") != (want != "") {
-			t.Errorf("%+v: got %s, want %q in it", clients, got, want)
-		}
-	}
-}
-
-// TestPlacesThatAreMissingAreShown checks that a status prints requests and projects
-// without their memory, with the setting or the command that helps.
-func TestPlacesThatAreMissingAreShown(t *testing.T) {
+// TestProblemsArePrinted checks that a status prints each problem with its remedy.
+func TestProblemsArePrinted(t *testing.T) {
 	for want, s := range map[string]Status{
-		"2 requests of Code-Puppy 0.0.946 have the memory of their conversation only: they offer tools and name no directory; to do: name the project in a header X-Graphiti-Workspace, or set workspace.optional to true\n": {Clients: []graphiti.ClientSigns{{Name: "Code-Puppy", Version: "0.0.946", NoDirectory: 2}}},
-		"1 request of opencode has no memory: its directory is not on this machine; to do: name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true if each path is one project\n":           {Clients: []graphiti.ClientSigns{{Name: "opencode", NotHere: 1}}},
-		"project   /home/me/app2 has the remote of github_repo:github.com/acme/app, but a separate memory\n          to do: if it is yours, run in it: graphiti-proxy workspace join .\n":                                    {Apart: []graphiti.Apart{{Directory: "/home/me/app2", Workspace: "github_repo:github.com/acme/app", Remedy: "if it is yours, run in it: graphiti-proxy workspace join ."}}},
+		"client    Claude Code 2.1.400, 1 time: no memory, because the project is unknown\n          to do: name the project in a header X-Graphiti-Workspace, and report the client's version\n": {Clients: []graphiti.ClientSigns{{Name: "Claude Code", Version: "2.1.400", NoPlace: 1}}},
+		"client    Code-Puppy, 2 times: the memory of the conversation only":  {Clients: []graphiti.ClientSigns{{Name: "Code-Puppy", NoDirectory: 2}}},
+		"client    opencode, 1 time: no memory, because the directory is not": {Clients: []graphiti.ClientSigns{{Name: "opencode", NotHere: 1}}},
+		"client    Codex, 4 times: an answer that was not stored\n":           {Clients: []graphiti.ClientSigns{{Name: "Codex", LostAnswers: 4}}},
+		"project   /home/me/app2 has the remote of github_repo:github.com/acme/app, but a separate memory\n          to do: if it is yours, run in it: graphiti-proxy workspace join .\n": {Apart: []graphiti.Apart{{Directory: "/home/me/app2", Workspace: "github_repo:github.com/acme/app", Remedy: "if it is yours, run in it: graphiti-proxy workspace join ."}}},
+		"people    ann has no memory: somebody had the id\n          to do: say who it is\n":                                                                                              {Unconfirmed: []Unconfirmed{{ID: "ann", Why: "somebody had the id", Remedy: "say who it is"}}},
+		"people    2 more people of identity.users_file have no memory\n":                                                                                                                 {Unconfirmed: make([]Unconfirmed, maxUnconfirmed+2)},
+		"memory    the memory is off: memory.backend is off\n          to do: set it\n":                                                                                                   {Memory: MemoryStatus{State: StateOff, Why: "memory.backend is off", Remedy: "set it"}},
+		"memory    1 group blocked until a forget succeeds":                                                                                                                               {Blocked: []string{"g"}},
+		"turns     3 turns could not be delivered\n":                                                                                                                                      {Queue: capture.QueueStatus{Dead: 3}},
+		"quota     the disk is full\n":                                                                                                                                                    {Queue: capture.QueueStatus{Full: []string{"the disk is full"}}},
+		"pending   3 lines waiting for your confirmation\n          to do: graphiti-proxy memory":                                                                                         {PendingLines: 3},
+		"settings  changed settings need a restart: admin.listen\n":                                                                                                                       {Waiting: []string{"admin.listen"}},
 	} {
 		var out strings.Builder
 		if s.Print(&out); !strings.Contains(out.String(), want) {

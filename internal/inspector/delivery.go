@@ -39,7 +39,7 @@ func (v *visit) delivery() error {
 		return err
 	}
 	d := deliveryPage{Off: st.Memory.State == health.StateOff, Remote: st.Memory.Backend != "embedded" && st.Memory.State != health.StateOff, Status: st.Memory, Queue: st.Queue, Text: v.r.FormValue("text") == "1"}
-	d.Needs = deliveryNeeds(&st.Queue)
+	d.Needs = needs(&health.Status{Memory: st.Memory})
 	d.Times.Oldest, d.Times.Quiet = dated(st.Queue.Oldest), dated(st.Queue.Quiet)
 	if v.p.o.Host.Now().Memory != nil && st.Queue.Dead > 0 {
 		got, err := look(v, service.Turns, func(in *service.TurnsRequest) {
@@ -54,26 +54,6 @@ func (v *visit) delivery() error {
 		}
 	}
 	return v.show("Delivery", d.main())
-}
-
-// deliveryNeeds returns the causes of undelivered turns.
-func deliveryNeeds(q *capture.QueueStatus) (list []need) {
-	if q.Failing != nil {
-		list = append(list, need{What: "Delivery has failed since " + utc(dated(q.Failing)) + ": " + ended(q.LastError), Remedy: sentence(q.Remedy)})
-	}
-	if q.Stalled != nil {
-		list = append(list, need{What: "The memory has accepted turns and stored none since " + utc(dated(q.Stalled)) + "; sending is paused until it stores them. " + sentence(q.Diagnosis.Says()), Remedy: sentence(q.Diagnosis.Remedy())})
-	}
-	switch q.Breaker {
-	case "open":
-		list = append(list, need{What: "The memory failed several times in a row, so delivery is paused: the breaker is open.", Remedy: "The proxy retries automatically. Check the memory’s own log."})
-	case "half-open":
-		list = append(list, need{What: "The memory failed, and one call is testing it again: the breaker is half open.", Remedy: "Nothing, if it succeeds."})
-	}
-	if q.Unkept != nil {
-		list = append(list, need{What: "Turns have not been stored on disk since " + utc(dated(q.Unkept)) + ": " + ended(q.UnkeptError), Remedy: sentence(q.UnkeptRemedy)})
-	}
-	return list
 }
 
 // chosen returns the dead letters that a form names.

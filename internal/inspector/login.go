@@ -15,7 +15,6 @@ type login struct {
 // reason for the failure of the last try; multi allows people to log in with their own
 // credential. link is the secret of a link, which the form contains, or "".
 func (p *Pages) ServeLogin(w http.ResponseWriter, status int, problem string, multi bool, link string) {
-	secure(w)
 	page, err := fill((&frame{Title: "Log in", Main: login{sentence(problem), multi, link}.main()}).bare())
 	if err != nil {
 		p.o.Log.Error("inspector login page failed", "error", err)

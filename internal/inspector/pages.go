@@ -2,7 +2,6 @@ package inspector
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 
@@ -32,24 +31,19 @@ type Visit struct {
 
 // Pages serves the inspector. It is safe for concurrent use.
 type Pages struct {
-	o     Options
-	mux   *http.ServeMux
-	files map[string]file // by path, below /static/
+	o   Options
+	mux *http.ServeMux
 }
 
 // New returns the pages.
-func New(o Options) (*Pages, error) {
+func New(o Options) *Pages {
 	p := &Pages{o: o, mux: http.NewServeMux()}
-	var err error
-	if p.files, err = readStatic(); err != nil {
-		return nil, fmt.Errorf("read the inspector's files: %w", err)
-	}
 	for pattern, show := range routes {
 		p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			p.answer(w, r, show)
 		})
 	}
-	return p, nil
+	return p
 }
 
 // routes are the pages and the actions of their forms.
@@ -102,7 +96,6 @@ type visitKey struct{}
 
 // Serve serves a page, or the action of its form.
 func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, v Visit) {
-	secure(w)
 	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
 	_, pattern := p.mux.Handler(r)
 	switch {
@@ -124,17 +117,4 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request, show func(*visit)
 	if err := show(v); err != nil {
 		v.fail(err)
 	}
-}
-
-// secure sets headers that restrict a page to content from the binary. Browsers send Origin
-// with forms only if the policy allows a referrer to the same site.
-func secure(w http.ResponseWriter) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "same-origin")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
 }

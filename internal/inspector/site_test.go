@@ -24,17 +24,13 @@ type site struct {
 func newSite(t testing.TB, m *servicetest.Fixture) *site {
 	t.Helper()
 	s := &site{Fixture: m, caller: service.Operator}
-	var err error
-	s.pages, err = New(Options{Host: m.Host, Log: slog.New(slog.DiscardHandler), Audit: func(_ *http.Request, e *service.Entry, err error) {
+	s.pages = New(Options{Host: m.Host, Log: slog.New(slog.DiscardHandler), Audit: func(_ *http.Request, e *service.Entry, err error) {
 		what := e.What
 		if err != nil {
 			what += " failed"
 		}
 		s.audit = append(s.audit, what)
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return s
 }
 
@@ -110,8 +106,8 @@ func (s *site) leads(t testing.TB, on, to string) {
 		return
 	}
 	if strings.HasPrefix(u.Path, "/static/") {
-		if _, ok := s.pages.files[u.Path]; !ok {
-			t.Errorf("%s needs %s, which is not there", on, u.Path)
+		if _, err := staticFiles.ReadFile(u.Path[1:]); err != nil {
+			t.Errorf("%s: %v", on, err)
 		}
 		return
 	}

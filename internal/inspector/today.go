@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -178,52 +176,18 @@ func shares(of map[string]int64) []silence {
 	return list
 }
 
-// needs lists the problems that need attention, the most urgent first.
-func needs(st *health.Status) (list []need) {
-	m, q := &st.Memory, &st.Queue
-	if m.Why != "" {
-		what := "The memory has a problem: " + m.Why
-		if m.State == health.StateOff {
-			what = "The memory is off: " + m.Why
-		}
-		list = append(list, need{What: sentence(what), Remedy: sentence(m.Remedy)})
-	}
-	for _, u := range st.Unconfirmed {
-		list = append(list, need{What: fmt.Sprintf("%s has no memory: %s", oneLine(u.ID), ended(u.Why)), Remedy: sentence(u.Remedy), Href: "/people", Link: "Confirm people"})
-	}
-	for _, full := range q.Full {
-		list = append(list, need{What: sentence(oneLine(full)), Remedy: sentence(capture.FullRemedy), Href: "/people", Link: "See the people"})
-	}
-	if q.Dead > 0 {
-		list = append(list, need{What: counted(q.Dead, "turn") + " could not be delivered.", Remedy: "Check the cause, then deliver them again or delete them.", Href: "/delivery", Link: "See dead letters"})
-	}
-	if n := len(st.Blocked); n > 0 {
-		list = append(list, need{What: counted(n, "memory") + " blocked until its deletion succeeds: it is not recalled, and its new turns wait.",
-			Remedy: "The proxy retries automatically. To see the cause, forget it again.", Href: "/memory", Link: "See the memories"})
-	}
-	for i := range st.Clients {
-		list = append(list, clientNeeds(&st.Clients[i])...)
-	}
-	for _, a := range st.Apart {
-		list = append(list, need{What: oneLine(a.Directory) + " has the remote of " + oneLine(a.Workspace) + ", but a separate memory.", Remedy: sentence(a.Remedy)})
-	}
-	if len(st.Waiting) > 0 {
-		list = append(list, need{What: "Changed settings need a restart: " + strings.Join(st.Waiting, ", ") + ".", Remedy: "Restart graphiti-proxy."})
-	}
-	return list
+// problemPages are the pages about problems, with the texts of the links.
+var problemPages = map[health.Part][2]string{
+	health.OfPeople: {"/people", "Confirm people"}, health.OfQuota: {"/people", "See the people"}, health.OfQueue: {"/delivery", "See dead letters"},
 }
 
-// clientNeeds returns the rules for a client that may no longer match.
-func clientNeeds(c *graphiti.ClientSigns) (list []need) {
-	name := oneLine(strings.TrimSpace(c.Name + " " + c.Version))
-	add := func(n int64, what, remedy string) {
-		if n > 0 {
-			list = append(list, need{What: fmt.Sprintf("%s of %s %s", counted(int(n), "request"), name, what), Remedy: remedy})
+// needs lists the problems that need attention, except the lines that the page itself has.
+func needs(st *health.Status) (list []need) {
+	for _, n := range st.Needs() {
+		if page := problemPages[n.Of]; n.Of != health.OfPending {
+			list = append(list, need{sentence(n.What), sentence(n.Remedy), page[0], page[1]})
 		}
 	}
-	add(c.NoPlace, "had no memory, because the project is unknown.", "Name the project in the header X-Graphiti-Workspace, and please report the client’s version.")
-	add(c.NoDirectory, "had the memory of their conversation only, because the client offers tools and names no directory.", "Name the project in the header X-Graphiti-Workspace, or set workspace.optional to use no project.")
-	add(c.NotHere, "had no memory, because its directory is not on this machine.", "Name the project in the header X-Graphiti-Workspace, or set workspace.remote_paths to make each path a project.")
 	return list
 }
 

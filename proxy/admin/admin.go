@@ -88,11 +88,9 @@ func New(o Options) (*Server, error) {
 		sessions: newSessions(),
 	}
 	s.SetToken(o.Token)
-	if s.pages, err = inspector.New(inspector.Options{Host: o.Host, Log: o.Log, Audit: s.auditPage, Transcripts: o.Transcripts}); err != nil {
-		return nil, errors.Join(err, ln.Close())
-	}
+	s.pages = inspector.New(inspector.Options{Host: o.Host, Log: o.Log, Audit: s.auditPage, Transcripts: o.Transcripts})
 	s.http = &http.Server{
-		Handler:           s.routes(),
+		Handler:           s.contained(s.routes()),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second, // for requests without a caller; see limited
 		WriteTimeout:      30 * time.Second,
@@ -124,7 +122,7 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("/mcp", tools)
 	mux.HandleFunc("/mcp/{$}", tools)
 	mux.HandleFunc("/api/", http.NotFound)
-	mux.HandleFunc("/static/", s.static(s.pages.ServeStatic))
+	mux.HandleFunc("GET /static/", s.static)
 	mux.HandleFunc("/login", s.entrance(s.login))
 	mux.HandleFunc("/", s.entrance(s.page))
 	return mux

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -33,16 +32,16 @@ func (s *Server) meant(next http.HandlerFunc) http.HandlerFunc {
 // cookie: a page cannot make a browser send the required header. Without a token, which is
 // on this machine only, it keeps out web pages in a visitor's browser: those of another
 // origin, and those under a host name that they have pointed here. It refuses a request
-// from a page of another site, or with two origins, before it counts it as a call or as a
-// guess: a page must not use up the limits of its visitor's programs.
+// from such a page before it counts it as a call or as a guess: a page must not use up the
+// limits of its visitor's programs.
 func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if crossSite(r) || len(r.Header.Values("Origin")) > 1 {
+		if foreign(r) {
 			writeError(w, http.StatusForbidden, "the admin side rejects requests from other sites' pages")
 			return
 		}
 		if s.open() {
-			if origin := r.Header.Get("Origin"); !local(r.Host) || origin != "" && !s.ours(origin, r.Host) {
+			if !local(r.Host) {
 				writeError(w, http.StatusForbidden, "without a token, the admin side serves only programs on this machine, by its address; set admin.token for others")
 				return
 			}
@@ -63,14 +62,6 @@ func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
 			next(w, withCaller(r, caller))
 		}
 	}
-}
-
-// crossSite reports whether a page of another site sends the request, according to the
-// browser.
-func crossSite(r *http.Request) bool {
-	return slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"), func(v string) bool {
-		return strings.EqualFold(strings.TrimSpace(v), "cross-site")
-	})
 }
 
 // local reports whether a Host header names this machine and nothing else.

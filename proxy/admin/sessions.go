@@ -6,16 +6,16 @@ import (
 	"encoding/hex"
 	"net"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 const (
-	maxSessions = 1000
-	maxOfCaller = 50
-
+	maxSessions = 1000 // of operators, and likewise of people
 	// A session ends idleFor after its last request, or longest after its start.
 	idleFor = 30 * time.Minute
 	longest = 12 * time.Hour
@@ -33,96 +33,56 @@ func (s sum) digits() string { return hex.EncodeToString(s[:]) }
 // session is one visitor with a login. It does not contain their permissions: each request
 // determines these again.
 type session struct {
-	proof       sum            // of the secret of the login
-	of          service.Caller // result of keyOf
-	begun, last time.Time
+	proof sum // of the secret of the login
+	begun time.Time
+	last  atomic.Pointer[time.Time]
 }
 
-func (s *session) over(now time.Time) bool {
-	return now.Sub(s.last) >= idleFor || now.Sub(s.begun) >= longest
-}
-
-// sessions are the visitors with a login. They are in RAM only: a restart ends them all.
+// sessions are the visitors with a login. They are in RAM only: a restart ends them all. The least
+// used ones end if there are too many: any credential can begin sessions, but ends no operator's.
 // They are safe for concurrent use.
-type sessions struct {
-	mu sync.Mutex // guards by
-	by map[sum]*session
-}
+type sessions struct{ operators, people *lru.Cache[sum, *session] }
 
-func newSessions() *sessions { return &sessions{by: make(map[sum]*session)} }
+func newSessions() *sessions {
+	operators, _ := lru.New[sum, *session](maxSessions) // fails only for a negative size
+	people, _ := lru.New[sum, *session](maxSessions)
+	return &sessions{operators, people}
+}
 
 // begin starts a session, and returns its id. Only the sum of the id is stored.
 func (t *sessions) begin(proof sum, c service.Caller) (id string) {
-	now := time.Now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c = keyOf(c)
-	t.makeRoomLocked(now, c)
-	id = random()
-	t.by[sumOf(id)] = &session{proof: proof, of: c, begun: now, last: now}
+	now, to := time.Now(), t.people
+	if c.Operator {
+		to = t.operators
+	}
+	id = rand.Text()
+	one := &session{proof: proof, begun: now}
+	one.last.Store(&now)
+	to.Add(sumOf(id), one)
 	return id
-}
-
-// makeRoomLocked ends the oldest session of a caller with too many. If all callers together
-// have too many, it ends the oldest of them, operators' sessions last: any credential can
-// begin sessions, and must not end an operator's.
-func (t *sessions) makeRoomLocked(now time.Time, c service.Caller) {
-	var oldest, own sum
-	theirs := 0
-	for id, s := range t.by {
-		if s.over(now) {
-			delete(t.by, id)
-			continue
-		}
-		if o := t.by[oldest]; o == nil || o.of.Operator && !s.of.Operator || o.of.Operator == s.of.Operator && s.begun.Before(o.begun) {
-			oldest = id
-		}
-		if s.of == c {
-			theirs++
-			if o := t.by[own]; o == nil || s.begun.Before(o.begun) {
-				own = id
-			}
-		}
-	}
-	switch {
-	case theirs >= maxOfCaller:
-		delete(t.by, own)
-	case len(t.by) >= maxSessions:
-		delete(t.by, oldest)
-	}
 }
 
 // of returns the sum of the secret that the visitor of a session logged in with.
 func (t *sessions) of(id string) (proof sum, ok bool) {
-	if id == "" {
-		return proof, false
-	}
 	now := time.Now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.by[sumOf(id)]
-	switch {
-	case s == nil:
-		return proof, false
-	case s.over(now):
-		delete(t.by, sumOf(id))
+	one, ok := t.operators.Get(sumOf(id))
+	if !ok {
+		one, ok = t.people.Get(sumOf(id))
+	}
+	if !ok {
 		return proof, false
 	}
-	s.last = now
-	return s.proof, true
+	if now.Sub(*one.last.Load()) >= idleFor || now.Sub(one.begun) >= longest {
+		t.end(id)
+		return proof, false
+	}
+	one.last.Store(&now)
+	return one.proof, true
 }
 
 func (t *sessions) end(id string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.by, sumOf(id))
-}
-
-// random returns 32 random bytes in hex digits.
-func random() string {
-	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
+	t.operators.Remove(sumOf(id))
+	t.people.Remove(sumOf(id))
 }
 
 // sessionCookie returns the name of the session's cookie. It contains the port, because a

@@ -98,18 +98,10 @@ const (
 	MissingHere                     // the directory is not on this machine
 )
 
-// missing has the log message and the remedy for each cause.
-var missing = [...]struct{ says, remedy string }{
-	MissingForm: {"a client's project is unknown, so its requests have no memory",
-		"name the project in a header X-Graphiti-Workspace, and report the client's version"},
-	MissingDirectory: {"a client offers tools and names no directory, so its requests have the memory of their conversation only",
-		"name the project in a header X-Graphiti-Workspace, or set workspace.optional to true"},
-	MissingHere: {"a client's directory is not on this machine, so its requests have no memory",
-		"name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true if each path is one project"},
-}
+var missing = [...]graphiti.Sign{MissingForm: graphiti.NoPlace, MissingDirectory: graphiti.NoDirectory, MissingHere: graphiti.NotHere}
 
 // Remedy returns the remedy for the cause.
-func (m Missing) Remedy() string { return missing[m].remedy }
+func (m Missing) Remedy() string { return missing[m].Remedy }
 
 // Ask contains the properties of a request that are related to the rules for its client.
 type Ask struct {
@@ -134,7 +126,7 @@ func (o *Observer) Asked(a Ask) {
 	one := o.clients.of(client.name, client.version)
 	n := [...]*int64{&one.NoPlace, &one.NoDirectory, &one.NotHere}[a.Missing]
 	if *n++; *n == 1 {
-		o.log.Warn(missing[a.Missing].says, slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", a.Missing.Remedy())) //nolint:sloglint // one of three constants
+		o.log.Warn("client has no memory of its project", slog.String("why", missing[a.Missing].Says), slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", a.Missing.Remedy()))
 	}
 	o.signs.add(a.Program.Name)
 }
