@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 const (
 	maxSessions = 1000 // of operators, and likewise of people
+	maxOfCaller = 50
 	// A session ends idleFor after its last request, or longest after its start.
 	idleFor = 30 * time.Minute
 	longest = 12 * time.Hour
@@ -33,7 +35,8 @@ func (s sum) digits() string { return hex.EncodeToString(s[:]) }
 // session is one visitor with a login. It does not contain their permissions: each request
 // determines these again.
 type session struct {
-	proof sum // of the secret of the login
+	proof sum            // of the secret of the login
+	of    service.Caller // result of keyOf
 	begun time.Time
 	last  atomic.Pointer[time.Time]
 }
@@ -49,14 +52,22 @@ func newSessions() *sessions {
 	return &sessions{operators, people}
 }
 
-// begin starts a session, and returns its id. Only the sum of the id is stored.
+// begin starts a session, and returns its id. Only the sum of the id is stored. A caller with too
+// many loses the least used ones.
 func (t *sessions) begin(proof sum, c service.Caller) (id string) {
 	now, to := time.Now(), t.people
 	if c.Operator {
 		to = t.operators
 	}
+	one, own := &session{proof: proof, of: keyOf(c), begun: now}, 1
+	for _, key := range slices.Backward(to.Keys()) {
+		if other, ok := to.Peek(key); ok && other.of == one.of {
+			if own++; own > maxOfCaller {
+				to.Remove(key)
+			}
+		}
+	}
 	id = rand.Text()
-	one := &session{proof: proof, begun: now}
 	one.last.Store(&now)
 	to.Add(sumOf(id), one)
 	return id

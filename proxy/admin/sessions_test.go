@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,19 +42,26 @@ func TestSessionsEnd(t *testing.T) {
 	})
 }
 
-// TestSessionsAreBounded checks that the least used session ends if there are too many, and that
-// people end no session of an operator.
+// TestSessionsAreBounded checks that the least used session ends if there are too many, of a
+// caller or in total, and that people end no session of an operator.
 func TestSessionsAreBounded(t *testing.T) {
 	s := newSessions()
-	person := service.Caller{Own: service.Selector{User: "user:ann"}}
+	begin := func(c service.Caller) string { return s.begin(sumOf("x"), c) }
+	person := func(i int) service.Caller { return service.Caller{Own: service.Selector{User: strconv.Itoa(i)}} }
 	there := func(id string) bool { _, ok := s.of(id); return ok }
-	operators, unused, used := s.begin(sumOf("x"), service.Operator), s.begin(sumOf("x"), person), s.begin(sumOf("x"), person)
+	operators, anns, first := begin(service.Operator), begin(person(-1)), begin(person(0))
 	var last string
-	for range maxSessions - 1 {
-		there(used)
-		last = s.begin(sumOf("x"), person)
+	for range maxSessions {
+		last = begin(service.Caller{Name: "by another key", Own: person(0).Own})
 	}
-	if !there(operators) || there(unused) || !there(used) || !there(last) {
-		t.Errorf("the operator's session is there: %v, an unused one %v, a used one %v, the last %v; want all but the unused one", there(operators), there(unused), there(used), there(last))
+	if n := s.people.Len(); !there(operators) || !there(anns) || there(first) || !there(last) || n != maxOfCaller+1 {
+		t.Errorf("after %d logins of one person there are %d sessions; the operator's %v, another's %v, their first %v, their last %v", maxSessions, n, there(operators), there(anns), there(first), there(last))
+	}
+	for i := range maxSessions {
+		there(anns)
+		begin(person(i + 1))
+	}
+	if !there(operators) || !there(anns) || there(last) {
+		t.Errorf("%d people later the operator's session is there: %v, a used one %v, an unused one %v", maxSessions, there(operators), there(anns), there(last))
 	}
 }
