@@ -19,7 +19,7 @@ func TestExportIsImported(t *testing.T) {
 		says string
 	}{
 		{[]string{"--kind", "preference", "tabs, not spaces"}, "stored as preference for you\n"},
-		{[]string{"--kind", "decision", "--workspace", "https://github.com/acme/widgets", "Redis"}, "stored as decision for project acme/widgets\n"},
+		{[]string{"--kind", "decision", "--workspace", "https://github.com/acme/widgets", "Redis"}, "stored as decision for the project acme/widgets\n"},
 	} {
 		if out, err := command(t, home, append([]string{"memory", "promote"}, tc.args...)...); err != nil || out != tc.says {
 			t.Errorf("got %q, %v, want no error, %q", out, err, tc.says)

@@ -432,15 +432,3 @@ const sameStart = 2
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
-
-// All returns the lines of groups that apply, are pending or were superseded, as a card
-// shows them.
-func (c Cards) All(ctx context.Context, reads []graphiti.Target) (facts []graphiti.Fact, err error) {
-	lines, err := c.Lines(ctx, reads)
-	for i := range lines {
-		if l := &lines[i]; l.Stands() || l.State == Superseded {
-			facts = append(facts, l.fact())
-		}
-	}
-	return facts, err
-}

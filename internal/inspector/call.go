@@ -16,14 +16,9 @@ func look[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In)) 
 	return out, err
 }
 
-// change runs the operation of a form.
-func change[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In)) (Out, error) {
-	return call(v, op, fill, nil)
-}
-
 // act runs the operation of a form, and redirects to a page with a notice of the change.
 func act[In, Out any](v *visit, op service.Operation[In, Out], to, notice string, fill func(*In)) error {
-	out, err := change(v, op, fill)
+	out, err := call(v, op, fill, nil)
 	if err != nil {
 		return err
 	}
@@ -36,13 +31,8 @@ func act[In, Out any](v *visit, op service.Operation[In, Out], to, notice string
 	return v.done(to, notice)
 }
 
-// each runs an operation with many answers, and calls f with each.
-func each[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In), f func(Out) error) error {
-	_, err := call(v, op, fill, f)
-	return err
-}
-
-// call runs an operation for the visitor, and writes the audit line that the API writes.
+// call runs an operation for the visitor, and writes the audit line that the API writes. It passes
+// each of many answers to f.
 func call[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In), f func(Out) error) (out Out, err error) {
 	host := v.p.o.Host.Now()
 	if host.Memory == nil && !op.WithoutMemory {

@@ -86,7 +86,7 @@ func TestMessagesAreForgottenCorrectedAndPinned(t *testing.T) {
 	if !strings.Contains(got, "The card") || !strings.Contains(got, "Always use tabs.") {
 		t.Errorf("got %s", got)
 	}
-	for _, want := range []string{"forget", "correct", "promote", "show"} {
+	for _, want := range []string{"forget messages", "correct", "promote", "show"} {
 		if !slices.Contains(s.audit, want) {
 			t.Errorf("%s is not audited: %v", want, s.audit)
 		}
@@ -166,12 +166,11 @@ func TestForgettingIsTyped(t *testing.T) {
 	}
 }
 
-// TestTheNameToType checks that typed returns the bare name of a memory, or "forget" if the
+// TestTheNameToType checks that typed returns the name of a memory, or "forget" if the
 // name is hard to type.
 func TestTheNameToType(t *testing.T) {
 	for name, want := range map[string]string{
-		"the project acme/widgets": "acme/widgets", "your own memory": "your own memory", "the memory of josh": "josh",
-		"the project \u202eevil": "forget", "a  b": "forget", strings.Repeat("x", 300): "forget",
+		"acme/widgets": "acme/widgets", "your own memory": "your own memory", "\u202eevil": "forget", "a  b": "forget", strings.Repeat("x", 300): "forget",
 	} {
 		if got := typed(name); got != want {
 			t.Errorf("%q: got %q, want %q", name, got, want)
@@ -179,8 +178,8 @@ func TestTheNameToType(t *testing.T) {
 	}
 }
 
-// send sends a file like the form of the page, or like its script.
-func (s *site) send(t *testing.T, text string, script bool) *httptest.ResponseRecorder {
+// send sends a file like the form of the page.
+func (s *site) send(t *testing.T, text string) *httptest.ResponseRecorder {
 	t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -193,9 +192,6 @@ func (s *site) send(t *testing.T, text string, script bool) *httptest.ResponseRe
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/memory/import", &body)
 	r.Header.Set("Content-Type", form.FormDataContentType())
-	if script {
-		r.Header.Set("Accept", progress)
-	}
 	return s.serve(r)
 }
 
@@ -232,7 +228,6 @@ func TestImport_BrowserLeft(t *testing.T) {
 	defer leave()
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/memory/import", leaving{body, leave})
 	r.Header.Set("Content-Type", form.FormDataContentType())
-	r.Header.Set("Accept", progress)
 	if w := s.serve(r); ctx.Err() == nil || !strings.Contains(w.Body.String(), "1 message imported") {
 		t.Errorf("got %s after the browser left, want one stored message", w.Body)
 	}
@@ -273,20 +268,14 @@ func TestExportsAreImported(t *testing.T) {
 	}
 
 	fresh := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
-	w = fresh.send(t, file, false)
+	w = fresh.send(t, file)
 	if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, "messages imported, 0 already present") {
 		t.Errorf("%d %s", w.Code, body)
 	} else {
 		fresh.wellFormed(t, "import", body)
 	}
-	var last imported
-	for line := range strings.Lines(fresh.send(t, file, true).Body.String()) {
-		if err := json.Unmarshal([]byte(line), &last); err != nil {
-			t.Fatalf("%v in %q", err, line)
-		}
-	}
-	if !last.Done || last.Error != "" || !strings.HasPrefix(strings.Join(last.Says, " "), "0 messages imported, ") {
-		t.Errorf("again: %+v", last)
+	if body := fresh.send(t, file).Body.String(); !strings.Contains(body, "0 messages imported, ") {
+		t.Errorf("again: %s", body)
 	}
 	if !strings.Contains(fresh.texts(t), "Miso") {
 		t.Errorf("got %s", fresh.texts(t))
@@ -297,22 +286,17 @@ func TestExportsAreImported(t *testing.T) {
 func TestFilesThatCannotBeImported(t *testing.T) {
 	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
 	for text, want := range map[string]string{
-		"":                               "No file was chosen, or it is empty.",
+		"":                               "No file was sent, or it is empty.",
 		"no json":                        "line 1 cannot be read",
 		`{"role":"robot","content":"x"}`: "robot",
 		"PK\x05\x06" + strings.Repeat("\x00", 18): "no conversations.json",
 	} {
-		w := s.send(t, text, false)
+		w := s.send(t, text)
 		if w.Code != http.StatusBadRequest || !strings.Contains(strings.ToLower(w.Body.String()), strings.ToLower(want)) {
 			t.Errorf("%q: %d, want %q: %s", text, w.Code, want, w.Body)
 		}
-		var got imported
-		w = s.send(t, text, true)
-		if err := json.Unmarshal(w.Body.Bytes(), &got); err == nil && !strings.Contains(strings.ToLower(got.Error), strings.ToLower(want)) {
-			t.Errorf("%q: got %+v", text, got)
-		}
 	}
-	if w := s.post(t, "/memory/import"); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "No file was sent.") {
+	if w := s.post(t, "/memory/import"); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "The file did not arrive") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

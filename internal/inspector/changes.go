@@ -29,7 +29,7 @@ func (v *visit) changes() error {
 // undoChanges undoes the changes of a form.
 func (v *visit) undoChanges() error {
 	for _, id := range append([]string{v.r.FormValue("id")}, v.r.PostForm["more"]...) {
-		if _, err := change(v, service.Undo, func(in *service.UndoRequest) { in.Selector, in.ID = v.whose().selector(), id }); err != nil {
+		if _, err := call(v, service.Undo, func(in *service.UndoRequest) { in.Selector, in.ID = v.whose().selector(), id }, nil); err != nil {
 			return err
 		}
 	}
@@ -68,24 +68,24 @@ func (v *visit) changeMany() error {
 	back := s.at("/search", s.query()...)
 	var undo []string
 	if len(messages) > 0 && do != "accept" {
-		out, err := change(v, service.ChangeMany, func(in *service.ManyRequest) {
+		out, err := call(v, service.ChangeMany, func(in *service.ManyRequest) {
 			in.Selector, in.Do, in.Messages = v.ofWhom(s.Group), do, messages
 			if do == "move" {
 				in.To = v.r.FormValue("to")
 			}
-		})
+		}, nil)
 		if err != nil {
 			return err
 		}
 		v.left, undo = out.Left(), append(undo, out.Undo)
 	}
 	if len(lines) > 0 && (do == "accept" || do == "end") {
-		out, err := change(v, service.Settle, func(in *service.SettleRequest) {
+		out, err := call(v, service.Settle, func(in *service.SettleRequest) {
 			in.Selector = v.ofWhom(s.Group)
 			if in.End = lines; do == "accept" {
 				in.Accept, in.End = lines, nil
 			}
-		})
+		}, nil)
 		if err != nil {
 			return err
 		}

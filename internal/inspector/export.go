@@ -39,7 +39,7 @@ func (v *visit) exportOnly(ids []string) error {
 		v.w.WriteHeader(http.StatusOK)
 	}
 	for _, group := range groups {
-		err := each(v, service.Export, func(in *service.Selector) { in.Group = group }, func(r service.Record) error {
+		_, err := call(v, service.Export, func(in *service.Selector) { in.Group = group }, func(r service.Record) error {
 			begin()
 			if ids != nil && !slices.Contains(ids, service.IDOf(r.Name)) {
 				return nil

@@ -120,9 +120,6 @@ func (v *visit) toForget(f *forgetting) ([]ledger.Owned, error) {
 // typed returns the text that confirms a deletion: the name of the memory, if a keyboard
 // can type it.
 func typed(name string) string {
-	for _, prefix := range []string{"the project ", "the agent ", "the session ", "the group ", "the memory of "} {
-		name = strings.TrimPrefix(name, prefix)
-	}
 	if name != oneLine(name) || strings.ContainsFunc(name, func(r rune) bool { return hides(r) || r == '\u200c' || r == '\u200d' || r == '\u00ad' }) {
 		return "forget"
 	}
@@ -141,7 +138,7 @@ func (v *visit) forget() error {
 	var failed error
 	var receipts []byte
 	for _, o := range doomed {
-		done, err := change(v, service.Forget, func(in *service.ForgetRequest) { in.Selector = f.selector().In(o.Group) })
+		done, err := call(v, service.Forget, func(in *service.ForgetRequest) { in.Selector = f.selector().In(o.Group) }, nil)
 		v.left += done.Withdrawn
 		failed = errors.Join(failed, err) // a failed deletion can be repeated
 		if done.Receipt != nil {

@@ -2,15 +2,9 @@ package inspector
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"mime/multipart"
 	"net/http"
-	"os"
-	"strings"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -24,23 +18,18 @@ type importing struct {
 	Done   *imported
 }
 
-// imported is the result of an import. Scripts receive one line of JSON for each step.
+// imported is the result of an import.
 type imported struct {
-	Lines  int      `json:"lines"`          // processed lines
-	Says   []string `json:"says,omitempty"` // the result
-	Error  string   `json:"error,omitempty"`
-	Remedy string   `json:"remedy,omitempty"`
-	Done   bool     `json:"done,omitempty"`
+	Lines         int // processed lines
+	Says          []string
+	Error, Remedy string
 }
 
 // linesExample is an example of a file of JSON Lines.
 const linesExample = `{"role": "user", "content": "My cat is called Miso.", "timestamp": "2026-11-21T09:00:00Z", "session": "pets"}
 {"role": "assistant", "content": "Noted.", "timestamp": "2026-11-21T09:00:05Z", "session": "pets"}`
 
-const (
-	importMost = 512 // MiB of a file; larger ones are for the command
-	progress   = "application/jsonl"
-)
+const importMost = 512 // MiB of a file; larger ones are for the command
 
 func (v *visit) importForm() error {
 	if v.p.o.Host.Now().Memory == nil {
@@ -53,7 +42,7 @@ func (v *visit) importForm() error {
 }
 
 func (v *visit) importing(done *imported) *importing {
-	i := &importing{whose: v.asked(), Most: importMost, Done: done}
+	i := &importing{whose: v.whose(), Most: importMost, Done: done}
 	i.Action = i.at("/memory/import")
 	if i.whose != (whose{}) {
 		i.Name = i.whose.selector().Whose()
@@ -61,113 +50,49 @@ func (v *visit) importing(done *imported) *importing {
 	return i
 }
 
-// asked returns the person in the address: the body of the form is the file.
-func (v *visit) asked() whose {
-	q := v.r.URL.Query()
-	return whose{q.Get("user"), q.Get("credential")}
-}
-
-// importFile imports an uploaded file. A script that accepts JSON Lines receives each step.
+// importFile imports an uploaded file. The import continues after the browser has left, because the
+// file is complete.
 func (v *visit) importFile() error {
-	c := http.NewResponseController(v.w)
-	name, err := v.received()
-	if name != "" {
-		defer func() { _ = os.Remove(name) }() // the system empties the folder later
-	}
-	if err != nil {
-		return err
-	}
-	// The import continues after the browser has left: the file is complete.
-	v.r = v.r.WithContext(context.WithoutCancel(v.r.Context()))
-	steps := json.NewEncoder(io.Discard)
-	follows := strings.Contains(v.r.Header.Get("Accept"), progress)
-	if follows {
-		v.w.Header().Set("Content-Type", progress)
-		steps = json.NewEncoder(v.w)
-	}
-	last := time.Time{}
-	done, err := v.importFrom(name, func(lines int) {
-		if time.Since(last) < 200*time.Millisecond {
-			return
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, importMost<<20)
+	if err := v.r.ParseMultipartForm(1 << 20); err != nil { // the rest of the file is on disk
+		if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+			err = fmt.Errorf("the file is larger than %d MiB; to do: import it with graphiti-proxy memory import", importMost)
 		}
-		last = time.Now()
-		_ = errors.Join(steps.Encode(imported{Lines: lines}), c.Flush())
-	})
-	if err != nil {
-		_, f := v.judge(err)
-		done.Error, done.Remedy = f.Says, f.Remedy
+		return failed{service.OfInput, fmt.Errorf("the file did not arrive: %w", err)}
 	}
-	done.Done = true
-	if follows {
-		_ = steps.Encode(done)
-		return nil
-	}
+	defer func() { _ = v.r.MultipartForm.RemoveAll() }() // the system empties the folder later
+	v.r = v.r.WithContext(context.WithoutCancel(v.r.Context()))
+	done, err := v.importSent()
 	status := http.StatusOK
 	if err != nil {
-		status, _ = v.judge(err)
+		var f errorPage
+		status, f = v.judge(err)
+		done.Error, done.Remedy = f.Says, f.Remedy
 	}
 	return v.render(status, "Import", v.importing(&done).main(), importScripts())
 }
 
-// importFrom imports a local file.
-func (v *visit) importFrom(name string, tell func(lines int)) (imported, error) {
-	file, err := service.OpenImport(name)
+// importSent imports the file of a form.
+func (v *visit) importSent() (done imported, err error) {
+	sent, head, err := v.r.FormFile("file")
+	if err != nil || head.Size == 0 {
+		return done, failed{service.OfInput, errors.New("no file was sent, or it is empty; to do: choose one and try again")}
+	}
+	file, err := service.ReadImport(sent, head.Size)
 	if err != nil {
-		return imported{}, failed{service.OfInput, errors.New("the archive cannot be read or has no conversations.json; to do: send the original export, or JSON Lines")}
+		return done, failed{service.OfInput, errors.New("the archive cannot be read or has no conversations.json; to do: send the original export, or JSON Lines")}
 	}
 	defer file.Close()
-	im := service.FileImport{Tell: tell, Call: func(_ context.Context, in service.ImportRequest) (service.Imported, error) {
-		return change(v, service.Import, func(to *service.ImportRequest) { *to = in })
+	im := service.FileImport{Tell: func(int) {}, Call: func(_ context.Context, in service.ImportRequest) (service.Imported, error) {
+		return call(v, service.Import, func(to *service.ImportRequest) { *to = in }, nil)
 	}}
-	got, err := im.Run(v.r.Context(), v.asked().selector(), file)
-	done := imported{Lines: got.Kept + got.Known}
+	got, err := im.Run(v.r.Context(), v.whose().selector(), file)
+	done.Lines = got.Kept + got.Known
 	for _, line := range got.Says(file.Omitted) {
 		done.Says = append(done.Says, sentence(line))
 	}
-	if err != nil {
-		var of failed
-		if !errors.As(err, &of) { // the file cannot be read
-			err = failed{service.OfInput, err}
-		}
-		return done, err
+	if of := (failed{}); err != nil && !errors.As(err, &of) { // the file cannot be read
+		err = failed{service.OfInput, err}
 	}
-	return done, nil
-}
-
-// received writes the upload to a local file that only its user can read, and returns the
-// name. The caller deletes the file.
-func (v *visit) received() (name string, err error) {
-	part, err := v.sentFile()
-	if err != nil {
-		return "", failed{service.OfInput, err}
-	}
-	defer part.Close()
-	f, err := os.CreateTemp("", "graphiti-proxy-import-*")
-	if err != nil {
-		return "", failed{service.OfFiles, fmt.Errorf("store the file during the import: %w", err)}
-	}
-	n, err := io.Copy(f, io.LimitReader(part, importMost<<20+1))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return f.Name(), failed{service.OfInput, fmt.Errorf("the file did not arrive: %w", err)}
-	}
-	switch {
-	case n == 0:
-		return f.Name(), failed{service.OfInput, errors.New("no file was chosen, or it is empty; to do: choose one and try again")}
-	case n > importMost<<20:
-		return f.Name(), failed{service.OfInput, fmt.Errorf("the file is larger than %d MiB; to do: import it with graphiti-proxy memory import", importMost)}
-	}
-	return f.Name(), nil
-}
-
-// sentFile returns the file in the form.
-func (v *visit) sentFile() (io.ReadCloser, error) {
-	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, importMost<<20+1<<20)
-	parts, err := v.r.MultipartReader()
-	for err == nil {
-		var part *multipart.Part
-		if part, err = parts.NextPart(); err == nil && part.FormName() == "file" {
-			return part, nil
-		}
-	}
-	return nil, errors.New("no file was sent; to do: choose one and try again")
+	return done, err
 }

@@ -2,7 +2,6 @@ package inspector
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -107,7 +106,7 @@ func (v *visit) groups() ([]ledger.Owned, error) {
 func (v *visit) projectsIn(groups []ledger.Owned) (list []choice) {
 	for _, o := range groups {
 		if o.Scope == "workspace" && o.Key != "" {
-			list = append(list, choice{o.Key, strings.TrimPrefix(v.nameOf(o), "the project ")})
+			list = append(list, choice{o.Key, v.nameOf(o)})
 		}
 	}
 	return list
@@ -115,20 +114,9 @@ func (v *visit) projectsIn(groups []ledger.Owned) (list []choice) {
 
 // nameOf returns the name of a memory for people.
 func (v *visit) nameOf(o ledger.Owned) string {
-	switch o.Scope {
-	case "workspace":
-		if o.Key != "" {
-			return service.Selector{Workspace: o.Key}.Whose()
-		}
-	case "session":
-		if o.Key != "" {
-			return service.Selector{Session: o.Key}.Whose()
-		}
-	case "user":
-		if w := v.whose(); w != (whose{}) {
-			return "the memory of " + w.selector().Whose()
-		}
-		return "your own memory"
+	person := "your own memory"
+	if w := v.whose(); w != (whose{}) {
+		person = w.selector().Whose()
 	}
-	return cmp.Or(o.Group, "your own memory")
+	return cmp.Or(service.NameOf(o, person), person)
 }

@@ -75,21 +75,11 @@ func pinTo(scope string) (list []choice) {
 }
 
 // onMessage runs an operation on the message of a form, in each of the person's memories that
-// contains it. Without a person, or if that is forbidden because other people may share the
-// message, it runs in the one memory that the form names.
+// contains it, or without a person in the one that the form names.
 func onMessage[In, Out any](v *visit, op service.Operation[In, Out], notice string, fill func(*In, service.Selector)) error {
-	s := v.whose().selector()
+	s := v.ofWhom(v.r.FormValue("group"))
 	s.Message = v.r.PathValue("id")
-	one := s
-	one.Group = v.r.FormValue("group")
-	if v.Caller.Operator && v.multi() && v.whose() == (whose{}) {
-		s = one
-	}
-	err := act(v, op, v.backToMemory(), notice, func(in *In) { fill(in, s) })
-	if forbidden := (service.ForbiddenError{}); errors.As(err, &forbidden) && s.Group != one.Group {
-		return act(v, op, v.backToMemory(), notice, func(in *In) { fill(in, one) })
-	}
-	return err
+	return act(v, op, v.backToMemory(), notice, func(in *In) { fill(in, s) })
 }
 
 // changing returns an action that changes the message of a form.
@@ -100,10 +90,6 @@ func changing(do, notice string) func(*visit) error {
 			in.Selector = s
 		})
 	}
-}
-
-func (v *visit) forgetMessage() error {
-	return onMessage(v, service.Forget, "message-forgotten", func(in *service.ForgetRequest, s service.Selector) { in.Selector = s })
 }
 
 func (v *visit) correctMessage() error {

@@ -84,7 +84,7 @@ func (v *visit) searched() (*search, error) {
 			if o.Scope == "workspace" {
 				s.keys[o.Group] = o.Key
 			}
-			s.Places = append(s.Places, choice{o.Group, strings.TrimPrefix(v.nameOf(o), "the project ")})
+			s.Places = append(s.Places, choice{o.Group, v.nameOf(o)})
 		}
 	}
 	return s, err
@@ -92,7 +92,7 @@ func (v *visit) searched() (*search, error) {
 
 // results runs the search of a page in a project, or in all.
 func (v *visit) results(s *search, limit int) (service.Searched, error) {
-	return change(v, service.Search, func(in *service.SearchRequest) {
+	return call(v, service.Search, func(in *service.SearchRequest) {
 		in.Selector, in.Query, in.Limit = v.ofWhom(s.Group), s.Query, limit
 		if in.Workspace, in.All = s.keys[s.Place], s.Order == asChat; in.All {
 			return
@@ -101,7 +101,7 @@ func (v *visit) results(s *search, limit int) (service.Searched, error) {
 			in.Group = s.Place
 		}
 		in.Everything, in.Since, in.Until = true, v.moment(s.Since, false), v.moment(s.Until, true)
-	})
+	}, nil)
 }
 
 // query returns the names and values of the search in an address.
@@ -176,7 +176,7 @@ func (v *visit) hit(f *service.Found, back string) (h hitView) {
 	}
 	h.ID, h.Group, h.Time, h.text, h.Parts, h.Back = f.ID, f.Group, f.Since, f.Text, partsOf(f.Text, h.Marks), back
 	if f.Scope == "user" {
-		h.Scope = strings.TrimPrefix(v.nameOf(ledger.Owned{Scope: f.Scope}), "the memory of ")
+		h.Scope = v.nameOf(ledger.Owned{Scope: f.Scope})
 	}
 	if (h.Message || f.Kind == "" && len(f.Keys) == 0) && h.State != service.Waiting {
 		h.Href = v.messageAt(f.ID, f.Group, back)

@@ -60,17 +60,15 @@ func (s *Selector) selected() *Selector { return s }
 // errNotYours does not reveal whether a person, credential or group exists.
 var errNotYours = ForbiddenError{errors.New("this is not your memory: remove user, credential and group to use your own")}
 
-// narrow narrows a selector to the memory of a caller who is no operator. A caller with shared
-// groups, such as groups of other clients, must name a message by an unshared one.
+// narrow narrows a selector to the memory of a caller who is no operator, and one of a message to
+// groups without other owners.
 func (sv *Service) narrow(ctx context.Context, s *Selector, own Selector) error {
+	s.unshared = s.unshared || s.Message != ""
 	r, err := sv.belongings(ctx, own)
-	if err == nil {
-		err = r.narrow(s)
+	if err != nil {
+		return err
 	}
-	if err == nil && s.Message != "" && s.Group == "" && slices.ContainsFunc(r.groups, r.shared) {
-		err = ForbiddenError{errors.New("you share a group with others: name the message by a group that only you use")}
-	}
-	return err
+	return r.narrow(s)
 }
 
 // narrowPart narrows a selector of one group, or of a session in one. A selector of a whole group

@@ -284,7 +284,7 @@ func TestASharedGroupIsNobodysAlone(t *testing.T) {
 	m.Settle(t)
 	for op, in := range map[string]fields{
 		"memory/show": {"group": ann.project}, "memory/export": {"group": ann.project}, "memory/forget": {"group": ann.project},
-		"memory/promote": {"group": ann.project, "kind": "decision", "text": "x"}, "memory/correct": {"message": ann.ofProject, "text": "x"},
+		"memory/promote": {"group": ann.project, "kind": "decision", "text": "x"},
 	} {
 		i := slices.IndexFunc(service.Operations(), func(o service.Mountable) bool { s, _, _, _ := o.Describe(); return s.Name == op })
 		for _, who := range []*somebody{josh, ann} {
@@ -294,7 +294,10 @@ func TestASharedGroupIsNobodysAlone(t *testing.T) {
 			}
 		}
 	}
-	if said, _, err := attempt(t, m, service.Forget, ann.caller, fields{"message": ann.message, "group": ann.self}); err != nil {
+	if said, _, err := attempt(t, m, service.Correct, ann.caller, fields{"message": ann.ofProject, "text": "x"}); err == nil {
+		t.Errorf("a message of the group: %s", said)
+	}
+	if said, _, err := attempt(t, m, service.Forget, ann.caller, fields{"message": ann.message}); err != nil {
 		t.Errorf("a message in a group of hers alone: %s", said)
 	}
 }

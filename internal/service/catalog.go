@@ -93,7 +93,7 @@ func (sv *Service) Catalog(ctx context.Context, in *ListRequest) (Catalog, error
 	var failed error
 	for _, o := range groups {
 		c.Groups = append(c.Groups, o.Group)
-		k := Kept{Name: nameOf(o, person), Scope: o.Scope, Key: o.Key, Group: o.Group, Shared: o.Shared}
+		k := Kept{Name: NameOf(o, person), Scope: o.Scope, Key: o.Key, Group: o.Group, Shared: o.Shared}
 		var all spanned
 		err := sv.headings(look, o.Group, func(r *graphiti.Row) {
 			all.count(r.Said)
@@ -148,8 +148,8 @@ func rank(scope string) int {
 	return 3
 }
 
-// nameOf returns the display name of a group; person is the display name of its owner.
-func nameOf(o ledger.Owned, person string) string {
+// NameOf returns the display name of a group; person is the display name of its owner.
+func NameOf(o ledger.Owned, person string) string {
 	switch graphiti.Scope(o.Scope) {
 	case graphiti.ScopeWorkspace:
 		return cmp.Or(shortWorkspace(o.Key), o.Group)
@@ -180,7 +180,7 @@ type counted struct {
 func (l *catalog) add(k *Kept, r *graphiti.Row) {
 	hash, session := r.Session, ""
 	if k.Scope == string(graphiti.ScopeSession) && k.Key != "" {
-		hash, session = graphiti.SessionHash(k.Key), nameOf(ledger.Owned{Group: k.Group, Scope: k.Scope, Key: k.Key}, "")
+		hash, session = graphiti.SessionHash(k.Key), NameOf(ledger.Owned{Group: k.Group, Scope: k.Scope, Key: k.Key}, "")
 	} else if r.Role == graphiti.RoleSystem {
 		return // a promoted text
 	}

@@ -10,8 +10,6 @@ type ConversationRequest struct {
 	Hash  string `json:"hash,omitempty"`
 	Skip  int    `json:"skip,omitempty"`  // number of the newest turns to omit
 	Limit int    `json:"limit,omitempty"` // maximum number of turns
-
-	own bool // the caller is no operator, so shared groups are omitted
 }
 
 // Explained is a conversation with the decision of each turn.
@@ -72,11 +70,7 @@ var TurnsOf = Operation[ConversationRequest, Explained]{
 		return in.audit("show a conversation", out.Groups)
 	},
 	Own: func(ctx context.Context, h *Host, in *ConversationRequest, own Selector) error {
-		r, err := h.Memory.belongings(ctx, own)
-		if err != nil {
-			return err
-		}
-		in.own = true
-		return r.narrow(&in.Selector)
+		in.unshared = true
+		return h.Memory.narrow(ctx, &in.Selector, own)
 	},
 }

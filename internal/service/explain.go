@@ -27,9 +27,6 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	if err != nil {
 		return x, err
 	}
-	if in.own {
-		groups = slices.DeleteFunc(groups, func(o ledger.Owned) bool { return o.Shared })
-	}
 	// A personal statement in a project is in both groups. Its conversation belongs to the
 	// project.
 	slices.SortStableFunc(groups, func(a, b ledger.Owned) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
@@ -52,7 +49,7 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 		return x, err
 	}
 	for _, o := range groups {
-		k := Kept{Name: nameOf(o, s.Whose()), Scope: o.Scope, Key: o.Key, Group: o.Group, Shared: o.Shared}
+		k := Kept{Name: NameOf(o, s.Whose()), Scope: o.Scope, Key: o.Key, Group: o.Group, Shared: o.Shared}
 		if err := g.from(ctx, o, &k); err != nil {
 			g.failed = cmp.Or(g.failed, err)
 			k.Uncounted = err.Error()
@@ -76,7 +73,7 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 		end = min(end, at+in.Limit/2+1)
 	}
 	x.Turns = append(x.Turns, turns[max(0, end-in.Limit):end]...)
-	if !in.own {
+	if !in.unshared {
 		owner = ""
 	}
 	return x, sv.explain(ctx, groups, owner, &x)

@@ -49,23 +49,36 @@ func OpenImport(name string) (*ImportFile, error) {
 		}
 		return nil, fmt.Errorf("cannot open %s: %w", name, err)
 	}
-	in := &archived{closers: []io.Closer{f}}
 	info, err := f.Stat()
 	switch {
 	case err != nil:
+		return nil, errors.Join(err, f.Close())
 	case info.IsDir():
-		err = in.add(os.DirFS(name), 0)
+		return readArchive(f, os.DirFS(name))
 	case !info.Mode().IsRegular(): // a pipe, as of a shell's <(…)
 		return &ImportFile{ReadCloser: f}, nil
-	default:
-		z, notZip := zip.NewReader(f, info.Size())
-		if notZip != nil {
-			return &ImportFile{ReadCloser: f, Size: info.Size()}, nil //nolint:nilerr // any other file contains lines or an export
-		}
-		err = in.add(z, 0)
 	}
+	return ReadImport(f, info.Size())
+}
+
+// ReadImport returns a file of a size to import, or the conversations in it. It closes the file
+// after an error.
+func ReadImport(f interface {
+	io.ReadCloser
+	io.ReaderAt
+}, size int64) (*ImportFile, error) {
+	z, err := zip.NewReader(f, size)
+	if err != nil {
+		return &ImportFile{ReadCloser: f, Size: size}, nil //nolint:nilerr // any other file contains lines or an export
+	}
+	return readArchive(f, z)
+}
+
+func readArchive(f io.Closer, files fs.FS) (*ImportFile, error) {
+	in := &archived{closers: []io.Closer{f}}
+	err := in.add(files, 0)
 	if err == nil && len(in.readers) == 0 {
-		err = fmt.Errorf("%s contains no conversations.json", name)
+		err = errors.New("it contains no conversations.json")
 	}
 	if err != nil {
 		return nil, errors.Join(err, in.Close())

@@ -56,7 +56,6 @@ type SearchRequest struct {
 	Limit int    `json:"limit,omitempty" help:"with a filter: how many"`
 	Skip  int    `json:"skip,omitempty"` // with a filter: number of results to omit
 
-	own bool // the caller is no operator, so shared groups are omitted
 }
 
 // DayOf parses a time, or a day in a zone. Of a day it returns the beginning, or the end.
@@ -185,7 +184,7 @@ func (sv *Service) stored(ctx context.Context, in *SearchRequest) (places []ledg
 		places, err = sv.shownPlaces(ctx, in.Selector)
 	}
 	return slices.DeleteFunc(places, func(o ledger.Owned) bool {
-		return in.own && o.Shared || sv.o.State.Generations.Blocks(o.Group)
+		return in.unshared && o.Shared || sv.o.State.Generations.Blocks(o.Group)
 	}), err
 }
 
@@ -254,7 +253,7 @@ func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Fil
 		}
 		turn, _ := graphiti.TurnOf(r.Name)
 		h := Hit{
-			Kind: "message", Message: true, State: stateNames[ended[r.Name] == ""], Role: string(r.Role), Client: gjson.Get(r.Source, "client").Str, In: nameOf(*o, f.in.Whose()),
+			Kind: "message", Message: true, State: stateNames[ended[r.Name] == ""], Role: string(r.Role), Client: gjson.Get(r.Source, "client").Str, In: NameOf(*o, f.in.Whose()),
 			Conversation: sessionIn(o, &r), Turn: turn, at: r.Said, found: f.count(r.Text),
 		}
 		if graphiti.IsWork(r.Name) {
@@ -292,7 +291,7 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 		o := &places[i]
 		add := func(id, text, since string, h Hit) {
 			h.at, _ = momentIn(since) // a listing has written it
-			h.In, h.found = nameOf(*o, f.in.Whose()), f.count(text)
+			h.In, h.found = NameOf(*o, f.in.Whose()), f.count(text)
 			f.add(Found{ID: id, Group: o.Group, Scope: o.Scope, Text: text, Hit: h})
 		}
 		facts, err := f.facts(ctx, graphiti.Target{Scope: graphiti.Scope(o.Scope), Group: o.Group}, changes)
@@ -399,7 +398,7 @@ func (sv *Service) lastShown(ctx context.Context, in *SearchRequest, list []Foun
 		if err := sv.o.State.Decisions.Latest(ctx, group, func(key []byte, c inject.Considered, at time.Time) {
 			for _, p := range c.Pieces {
 				f := of[graphiti.MessageID(cmp.Or(p.Episode, p.UUID))]
-				if f == nil || f.LastShown != nil || p.Verdict != inject.Shown || p.Group != group || in.own && c.Owner != inject.OwnerID(owner) {
+				if f == nil || f.LastShown != nil || p.Verdict != inject.Shown || p.Group != group || in.unshared && c.Owner != inject.OwnerID(owner) {
 					continue
 				}
 				f.LastShown = &InTurn{Time: dateOf(at), Turn: hex.EncodeToString(key)}

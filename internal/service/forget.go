@@ -82,11 +82,13 @@ func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (f Forgotten, 
 		return f, err
 	}
 	if s.Message != "" {
-		f, err := sv.forgetMessage(ctx, s)
+		id := s.Message
+		s.Message = ""
+		many, err := sv.Change(ctx, &ManyRequest{Selector: s, Do: whatForget, Messages: []string{id}})
 		if err == nil {
-			err = sv.lookAt(ctx, &f, in.Wait)
+			err = sv.lookAt(ctx, &many.Forgotten, in.Wait)
 		}
-		return f, err
+		return many.Forgotten, err
 	}
 	if err := s.checkOne(); err != nil {
 		return f, err

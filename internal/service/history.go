@@ -299,7 +299,8 @@ var ChangeMany = Operation[ManyRequest, Many]{
 		one := in.Selector
 		one.Message = strings.Join(in.Messages, " ") // narrowed like one message
 		err := h.Memory.narrow(ctx, &one, own)
-		in.User, in.Credential = one.User, one.Credential
+		one.Message = ""
+		in.Selector = one
 		return err
 	},
 	Audit: func(in *ManyRequest, out *Many) Entry {
@@ -316,6 +317,11 @@ func (sv *Service) Change(ctx context.Context, in *ManyRequest) (out Many, err e
 		return out, invalid(fmt.Sprintf("messages: write 1 to %d ids", MaxListed))
 	case (in.Do == "move") != (in.To != ""):
 		return out, invalid("to: names the project to move messages to, and nothing else")
+	}
+	if in.Do == whatForget && len(in.Messages) == 1 {
+		if f, ok, err := sv.forgetFact(ctx, in.Selector, in.Messages[0]); ok || err != nil {
+			return Many{f, 1}, err
+		}
 	}
 	found, err := sv.message(ctx, in.Selector, in.Messages...)
 	if err != nil {

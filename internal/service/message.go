@@ -99,18 +99,6 @@ func (sv *Service) messagesIn(ctx context.Context, o ledger.Owned, messages []st
 	return slices.DeleteFunc(found, func(h held) bool { return len(h.entry) == 0 }), nil // deleted meanwhile
 }
 
-// forgetMessage deletes a message from all its groups, with its notes, or a distilled fact.
-// Blocks in conversations remain.
-func (sv *Service) forgetMessage(ctx context.Context, s Selector) (f Forgotten, err error) {
-	id := s.Message
-	s.Message = ""
-	if f, ok, err := sv.forgetFact(ctx, s, id); ok || err != nil {
-		return f, err
-	}
-	many, err := sv.Change(ctx, &ManyRequest{Selector: s, Do: whatForget, Messages: []string{id}})
-	return many.Forgotten, err
-}
-
 // withCopies returns messages, found in their groups, and then their copies there, and the number of
 // other conversations that have one. In a group of several people, and of a text without a
 // statement, such as "yes", there are none.

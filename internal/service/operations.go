@@ -169,7 +169,7 @@ var Search = Operation[SearchRequest, Searched]{
 	Run:     withMemory((*Service).Search),
 	Audit:   func(in *SearchRequest, out *Searched) Entry { return in.audit("search", out.Groups) },
 	Own: func(ctx context.Context, h *Host, in *SearchRequest, own Selector) error {
-		in.own = true
+		in.unshared = true
 		return h.Memory.narrow(ctx, &in.Selector, own)
 	},
 }

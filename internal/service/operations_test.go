@@ -158,7 +158,7 @@ func TestPromoted(t *testing.T) {
 		{service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "We keep sessions in Postgres, not in Redis."}}, servicetest.OwnersGroup, "you"},
 		{service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "We keep sessions in  Postgres, not in Redis."}}, servicetest.OwnersGroup, "you"},
 		{service.PromoteRequest{Selector: service.Selector{Workspace: "https://github.com/acme/widgets"}, Promotion: service.Promotion{Kind: "procedure", Text: "Release with make ship."}},
-			"workspace_github_repo_github_com_acme_widgets-27bf01bfae610991", "project acme/widgets"},
+			"workspace_github_repo_github_com_acme_widgets-27bf01bfae610991", "the project acme/widgets"},
 		{service.PromoteRequest{Selector: service.Selector{Group: "team-notes"}, Promotion: service.Promotion{Kind: "decision", Scope: "workspace", Text: "Postgres"}}, "team-notes", "the group team-notes"},
 		{service.PromoteRequest{Selector: service.Selector{Group: "graphiti_session_00"}, Promotion: service.Promotion{Kind: "decision", Text: "Postgres"}}, "graphiti_session_00", "the group graphiti_session_00"},
 	} {

@@ -146,6 +146,7 @@ func (sv *Service) owned(ctx context.Context, s Selector) (groups []ledger.Owned
 	if err != nil {
 		return nil, "", err
 	}
+	r.groups = slices.DeleteFunc(r.groups, func(o ledger.Owned) bool { return s.unshared && o.Shared })
 	for i := range r.groups {
 		o := &r.groups[i]
 		if at := slices.IndexFunc(r.known, func(k ledger.Owned) bool { return k.Group == o.Group }); at >= 0 && o.Owner == "" {

@@ -28,6 +28,8 @@ type Selector struct {
 
 	// Message is a message ID, for forget, correct, restore and conversation.
 	Message string `json:"message,omitempty"`
+
+	unshared bool // the caller is no operator, so groups with other owners are omitted
 }
 
 // In returns the selector of a group of the selector, or of the session's part of it: see

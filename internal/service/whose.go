@@ -57,21 +57,17 @@ func shortWorkspace(key string) string {
 
 // keptFor returns the owner of a group in words.
 func (sv *Service) keptFor(scope graphiti.Scope, who graphiti.Who, group string) string {
-	person := strings.TrimPrefix(who.User, "user:")
 	if who.User == sv.o.Owner && !sv.o.Multi {
-		person = "you"
+		who.User = me
 	}
-	switch {
-	case scope == graphiti.ScopeWorkspace && who.Workspace != "":
-		return "project " + shortWorkspace(who.Workspace)
-	case scope == graphiti.ScopeSession && who.Session != "":
-		return "session " + strings.TrimPrefix(who.Session, "session:")
-	case scope == graphiti.ScopeAgent && who.Agent != "":
-		return "the agent " + who.Agent + " of " + person
-	case scope == graphiti.ScopeUser && person != "":
-		return person
+	s := map[graphiti.Scope]Selector{
+		graphiti.ScopeWorkspace: {Workspace: who.Workspace}, graphiti.ScopeSession: {Session: who.Session},
+		graphiti.ScopeAgent: {Agent: who.Agent, User: who.User}, graphiti.ScopeUser: {User: who.User},
+	}[scope]
+	if s == (Selector{}) {
+		s.Group = group
 	}
-	return "the group " + group
+	return s.Whose()
 }
 
 // markEmpty marks groups without messages: the proxy would only write to them. It marks no group

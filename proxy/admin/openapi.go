@@ -94,7 +94,9 @@ func (e *endpoint) described() map[string]any {
 	default:
 		var params []any
 		for f := range reflect.TypeOf(e.in).Fields() {
-			params = append(params, map[string]any{"name": nameOf(f), "in": "query", "schema": schemaOf(f.Type)})
+			if f.IsExported() {
+				params = append(params, map[string]any{"name": nameOf(f), "in": "query", "schema": schemaOf(f.Type)})
+			}
 		}
 		if params != nil {
 			op["parameters"] = params

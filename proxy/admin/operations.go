@@ -30,7 +30,9 @@ func Request(s service.Spec, in any) (method, path string, body []byte, err erro
 	query := make(url.Values)
 	v := reflect.ValueOf(in)
 	for f := range v.Type().Fields() {
-		query.Set(nameOf(f), fmt.Sprint(v.FieldByIndex(f.Index)))
+		if f.IsExported() {
+			query.Set(nameOf(f), fmt.Sprint(v.FieldByIndex(f.Index)))
+		}
 	}
 	return http.MethodGet, root + s.Name + "?" + query.Encode(), nil, nil
 }
@@ -124,7 +126,7 @@ func readQuery(q url.Values, in any) error {
 	for f := range v.Type().Fields() {
 		name := nameOf(f)
 		said := q.Get(name)
-		if said == "" {
+		if said == "" || !f.IsExported() {
 			continue
 		}
 		switch to := v.FieldByIndex(f.Index); to.Kind() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
-	"mime"
 	"net/http"
 	"strings"
 
@@ -18,10 +17,7 @@ var ErrUnknown = errors.New("this is neither admin.token nor a known credential"
 // errGuesses answers a wrong credential after too many from one address.
 var errGuesses = errors.New("too many wrong tokens; try again in a second")
 
-const (
-	maxLogin = 16 << 10 // bytes of the login form
-	maxForm  = 1 << 20  // bytes of a form without a file
-)
+const maxLogin = 16 << 10 // bytes of the login form
 
 // callerKey is the context key of the caller of an admitted request.
 type callerKey struct{}
@@ -93,9 +89,6 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.limited(refuse, func(w http.ResponseWriter, r *http.Request) {
-		if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "multipart/form-data" { // a file
-			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		}
 		if r.URL.Path == "/logout" {
 			s.logout(w, r, id)
 			return
