@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -37,7 +38,7 @@ func TestSummaryWithoutAnInstruction(t *testing.T) {
 				t.Fatalf("%s, %s: kind %v, newest %d", d.name, content, c.Kind, c.Newest)
 			}
 			p := noted(t, &fakeDecisions{}, snapshot{Asked: "x"}).Plan(context.Background(), &c, c.Chain(dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
-			got := plain(string(dialect.Splice(nil, []byte(body), p.Inserts)))
+			got := plain(string(bytes.Join(dialect.Splice(nil, []byte(body), p.Inserts), nil)))
 			with, ok := want[content]
 			if !ok {
 				with = strings.Replace(content, "[", "["+part, 1)
@@ -59,7 +60,7 @@ func TestCompactionTrigger(t *testing.T) {
 			t.Fatalf("not understood: %s", body)
 		}
 		p := m.Plan(context.Background(), &c, c.Chain(dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
-		return strings.TrimSuffix(string(dialect.Splice(nil, []byte(body), p.Inserts)), `]}`), p
+		return strings.TrimSuffix(string(bytes.Join(dialect.Splice(nil, []byte(body), p.Inserts), nil)), `]}`), p
 	}
 	const asked = `{"role":"user","content":"What is my cat called?"}`
 	for name, rest := range map[string]string{

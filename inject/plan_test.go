@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -132,7 +133,7 @@ func ask(t testing.TB, m *Planner, body string, mode Mode) (string, Plan) {
 		t.Fatalf("not understood: %s", body)
 	}
 	p := m.Plan(context.Background(), c, c.Chain(dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
-	return plain(string(dialect.Splice(nil, []byte(body), p.Inserts))), p
+	return plain(string(bytes.Join(dialect.Splice(nil, []byte(body), p.Inserts), nil))), p
 }
 
 // plain returns a text without quotation marks, which TestQuoted checks.

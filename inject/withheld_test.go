@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -42,7 +43,7 @@ func TestWithheld(t *testing.T) {
 		c, _ := parse(t, body)
 		who := graphiti.Who{User: "user:p", Session: fmt.Sprint("session:", n)}
 		of := m.Plan(context.Background(), c, c.Chain(dialect.Root("", "p"), nil), who, false, mode)
-		return plain(string(dialect.Splice(nil, []byte(body), of.Inserts))), of
+		return plain(string(bytes.Join(dialect.Splice(nil, []byte(body), of.Inserts), nil))), of
 	}
 	asked := both
 	asked.Asked = true

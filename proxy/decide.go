@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -141,8 +140,7 @@ func (d *decision) refuse(no *refusal) {
 	}
 }
 
-// note notes the place of the session, and that this process answers its turn. It explains
-// an untrusted project in the log.
+// note notes the place of the session, and that this process answers its turn.
 func (s *decider) note(r *request, d *decision) {
 	switch of := (sessionOf{d.base, d.who.Session}); {
 	case of.session == "" || d.session.agent:
@@ -167,26 +165,5 @@ func (s *decider) note(r *request, d *decision) {
 	}
 	if d.plan.Turn != "" && d.pending == nil {
 		r.memory.Turns.Begin(d.plan.Turn)
-	}
-	if d.plan.Outcome.Reason == inject.ReasonUntrusted && r.memory.Rules.refuses(&d.project) == inject.ReasonUntrusted {
-		s.explainUntrusted(&d.project)
-	}
-}
-
-// explainUntrusted logs that a project is not in workspace.trusted, unless the log says so already.
-func (s *decider) explainUntrusted(w *project) {
-	name, isLogged := cmp.Or(w.key, w.Directory), false
-	s.memo.Update(keyOf(dialect.Fingerprint{}.Link(dialect.RoleOther, []byte(name)), untrustedName), func(was any) (any, int) {
-		isLogged = was != nil
-		return true, 0
-	})
-	switch {
-	case isLogged:
-	case name == "":
-		s.log.Info("requests without a project have no memory, because workspace.trusted is set",
-			"to_do", "name a trusted project in the header X-Graphiti-Workspace, or empty workspace.trusted")
-	default:
-		s.log.Info("project has no memory, because workspace.trusted does not list it", "project", name,
-			"to_do", "add the project to workspace.trusted")
 	}
 }

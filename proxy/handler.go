@@ -165,7 +165,7 @@ func (d *decision) logEntry(r *request) observe.LogEntry {
 func (c *call) outgoing(d *decision, webSocket bool) (o wire.Outgoing) {
 	inserts := d.plan.Inserts
 	if len(inserts) > 0 {
-		c.pieces = appendPieces(c.pieces[:0], d.parsed.text, inserts)
+		c.pieces = dialect.Splice(c.pieces[:0], d.parsed.text, inserts)
 		o.Pieces = c.pieces
 	}
 	if d.parsed.decoded && len(inserts) > 0 { // the upstream gets the decoded body
@@ -182,17 +182,6 @@ func (c *call) outgoing(d *decision, webSocket bool) (o wire.Outgoing) {
 		o.Head.Extend = wire.Field{Name: r.Header, Value: r.Value}
 	}
 	return o
-}
-
-// appendPieces cuts a body into pieces, with the inserts between them. No other function
-// adds bytes to a body. Inserts are in ascending order.
-func appendPieces(dst [][]byte, body []byte, inserts []dialect.Insert) [][]byte {
-	at := 0
-	for _, ins := range inserts {
-		dst = append(dst, body[at:ins.At], ins.Text)
-		at = ins.At
-	}
-	return append(dst, body[at:])
 }
 
 // finish releases a call. After a panic in serve, it ends the client's connection, because

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -46,8 +45,6 @@ type intercept struct {
 	lanes  map[string]*exchange
 	ended  map[string]heldEnd // by the id of an answer
 	closed bool               // the connection has ended
-
-	broken atomic.Bool // the memory's code has panicked: later messages pass unchanged
 }
 
 // WebSocket is the mode for the Responses API over WebSocket. Other WebSockets, such as
@@ -81,9 +78,6 @@ func (s *Server) webSocket(x *wire.Exchange, c *call) (read bool, err error) {
 	}
 	return c.memory.Planner != nil && s.barred(c.memory, c.head) == nil, nil
 }
-
-// breaks turns memory off for this connection, after a panic in the memory's code.
-func (x *intercept) breaks() { x.broken.Store(true) }
 
 // exchange is a request and its answer, which has not ended.
 type exchange struct {
@@ -142,9 +136,9 @@ func (s *Server) messages(c *call, head *wire.AnswerHead, read bool) *wire.WebSo
 // Request returns a message of the client with its memory; nil if the message is
 // unchanged. An error ends the connection.
 func (x *intercept) Request(message []byte) ([]byte, error) {
-	defer wire.CatchPanic(x.s.log, "request over a WebSocket", x.breaks)
+	defer wire.CatchPanic(x.s.log, "request over a WebSocket", func() {})
 	ask, ok := responses.ReadAsk(message)
-	if x.broken.Load() || !ok {
+	if !ok {
 		return nil, nil
 	}
 	c := x.newCall(message, &ask)
@@ -163,7 +157,7 @@ func (x *intercept) Request(message []byte) ([]byte, error) {
 	if len(d.plan.Inserts) == 0 {
 		return nil, nil
 	}
-	return dialect.Splice(nil, message, d.plan.Inserts), nil
+	return bytes.Join(dialect.Splice(nil, message, d.plan.Inserts), nil), nil
 }
 
 // newCall returns a call for a message, as if it were posted.
@@ -230,10 +224,7 @@ func (x *intercept) begin(lane string, ex *exchange) {
 
 // Event reads a message of the upstream.
 func (x *intercept) Event(message []byte) {
-	defer wire.CatchPanic(x.s.log, "answer over a WebSocket", x.breaks)
-	if x.broken.Load() {
-		return
-	}
+	defer wire.CatchPanic(x.s.log, "answer over a WebSocket", func() {})
 	e, ok := responses.ReadEvent(message)
 	if !ok {
 		return
@@ -282,7 +273,7 @@ func (ex *exchange) abandoned() {
 
 // End ends all exchanges at the end of the connection.
 func (x *intercept) End() {
-	defer wire.CatchPanic(x.s.log, "end of a WebSocket", x.breaks)
+	defer wire.CatchPanic(x.s.log, "end of a WebSocket", func() {})
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.closed = true

@@ -89,7 +89,7 @@ func (s *Server) apply(now *routes, w Routes) {
 	}
 }
 
-// timeouts returns the timeouts of upstreams.
+// timeouts returns the timeouts of upstreams and clients.
 func (w *routes) timeouts() wire.Timeouts {
-	return wire.Timeouts{Response: w.limits.UpstreamResponse, Idle: w.limits.UpstreamIdle}
+	return wire.Timeouts{Response: w.limits.UpstreamResponse, Idle: w.limits.UpstreamIdle, Body: w.limits.BodyTimeout}
 }

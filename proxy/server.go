@@ -6,6 +6,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
 	"math"
 	"net"
@@ -154,7 +156,7 @@ func New(o Options) (*Server, error) {
 		NoDefaultDate:         true,
 		NoDefaultContentType:  true,
 		SecureErrorLogMessage: true,
-		Logger:                silent{},
+		Logger:                log.New(io.Discard, "", 0), // it would contain parts of requests
 	}
 	// Ends when Shutdown closes stop.
 	s.aging.Go(s.ageUpstreams)
@@ -223,13 +225,10 @@ func (s *Server) stopping() bool { return s.ending.Load() }
 // newListener returns a listener for clients' connections.
 func (s *Server) newListener() *wire.Listener {
 	return wire.NewListener(s.listener, wire.ListenerOptions{
-		Conns: s.clients,
-		TLS:   s.tls,
-		Allow: s.routing().limits.Allow,
-		Timeouts: func() wire.ClientTimeouts {
-			l := s.routing().limits
-			return wire.ClientTimeouts{Write: l.UpstreamIdle, Body: l.BodyTimeout}
-		},
+		Conns:    s.clients,
+		TLS:      s.tls,
+		Allow:    s.routing().limits.Allow,
+		Timeouts: func() wire.Timeouts { return s.routing().timeouts() },
 		MakeRoom: s.makeRoom,
 		Log:      s.log,
 	})
@@ -277,8 +276,3 @@ func refuse(ctx *fasthttp.RequestCtx, err error) {
 	ctx.SetConnectionClose()
 	ctx.SetBody(dialect.OpenAIError(dialect.Failure{Status: status, Type: "invalid_request_error", Message: message}))
 }
-
-// silent discards fasthttp's log, which contains parts of requests.
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}

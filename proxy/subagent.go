@@ -49,7 +49,6 @@ const (
 	lastAnswerName
 	lostName
 	saidName
-	untrustedName
 )
 
 func textKey(caller dialect.Fingerprint, text []byte) memo.Key {

@@ -41,32 +41,3 @@ func TestConsentIsExplainedOnce(t *testing.T) {
 		t.Errorf("without an endpoint: %s", w.log)
 	}
 }
-
-// TestUntrustedProjectIsExplainedOnce checks that the log explains, once for each project,
-// that workspace.trusted does not list it, and once that requests without a project have no
-// memory.
-func TestUntrustedProjectIsExplainedOnce(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"workspace.trusted": "acme/*"})
-	for _, tc := range []struct{ project, header string }{
-		{"other/app", "off;"}, {"other/app", "off;"}, {"other/lib", "off;"}, {"", "off;"}, {"", "off;"}, {"acme/app", "empty;"},
-	} {
-		var headers []string
-		if tc.project != "" {
-			headers = []string{"X-Graphiti-Workspace", tc.project}
-		}
-		if _, header, _ := w.say("My cat is called Miso.", headers...); !strings.HasPrefix(header, tc.header) {
-			t.Errorf("project %q: header %q, want %s", tc.project, header, tc.header)
-		}
-	}
-	w.delivered(1) // acme/app's
-	log := w.log.String()
-	for want, times := range map[string]int{
-		"project has no memory, because workspace.trusted does not list it": 2, "project=other/app": 1, "project=other/lib": 1,
-		"requests without a project have no memory, because workspace.trusted is set": 1, "acme": 0,
-	} {
-		if got := strings.Count(log, want); got != times {
-			t.Errorf("the log has %q %d times, want %d: %s", want, got, times, log)
-		}
-	}
-}

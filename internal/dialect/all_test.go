@@ -198,7 +198,7 @@ func checkRequest(t *testing.T, tc *testCase) {
 	}
 	if at := strings.Index(tc.text, "«»"); at >= 0 || c.Last >= 0 {
 		inserted := strings.ReplaceAll(tc.want.one("block"), "BLOCK", string(dialect.AppendJSON(nil, testBlock)))
-		out := string(dialect.Splice(nil, body, []dialect.Insert{c.Insert(c.Last, testBlock)}))
+		out := string(bytes.Join(dialect.Splice(nil, body, []dialect.Insert{c.Insert(c.Last, testBlock)}), nil))
 		if diff := cmp.Diff(string(body[:max(at, 0)])+inserted+string(body[max(at, 0):]), out); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -256,7 +256,7 @@ func checkSplice(t interface{ Fatalf(string, ...any) }, d dialect.Dialect, body 
 	for _, i := range at {
 		inserts = append(inserts, c.Insert(i, block))
 	}
-	out := dialect.Splice(nil, body, inserts)
+	out := bytes.Join(dialect.Splice(nil, body, inserts), nil)
 	rest := bytes.Clone(out)
 	for n := len(inserts) - 1; n >= 0; n-- {
 		from := inserts[n].At

@@ -152,7 +152,7 @@ func BenchmarkParseAndSplice(b *testing.B) {
 		body := history(size)
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
 			var c dialect.Conversation
-			var out []byte
+			var out [][]byte
 			var chain []dialect.Fingerprint
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()

@@ -1,6 +1,7 @@
 package dialect_test
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"slices"
@@ -69,7 +70,7 @@ func factsOf(t *testing.T, d dialect.Dialect, body string) (f facts) {
 	}
 	f.Chain = c.Chain(dialect.Root("", "p"), nil)
 	if c.Last >= 0 {
-		f.Block = string(dialect.Splice(nil, []byte(body), []dialect.Insert{c.Insert(c.Last, testBlock)}))
+		f.Block = string(bytes.Join(dialect.Splice(nil, []byte(body), []dialect.Insert{c.Insert(c.Last, testBlock)}), nil))
 	}
 	return f
 }

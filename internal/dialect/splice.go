@@ -8,15 +8,15 @@ type Insert struct {
 	Text []byte // JSON, ready to be copied
 }
 
-// Splice appends body to dst with the inserts in it, which are in ascending order.
-// Only it and the writer that sends the pieces one by one add a byte to a request.
-func Splice(dst, body []byte, inserts []Insert) []byte {
+// Splice appends to dst the pieces of body with the inserts between them, which are in
+// ascending order. No other function adds bytes to a request.
+func Splice(dst [][]byte, body []byte, inserts []Insert) [][]byte {
 	at := 0
 	for i := range inserts {
-		dst = append(append(dst, body[at:inserts[i].At]...), inserts[i].Text...)
+		dst = append(dst, body[at:inserts[i].At], inserts[i].Text)
 		at = inserts[i].At
 	}
-	return append(dst, body[at:]...)
+	return append(dst, body[at:])
 }
 
 // Insert returns the insert that puts block before message i's text. It is valid until c is

@@ -23,10 +23,12 @@ const (
 // clients counts, for all versions of clients, the signs that a rule no longer matches. It is safe
 // for concurrent use.
 type clients struct {
-	mu   sync.Mutex // guards the other fields
-	seen map[string]map[string]*graphiti.ClientSigns
-	n    int
+	mu   sync.Mutex // guards seen
+	seen map[version]*graphiti.ClientSigns
 }
+
+// version is a version of a client.
+type version struct{ name, number string }
 
 // client is a client's name and version, see called.
 type client struct {
@@ -46,25 +48,17 @@ func named(p dialect.Program, sent []byte) client {
 
 // of returns the counts of a version of a client; beyond maxSeen, the shared counts of
 // all further clients. The caller holds mu.
-func (c *clients) of(name, version string) *graphiti.ClientSigns {
-	if one := c.seen[name][version]; one != nil {
-		return one
+func (c *clients) of(v version) *graphiti.ClientSigns {
+	if c.seen[v] == nil && len(c.seen) >= maxSeen {
+		v = version{dialect.Other, ""}
 	}
-	if c.n >= maxSeen {
-		name, version = dialect.Other, ""
-		if one := c.seen[dialect.Other][""]; one != nil {
-			return one
+	if c.seen[v] == nil {
+		if c.seen == nil {
+			c.seen = make(map[version]*graphiti.ClientSigns)
 		}
+		c.seen[v] = &graphiti.ClientSigns{Name: v.name, Version: v.number}
 	}
-	one := &graphiti.ClientSigns{Name: name, Version: version}
-	if c.seen == nil {
-		c.seen = make(map[string]map[string]*graphiti.ClientSigns)
-	}
-	if c.seen[one.Name] == nil {
-		c.seen[one.Name] = make(map[string]*graphiti.ClientSigns)
-	}
-	c.seen[one.Name][one.Version], c.n = one, c.n+1
-	return one
+	return c.seen[v]
 }
 
 // called returns a client's name and version for display. An unknown client has its own
@@ -123,7 +117,7 @@ func (o *Observer) Asked(a Ask) {
 	client := named(a.Program, a.Agent)
 	o.clients.mu.Lock()
 	defer o.clients.mu.Unlock()
-	one := o.clients.of(client.name, client.version)
+	one := o.clients.of(version{client.name, client.version})
 	n := [...]*int64{&one.NoPlace, &one.NoDirectory, &one.NotHere}[a.Missing]
 	if *n++; *n == 1 {
 		o.log.Warn("client has no memory of its project", slog.String("why", missing[a.Missing].Says), slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", a.Missing.Remedy()))
@@ -136,15 +130,13 @@ func (o *Observer) Asked(a Ask) {
 func (o *Observer) Clients() (all []graphiti.ClientSigns) {
 	o.clients.mu.Lock()
 	defer o.clients.mu.Unlock()
-	for _, versions := range o.clients.seen {
-		for _, one := range versions {
-			c := *one
-			if c.LostAnswers <= fewLost {
-				c.LostAnswers = 0
-			}
-			if c.NoPlace+c.NoDirectory+c.NotHere+c.LostAnswers > 0 {
-				all = append(all, c)
-			}
+	for _, one := range o.clients.seen {
+		c := *one
+		if c.LostAnswers <= fewLost {
+			c.LostAnswers = 0
+		}
+		if c.NoPlace+c.NoDirectory+c.NotHere+c.LostAnswers > 0 {
+			all = append(all, c)
 		}
 	}
 	slices.SortFunc(all, func(a, b graphiti.ClientSigns) int {

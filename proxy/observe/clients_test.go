@@ -10,9 +10,9 @@ func TestClientsOf_Bound(t *testing.T) {
 	t.Parallel()
 	var c clients
 	for i := range 10 * maxSeen {
-		c.of(fmt.Sprint("client", i), "")
+		c.of(version{fmt.Sprint("client", i), ""})
 	}
-	if c.n > maxSeen+1 {
-		t.Errorf("got %d entries, want at most %d", c.n, maxSeen+1)
+	if len(c.seen) > maxSeen+1 {
+		t.Errorf("got %d entries, want at most %d", len(c.seen), maxSeen+1)
 	}
 }

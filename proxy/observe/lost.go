@@ -33,7 +33,7 @@ func (o *Observer) Message(product string, was graphiti.FateName, f graphiti.Fat
 	if slices.Contains(ours, f.Reason) {
 		level = slog.LevelWarn
 		o.clients.mu.Lock()
-		o.clients.of(product, "").LostAnswers++
+		o.clients.of(version{product, ""}).LostAnswers++
 		o.clients.mu.Unlock()
 	}
 	if n&(n-1) == 0 {

@@ -20,19 +20,14 @@ func loggedPath(target []byte) string {
 	path, _, _ = bytes.Cut(path, []byte{'#'})
 	segments := strings.Split(string(path), "/")
 	for i, s := range segments {
-		if hides(s) {
+		if plain, err := url.PathUnescape(s); err == nil {
+			s = plain
+		}
+		if likeKey(s) {
 			segments[i] = hidden
 		}
 	}
 	return strings.Join(segments, "/")
-}
-
-// hides reports whether a segment of a path may be or contain a key.
-func hides(segment string) bool {
-	if plain, err := url.PathUnescape(segment); err == nil {
-		segment = plain
-	}
-	return likeKey(segment)
 }
 
 // likeKey reports whether a text may be or contain a key: it has a key's prefix, has a

@@ -63,9 +63,9 @@ func TestBugInATunnel(t *testing.T) {
 		up, ups := pair(t)
 		copied := func(from net.Conn) func() { return func() { _, _ = io.Copy(io.Discard, from) } }
 		if down {
-			w.pipe(&upstreamConn{Conn: up}, newClientConn(client, ClientTimeouts{}), bug, copied(client))
+			w.pipe(&upstreamConn{Conn: up}, newClientConn(client, Timeouts{}), bug, copied(client))
 		} else {
-			w.pipe(&upstreamConn{Conn: up}, newClientConn(client, ClientTimeouts{}), copied(up), bug)
+			w.pipe(&upstreamConn{Conn: up}, newClientConn(client, Timeouts{}), copied(up), bug)
 		}
 		for _, c := range []net.Conn{clients, ups} {
 			if _, err := c.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // a net.Pipe returns it bare
@@ -82,7 +82,7 @@ func TestBugInABody(t *testing.T) {
 	w, log := newWire(t)
 	client, _ := pair(t)
 	up, ups := pair(t)
-	x := &Exchange{link: new(link), w: w, timeouts: Timeouts{Idle: time.Minute}, ctx: &fasthttp.RequestCtx{}, client: newClientConn(client, ClientTimeouts{}), rest: broken{}, out: []byte("POST / HTTP/1.1\r\n\r\n")}
+	x := &Exchange{link: new(link), w: w, timeouts: Timeouts{Idle: time.Minute}, ctx: &fasthttp.RequestCtx{}, client: newClientConn(client, Timeouts{}), rest: broken{}, out: []byte("POST / HTTP/1.1\r\n\r\n")}
 	conn := &upstreamConn{Conn: up}
 	x.attach(conn)
 	x.pump = startPump(x, conn)

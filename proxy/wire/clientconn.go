@@ -23,7 +23,7 @@ type clientConn struct {
 	muted bool // an answer, or part of one, bypassed the server; owned by the serving goroutine
 	tls   bool // the client must use TLS
 
-	timeouts ClientTimeouts
+	timeouts Timeouts
 	await    time.Time   // the server's deadline for reading; zero if there is none
 	readBy   time.Time   // current read deadline: for await, with slack as in renew
 	writeBy  time.Time   // current write deadline, see renew
@@ -35,14 +35,8 @@ type clientConn struct {
 	idleSince atomic.Int64 // in Unix nanoseconds; 0 during a request
 }
 
-// ClientTimeouts limits how long a client may stay silent.
-type ClientTimeouts struct {
-	Write time.Duration // for one write
-	Body  time.Duration // for one read of a body
-}
-
 // newClientConn wraps a client's connection. ClientConns.admit counts it.
-func newClientConn(raw net.Conn, t ClientTimeouts) *clientConn {
+func newClientConn(raw net.Conn, t Timeouts) *clientConn {
 	c := &clientConn{Conn: raw, sock: socketOf(raw), timeouts: t}
 	c.idleSince.Store(time.Now().UnixNano())
 	return c
@@ -179,7 +173,7 @@ func (c *clientConn) Write(p []byte) (int, error) {
 
 // send writes part of an answer, bypassing the server.
 func (c *clientConn) send(p []byte) error {
-	if err := renew(&c.writeBy, c.timeouts.Write, c.SetWriteDeadline); err != nil {
+	if err := renew(&c.writeBy, c.timeouts.Idle, c.SetWriteDeadline); err != nil {
 		return err
 	}
 	_, err := c.Conn.Write(p)

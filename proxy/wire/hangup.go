@@ -17,10 +17,7 @@ const hangupInterval = 250 * time.Millisecond
 // A client that shuts down only its sending side counts as disconnected, as with
 // nginx: requests are registered after they were read completely.
 type hangups struct {
-	wake chan struct{} // signals the first request after an idle time; a second signal would be redundant
-
-	mu    sync.Mutex // protects the fields below; held while the sockets are checked
-	idle  bool       // run waits for wake, because there are no requests
+	mu    sync.Mutex // protects links; held while the sockets are checked
 	links []*link
 }
 
@@ -33,15 +30,7 @@ func (h *hangups) watch(l *link, client socket) {
 	h.mu.Lock()
 	h.links = append(h.links, l)
 	l.watched, l.sock = len(h.links), client
-	idle := h.idle
-	h.idle = false
 	h.mu.Unlock()
-	if idle {
-		select {
-		case h.wake <- struct{}{}:
-		default:
-		}
-	}
 }
 
 func (h *hangups) forget(l *link) {
@@ -57,16 +46,13 @@ func (h *hangups) forget(l *link) {
 	h.links, l.watched = h.links[:last], 0
 }
 
-// look checks all clients once and ends the exchanges of disconnected ones. It reports
-// whether there are any clients.
-func (h *hangups) look() bool {
+// look checks all clients once and ends the exchanges of disconnected ones.
+func (h *hangups) look() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.idle = len(h.links) == 0
-	if !h.idle {
+	if len(h.links) > 0 {
 		haveLeft(h.links, (*link).abandon)
 	}
-	return !h.idle
 }
 
 // abandonAll ends every exchange.
@@ -78,7 +64,7 @@ func (h *hangups) abandonAll() {
 	}
 }
 
-// run checks the clients every hangupInterval until open ends. It pauses while there are no requests.
+// run checks the clients every hangupInterval until open ends.
 func (h *hangups) run(open context.Context) {
 	t := time.NewTicker(hangupInterval)
 	defer t.Stop()
@@ -87,11 +73,7 @@ func (h *hangups) run(open context.Context) {
 		case <-open.Done():
 			return
 		case <-t.C:
-			if !h.look() {
-				t.Stop()
-			}
-		case <-h.wake:
-			t.Reset(hangupInterval)
+			h.look()
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"syscall"
 	"time"
 )
 
@@ -20,7 +19,7 @@ type ListenerOptions struct {
 	Conns    *ClientConns
 	TLS      *tls.Config    // nil disables TLS
 	Allow    []netip.Prefix // client networks to serve, besides this machine; empty allows all
-	Timeouts func() ClientTimeouts
+	Timeouts func() Timeouts
 
 	// MakeRoom closes idle connections. The listener calls it when file descriptors
 	// have run out.
@@ -30,7 +29,7 @@ type ListenerOptions struct {
 }
 
 // Listener accepts client connections. fasthttp stops serving at any error, so Accept
-// returns only permanent errors.
+// returns one only after Close.
 type Listener struct {
 	net.Listener
 	o       ListenerOptions
@@ -56,14 +55,14 @@ func (l *Listener) Accept() (net.Conn, error) {
 			if cc := l.admit(c); cc != nil {
 				return cc, nil
 			}
-		case isTransient(err):
+		case errors.Is(err, net.ErrClosed):
+			return nil, err
+		default:
 			pause = min(max(2*pause, 5*time.Millisecond), longestPause)
 			l.acceptFails(err, pause)
 			if !l.wait(pause) {
 				return nil, net.ErrClosed
 			}
-		default:
-			return nil, err
 		}
 	}
 }
@@ -127,15 +126,4 @@ func (l *Listener) acceptFails(err error, pause time.Duration) {
 	l.o.Log.Warn("clients cannot be accepted for the moment: the process has no file descriptors left",
 		"remedy", MoreFiles)
 	l.o.MakeRoom()
-}
-
-// transient lists errors after which accept(2) may be retried: errors of the network,
-// of resources, or of the connection being accepted.
-var transient = []error{
-	syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EPERM, syscall.ECONNABORTED, syscall.ECONNRESET,
-	syscall.EINTR, syscall.EPROTO, syscall.ENOPROTOOPT, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.EHOSTUNREACH,
-}
-
-func isTransient(err error) bool {
-	return IsTimeout(err) || slices.ContainsFunc(transient, func(e error) bool { return errors.Is(err, e) })
 }

@@ -113,7 +113,7 @@ func TestAddressIsDropped(t *testing.T) {
 		for i, want := range []string{admitted, admitted, tooManyOf} {
 			here, there := net.Pipe()
 			t.Cleanup(func() { _ = here.Close(); _ = there.Close() })
-			c := newClientConn(addressed{here}, ClientTimeouts{})
+			c := newClientConn(addressed{here}, Timeouts{})
 			if why := cs.admit(c); why != want {
 				t.Errorf("connection %d: %q, want %q", i, why, want)
 			}
@@ -145,7 +145,7 @@ func (f from) RemoteAddr() net.Addr { return f.addr }
 // are always served.
 func TestClientsOfOtherNetworksAreTurnedAway(t *testing.T) {
 	l := NewListener(closedListener{}, ListenerOptions{
-		Log: slog.New(slog.DiscardHandler), Conns: NewClientConns(10, 0, 10), Timeouts: func() ClientTimeouts { return ClientTimeouts{} },
+		Log: slog.New(slog.DiscardHandler), Conns: NewClientConns(10, 0, 10), Timeouts: func() Timeouts { return Timeouts{} },
 		Allow: []netip.Prefix{netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("2001:db8::/32")},
 	})
 	for address, served := range map[string]bool{

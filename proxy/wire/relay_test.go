@@ -58,7 +58,7 @@ func play(t *testing.T, body bodyEnd, pieces []string, end func(*net.TCPConn)) r
 	up, upstream := tcp(t)
 	client, reader := tcp(t)
 	tee := &copied{}
-	s := &stream{link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(client, ClientTimeouts{Write: time.Minute}), body: body, tee: tee, idle: time.Minute}
+	s := &stream{link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(client, Timeouts{Idle: time.Minute}), body: body, tee: tee, idle: time.Minute}
 	result := make(chan relayed, 1)
 	go func() { // ends with the body
 		whole, err := s.relay(new(make([]byte, firstRead)))
@@ -224,7 +224,7 @@ func hold(t *testing.T, w *Wire, idle, patience time.Duration) held {
 	t.Helper()
 	up, upstream := tcp(t)
 	conn, client := tcp(t)
-	s := &stream{link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(conn, ClientTimeouts{Write: patience}), body: inChunks(false), idle: idle}
+	s := &stream{link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(conn, Timeouts{Idle: patience}), body: inChunks(false), idle: idle}
 	h := held{s, upstream, client, make(chan error, 1)}
 	w.hangups.watch(s.link, s.client.sock)
 	s.attach(s.up)

@@ -99,7 +99,7 @@ func TestSilenceIsAllowedInFull(t *testing.T) {
 				defer upstream.Close()
 				defer up.Close()
 				defer client.Close()
-				s := &stream{up: &upstreamConn{Conn: up}, client: newClientConn(client, ClientTimeouts{Write: tc.idle}), body: inChunks(false), idle: tc.idle}
+				s := &stream{up: &upstreamConn{Conn: up}, client: newClientConn(client, Timeouts{Idle: tc.idle}), body: inChunks(false), idle: tc.idle}
 				const pieces = 12
 				var last time.Time
 				wg.Go(func() {

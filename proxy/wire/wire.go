@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// Timeouts limits how long upstreams may stay silent.
+// Timeouts limits how long upstreams and clients may stay silent.
 type Timeouts struct {
 	Response time.Duration // for the head of an answer
-	Idle     time.Duration // between bytes of a body, on either side
+	Idle     time.Duration // between bytes of an answer's body, and for one write on either side
+	Body     time.Duration // between bytes of a request's body
 }
 
 // Options configures a Wire. All fields are required.
@@ -42,7 +43,6 @@ type Wire struct {
 // New returns a Wire, which is ready until Close.
 func New(o Options) *Wire {
 	w := &Wire{o: o, hop: newHop()}
-	w.hangups.wake = make(chan struct{}, 1)
 	w.base, w.cut = context.WithCancel(context.Background())
 	open, stop := context.WithCancel(context.Background())
 	w.stop = stop

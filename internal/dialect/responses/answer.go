@@ -17,21 +17,17 @@ func (Dialect) NewReader(string) dialect.Reader { return &reader{} }
 // earlier items: ChatGPT's backend leaves the last event's output empty. Other servers send
 // nothing but the pieces of the text.
 type reader struct {
+	dialect.Assembly // of the completed messages
+
 	id    string
-	item  string         // the id of the last message
-	said  dialect.Said   // from the completed messages
-	loose dialect.Said   // from the pieces after them
-	calls *dialect.Calls // actions for the client before the turn ends
-	n     int            // number of those calls
-	end   dialect.End
-	over  bool // all of it was read
-	keys  dialect.Keys
-	usage dialect.Usage
+	item  string       // the id of the last message
+	loose dialect.Said // from the pieces after the completed messages
+	n     int          // number of calls, actions for the client before the turn ends
 }
 
 func (r *reader) Event(_, data []byte) {
 	if dialect.IsDone(data) {
-		r.over = true
+		r.Over = true
 		return
 	}
 	doc := dialect.Document(data)
@@ -45,17 +41,17 @@ func (r *reader) Event(_, data []byte) {
 	case "response.output_item.done":
 		r.add(doc.Get("item"))
 	case "response.completed":
-		r.over = true
+		r.Over = true
 		r.whole(doc.Get("response"))
 	case "response.incomplete", "response.failed", "response.cancelled":
 		r.whole(doc.Get("response"))
 	case "error":
-		r.end = dialect.EndError
+		r.End = dialect.EndError
 	}
 }
 
 func (r *reader) Body(body []byte) {
-	r.over = gjson.ValidBytes(body)
+	r.Over = gjson.ValidBytes(body)
 	r.whole(dialect.Document(body))
 }
 
@@ -63,11 +59,11 @@ func (r *reader) Body(body []byte) {
 func (r *reader) whole(response gjson.Result) {
 	if id := response.Get("id").Str; id != "" {
 		r.id = strings.Clone(id)
-		r.keys.Add(id)
+		r.Keys.Add(id)
 	}
-	r.usage = dialect.OpenAIUsage(response.Get("usage"))
+	r.Usage = dialect.OpenAIUsage(response.Get("usage"))
 	if output := response.Get("output"); len(output.Array()) > 0 {
-		r.said, r.calls, r.n = dialect.Said{}, nil, 0
+		r.Said, r.Calls, r.n = dialect.Said{}, nil, 0
 		output.ForEach(func(_, item gjson.Result) bool {
 			r.add(item)
 			return true
@@ -75,13 +71,13 @@ func (r *reader) whole(response gjson.Result) {
 	}
 	switch status := response.Get("status").Str; {
 	case dialect.Holds(response.Get("error")), status == "failed":
-		r.end = dialect.EndError
+		r.End = dialect.EndError
 	case status == "queued" || status == "in_progress": // in the background: the client fetches it later
-		r.over = false
+		r.Over = false
 	case status == "incomplete":
-		r.end = incomplete(response.Get("incomplete_details.reason").Str)
+		r.End = incomplete(response.Get("incomplete_details.reason").Str)
 	default:
-		r.end = dialect.EndOf(status)
+		r.End = dialect.EndOf(status)
 	}
 }
 
@@ -105,21 +101,18 @@ func (r *reader) add(item gjson.Result) {
 			return
 		}
 		r.item = strings.Clone(item.Get("id").Str)
-		r.keys.Add(r.item)
+		r.Keys.Add(r.item)
 		item.Get("content").ForEach(func(_, part gjson.Result) bool {
 			if part.Get("type").Str == "output_text" {
-				r.said.Next()
-				r.said.Add(part.Get("text").Str)
+				r.Said.Next()
+				r.Said.Add(part.Get("text").Str)
 			}
 			return true
 		})
 	case strings.HasSuffix(kind, "_call") && !serverCall(kind), kind == "mcp_approval_request":
-		if r.calls == nil {
-			r.calls = &dialect.Calls{}
-		}
-		r.keys.Add(item.Get("call_id").Str)
-		r.calls.Add(r.n, item.Get("arguments").Str)
-		r.calls.Made.Call(item.Get("call_id").String(), item.Get("name").String(), arguments(item)...)
+		r.Keys.Add(item.Get("call_id").Str)
+		r.Call(r.n, item.Get("arguments").Str)
+		r.Calls.Made.Call(item.Get("call_id").String(), item.Get("name").String(), arguments(item)...)
 		r.n++
 	}
 }
@@ -134,12 +127,13 @@ func serverCall(kind string) bool {
 }
 
 func (r *reader) Answer() dialect.Answer {
-	if r.end == dialect.EndError {
-		return dialect.Answer{End: dialect.EndError}
+	r.Failed = r.End == dialect.EndError
+	a := r.Assembly.Answer()
+	if r.Failed {
+		return a
 	}
-	a := dialect.Answer{Text: r.said.Text(), End: r.end, ID: r.id, Item: r.item, Keys: r.keys, Usage: r.usage, Calls: r.calls}
-	if a.Text == "" && (r.over || r.end != dialect.EndUnknown) {
+	if a.ID, a.Item = r.id, r.item; a.Text == "" && (r.Over || r.End != dialect.EndUnknown) {
 		a.Text = r.loose.Text()
 	}
-	return a.Ended(r.over)
+	return a.Ended(r.Over)
 }
