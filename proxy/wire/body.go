@@ -54,11 +54,6 @@ func (x *Exchange) readBody(r Reading) (busy bool, err error) {
 	length := x.ctx.Request.Header.ContentLength()
 	if length < 0 {
 		x.fields = headFields(&x.ctx.Request.Header)
-		x.client.stage = stageChunks
-	} else {
-		x.reader = bodyReader{client: x.client, server: stream, left: length}
-		stream = &x.reader
-		x.client.stage = stageRest
 	}
 	if length > r.Limit {
 		x.rest = stream
@@ -99,31 +94,6 @@ func (x *Exchange) readBody(r Reading) (busy bool, err error) {
 			return false, errBody
 		}
 	}
-}
-
-// bodyReader reads a body of a known length: first the bytes that the server has read with
-// the head, and then directly from the client's connection.
-type bodyReader struct {
-	client *clientConn
-	server io.Reader // nil after its last byte
-	left   int
-}
-
-// Read implements io.Reader. It returns io.EOF with the last bytes.
-func (b *bodyReader) Read(p []byte) (n int, err error) {
-	p = p[:min(len(p), b.left)]
-	if b.server != nil {
-		if n, err = b.server.Read(p); errors.Is(err, errDry) {
-			b.server, err = nil, nil
-		}
-	}
-	if n == 0 && err == nil && len(p) > 0 {
-		n, err = b.client.readBody(p)
-	}
-	if b.left -= n; b.left == 0 && err == nil {
-		err = io.EOF
-	}
-	return n, err
 }
 
 // growBody enlarges the buffer, up to the limit or the announced length. It returns

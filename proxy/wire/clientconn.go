@@ -46,20 +46,11 @@ func newClientConn(raw net.Conn, t Timeouts) *clientConn {
 type stage uint8
 
 const (
-	stageIdle   stage = iota // nothing received, or everything read
-	stageBegan               // first byte received
-	stageHead                // in the head
-	stageBody                // in the body, before the handler
-	stageChunks              // in a chunked body, which the handler reads through the server
-	stageRest                // in another body, which bodyReader reads
+	stageIdle  stage = iota // nothing received, or everything read
+	stageBegan              // first byte received
+	stageHead               // in the head
+	stageBody               // in the body
 )
-
-// firstPiece limits one read into the server's buffer before the handler runs, in bytes. It
-// is enough for most heads; bodyReader reads a long body without a copy through that buffer.
-const firstPiece = 4 << 10
-
-// errDry reports that the server's buffer contains no more of the body.
-var errDry = errors.New("the server has no more of the body")
 
 // SetReadDeadline is called by the server, which sets one deadline for a head after the
 // request's first byte, and one for the entire body. Read replaces the latter by a
@@ -114,15 +105,8 @@ func (c *clientConn) stopBody() {
 
 // Read is called by the server.
 func (c *clientConn) Read(p []byte) (int, error) {
-	switch c.stage {
-	case stageRest:
-		return 0, errDry
-	case stageChunks:
+	if c.stage == stageBody {
 		return c.readBody(p)
-	case stageBody:
-		return c.readBody(p[:min(len(p), firstPiece)])
-	case stageIdle, stageBegan, stageHead:
-		p = p[:min(len(p), firstPiece)]
 	}
 	if err := c.awaitHead(); err != nil {
 		return 0, err

@@ -21,8 +21,7 @@ type Exchange struct {
 	head   headFacts
 	marked bool // carries a marker of a proxy in front, see hops.go
 
-	body     []byte // the part of the request's body that was read
-	reader   bodyReader
+	body     []byte    // the part of the request's body that was read
 	rest     io.Reader // the unread rest of the body, or nil
 	fields   int       // number of head fields, if the body is chunked
 	trailers []byte    // trailer lines of a chunked body that was read completely
