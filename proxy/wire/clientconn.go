@@ -24,8 +24,7 @@ type clientConn struct {
 	tls   bool // the client must use TLS
 
 	timeouts Timeouts
-	await    time.Time   // the server's deadline for reading; zero if there is none
-	readBy   time.Time   // current read deadline: for await, with slack as in renew
+	readBy   time.Time   // current read deadline
 	writeBy  time.Time   // current write deadline, see renew
 	stage    stage       // how far the server has read the request
 	stopped  atomic.Bool // the rest of the body is not wanted
@@ -54,31 +53,20 @@ const (
 
 // SetReadDeadline is called by the server, which sets one deadline for a head after the
 // request's first byte, and one for the entire body. Read replaces the latter by a
-// deadline per read: a client may be slow, but not silent. Only Read sets a deadline of
-// the connection: most requests arrive in one read, and need none of their own.
+// deadline per read: a client may be slow, but not silent.
 func (c *clientConn) SetReadDeadline(t time.Time) error {
 	if c.stage == stageBegan || c.stage == stageHead {
 		c.stage++
 	}
-	c.await = t
-	return nil
+	c.readBy = t
+	return c.Conn.SetReadDeadline(t)
 }
 
 // SetDeadline is called by the server, which removes its deadlines before it gives the
 // connection away.
 func (c *clientConn) SetDeadline(t time.Time) error {
-	c.await, c.readBy, c.writeBy = time.Time{}, time.Time{}, time.Time{}
+	c.readBy, c.writeBy = t, t
 	return c.Conn.SetDeadline(t)
-}
-
-// awaitHead sets the server's deadline for a read, unless the current one fits.
-func (c *clientConn) awaitHead() error {
-	slack := slackOf(time.Until(c.await))
-	if late := c.readBy.Sub(c.await); c.await.IsZero() || 0 <= late && late <= slack {
-		return nil
-	}
-	c.readBy = c.await.Add(slack)
-	return c.Conn.SetReadDeadline(c.readBy)
 }
 
 // Close closes the connection and removes it from the count.
@@ -107,9 +95,6 @@ func (c *clientConn) stopBody() {
 func (c *clientConn) Read(p []byte) (int, error) {
 	if c.stage == stageBody {
 		return c.readBody(p)
-	}
-	if err := c.awaitHead(); err != nil {
-		return 0, err
 	}
 	n, err := c.Conn.Read(p)
 	if err != nil && c.tls {
@@ -169,16 +154,13 @@ func (c *clientConn) send(p []byte) error {
 // one.
 func renew(by *time.Time, patience time.Duration, set func(time.Time) error) error {
 	now := time.Now()
-	slack := slackOf(patience)
+	slack := min(patience/4, time.Second)
 	if left := by.Sub(now); patience <= left && left <= patience+slack {
 		return nil
 	}
 	*by = now.Add(patience + slack)
 	return set(*by)
 }
-
-// slackOf returns how much later than patience a wait may end.
-func slackOf(patience time.Duration) time.Duration { return min(patience/4, time.Second) }
 
 // Follow handles the server's state changes of a connection: active at the first byte
 // of a request, idle after the server has written its answer.
