@@ -156,7 +156,7 @@ func period(day time.Time, unit int, which int) span {
 	switch unit {
 	case weeks:
 		monday := day.AddDate(0, 0, -(int(day.Weekday())+6)%7+7*which)
-		return span{monday.AddDate(0, 0, -1), monday.AddDate(0, 0, 8)}
+		return span{monday.AddDate(0, 0, -1), monday.AddDate(0, 0, 7)}
 	case months:
 		first := day.AddDate(0, 0, 1-day.Day()).AddDate(0, which, 0)
 		return span{first, first.AddDate(0, 1, 0)}

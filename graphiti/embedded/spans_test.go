@@ -47,6 +47,19 @@ func TestRelativeDates(t *testing.T) {
 	}
 }
 
+// TestPast_Weeks checks that on each day, last week is past, and this week is not.
+func TestPast_Weeks(t *testing.T) {
+	for n := range 7 {
+		now := time.Date(2026, 11, 16+n, 3, 0, 0, 0, time.Local)
+		for which, want := range map[string]bool{"last": true, "this": false} {
+			d := datesIn("Which port did we have "+which+" week?", now)
+			if got := d.past(now); got != want {
+				t.Errorf("on %s, %s week: past = %v, want %v", now.Weekday(), which, got, want)
+			}
+		}
+	}
+}
+
 // TestPast checks which questions are about the past, and at which days.
 func TestPast(t *testing.T) {
 	now := time.Date(2026, 11, 18, 15, 0, 0, 0, time.Local)
