@@ -134,7 +134,10 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		if _, ok := memory.(*remembering); (ok || remember.awaited != nil) && cfg.Identity.Mode == "multi" {
 			o.Callers = a.holder
 		}
-		if a.admin, err = openAdmin(o, cfg.DataDir, lock); err != nil {
+		if lock != nil {
+			o.DataDir = cfg.DataDir
+		}
+		if a.admin, err = admin.New(o); err != nil {
 			return nil, err
 		}
 	}
@@ -178,21 +181,6 @@ func (a *app) stored(ctx context.Context) (s graphiti.Stored, err error) {
 		s.Arms = h.Memory.Arms(ctx)
 	}
 	return s, err
-}
-
-// openAdmin opens the admin side. lock is nil if data_dir is not in use.
-func openAdmin(o admin.Options, dir string, lock *datadir.Lock) (side *admin.Server, err error) {
-	if lock == nil {
-		return admin.New(o)
-	}
-	o.Instance = lock.ID
-	if o.Secret, err = datadir.MakeSecret(dir); err != nil {
-		o.Log.Warn("commands cannot tell that this is the proxy that they mean, and give it no token", "error", err)
-	}
-	if side, err = admin.New(o); err == nil {
-		lock.Serving(side.Addr().String())
-	}
-	return side, err
 }
 
 // adminGrace bounds the wait for calls of the admin side at the end.
@@ -276,7 +264,7 @@ func (a *app) host() *service.Host {
 func (a *app) status(ctx context.Context, fresh bool) health.Status {
 	read := a.live.Load()
 	s := health.Status{
-		Version: telemetry.Version(), Started: a.started, Ready: true, Listen: listening(a.cfg.Listen, a.proxy.Addr()),
+		Version: telemetry.Version(), Started: a.started, Ready: true, Listen: listening(a.cfg.Listen, a.proxy.Addr()), Inspector: a.inspector(),
 		TLS: a.cfg.TLSFor("client"), OpenAI: read.Upstream.OpenAI, Anthropic: read.Upstream.Anthropic, Upstreams: read.Upstreams(),
 		Identity: a.cfg.Identity.Mode, DataDir: a.cfg.DataDir,
 		Memory: health.MemoryStatus{

@@ -164,9 +164,9 @@ func parseToolLine(line []byte) (request, answer bool) {
 func proxyOrFiles(cfg *config.Config) func(context.Context, service.Mountable, any) (any, error) {
 	var files sync.Mutex
 	return func(ctx context.Context, op service.Mountable, in any) (out any, err error) {
-		at, err := cli.Find(ctx, target(cfg), func(found error) (*cli.Runner, error) {
+		at, err := cli.Find(ctx, target(cfg), func() (*cli.Runner, error) {
 			files.Lock()
-			at, err := makeMemoryFiles(ctx, cfg, found)
+			at, err := makeMemoryFiles(ctx, cfg)
 			if err != nil {
 				files.Unlock()
 				return nil, err

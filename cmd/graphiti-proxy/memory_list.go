@@ -162,12 +162,12 @@ func newMemoryLinkCommand() *cobra.Command {
 	in := selectorFlags(c)
 	cli.JSONFlag(c)
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
-		cfg, err := cli.LoadConfig(c)
+		s, err := cli.Call(c.Context(), at, service.Status, service.StatusRequest{})
 		if err != nil {
 			return err
 		}
 		return answer(c, at, service.MakeLink, in, nil, func(w, _ io.Writer, l *service.Link) {
-			fmt.Fprintln(w, reachedAt(cfg, "admin", at.Proxy.Listens())+l.Path) // without a proxy, it failed
+			fmt.Fprintln(w, s.Inspector+l.Path) // without a proxy, it failed
 		})
 	})
 	return c

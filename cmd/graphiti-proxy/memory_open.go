@@ -76,7 +76,7 @@ func standHere(c *cobra.Command, cfg *config.Config, s *service.Selector) {
 type runAt func(c *cobra.Command, args []string, at *cli.Runner) error
 
 // opens opens the files for a command, if no running proxy uses them.
-type opens func(ctx context.Context, cfg *config.Config, found error) (*cli.Runner, error)
+type opens func(ctx context.Context, cfg *config.Config) (*cli.Runner, error)
 
 // withPlace runs a command through the running proxy, or else on files that open opens for
 // that time, and prints the place for people. With here, the command only reads: without a
@@ -93,7 +93,7 @@ func withPlace(open opens, here *service.Selector, f runAt) func(*cobra.Command,
 		if here != nil {
 			standHere(c, cfg, here)
 		}
-		at, err := cli.Find(c.Context(), target(cfg), func(found error) (*cli.Runner, error) { return open(c.Context(), cfg, found) })
+		at, err := cli.Find(c.Context(), target(cfg), func() (*cli.Runner, error) { return open(c.Context(), cfg) })
 		if err != nil {
 			return err
 		}
@@ -136,24 +136,22 @@ func misnamed(cfg *config.Config) error {
 }
 
 // openMemoryFiles opens the memory of a proxy that does not run.
-func openMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli.Runner, error) {
+func openMemoryFiles(ctx context.Context, cfg *config.Config) (*cli.Runner, error) {
 	if err := misnamed(cfg); err != nil {
 		return nil, err
 	}
-	return makeMemoryFiles(ctx, cfg, found)
+	return makeMemoryFiles(ctx, cfg)
 }
 
 // makeMemoryFiles is openMemoryFiles, but may create the data directory.
-func makeMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli.Runner, error) {
+func makeMemoryFiles(ctx context.Context, cfg *config.Config) (*cli.Runner, error) {
 	log := slog.New(slog.DiscardHandler) // a command prints its result, not the log
 	o := opener{
 		settings: newSettings(cfg), log: log, quiet: log, budget: budget.New(inspectTotal(cfg)), known: memo.New(memo.Size),
 		files: &files{cfg: cfg, log: log}, stop: &stopStack{Grace: cfg.ShutdownGrace, Log: log},
 	}
 	memory, _, err := o.open(datadir.Command)
-	if errors.Is(err, datadir.ErrInUse) {
-		err = cli.DirInUse(target(cfg), found)
-	} else if broken := o.files.NotOpened(); broken != nil {
+	if broken := o.files.NotOpened(); broken != nil {
 		err = broken[0]
 	}
 	if err != nil {

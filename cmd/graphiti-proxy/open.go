@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 func newOpenCommand() *cobra.Command {
@@ -23,10 +24,13 @@ func newOpenCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		url := reachedAt(cfg, "admin", proxy.Listens())
-		fmt.Fprintln(c.OutOrStdout(), url)
+		s, err := cli.Ask(c.Context(), proxy, service.Status, service.StatusRequest{})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(c.OutOrStdout(), s.Inspector)
 		variable := cli.Variable(c)
-		if err := browse(runtime.GOOS, variable("DISPLAY")+variable("WAYLAND_DISPLAY"), url); err != nil {
+		if err := browse(runtime.GOOS, variable("DISPLAY")+variable("WAYLAND_DISPLAY"), s.Inspector); err != nil {
 			fmt.Fprintln(c.ErrOrStderr(), err)
 		}
 		return nil

@@ -79,9 +79,7 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 
 // adminOf returns a client of a proxy's admin side.
 func adminOf(w *world) *cli.AdminClient {
-	o := target(w.app.cfg)
-	o.Listen = w.app.admin.Addr().String()
-	return cli.NewClient(o)
+	return cli.NewClient(target(w.app.cfg))
 }
 
 // TestStatusOfRunningSettings checks that the status reports the running settings, and lists

@@ -36,11 +36,11 @@ func newQueueListCommand() *cobra.Command {
 func newMemorySendCommand() *cobra.Command {
 	c, in := described("memory-send"), service.SendRequest{}
 	cli.InputFlags(c, &in)
-	open := func(ctx context.Context, cfg *config.Config, found error) (*cli.Runner, error) {
+	open := func(ctx context.Context, cfg *config.Config) (*cli.Runner, error) {
 		if !cfg.RemoteMemory() {
 			return nil, errors.New("no Graphiti: set memory.endpoint")
 		}
-		return openMemoryFiles(ctx, cfg, found)
+		return openMemoryFiles(ctx, cfg)
 	}
 	return operation(c, service.Send, open, &in, nil, func(w, _ io.Writer, sent *service.Affected) {
 		note := ""

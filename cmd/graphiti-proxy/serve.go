@@ -170,7 +170,7 @@ func (a *app) base() string {
 
 // inspector returns the address of the inspector for browsers on this machine, or off.
 func (a *app) inspector() string {
-	if a.cfg.Admin.Listen == "off" {
+	if a.admin == nil {
 		return "off"
 	}
 	return address(a.cfg, "admin", a.cfg.Admin.Listen, a.admin.Addr())

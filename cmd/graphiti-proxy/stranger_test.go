@@ -9,9 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
 // TestKeyGoesWhereClientsSendTheirs checks that the test command sends no key if the status
@@ -22,12 +19,8 @@ func TestKeyGoesWhereClientsSendTheirs(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := datadir.MakeSecret(dir); err != nil {
-		t.Fatal(err)
-	}
 	var s *httptest.Server
 	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set(admin.InstanceHeader, datadir.Instance(dir))
 		if r.URL.Path != "/healthz" {
 			fmt.Fprintf(w, `{"listen":%q,"data_dir":%q,"memory":{"state":"on"}}`, s.Listener.Addr().String(), dir)
 		}

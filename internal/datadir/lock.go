@@ -3,11 +3,11 @@
 package datadir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/gofrs/flock"
@@ -24,7 +24,6 @@ type Lock struct {
 	path string
 	dir  *os.File
 	file *flock.Flock
-	ID   string // identifies the directory
 }
 
 // The kinds of lock holders.
@@ -42,7 +41,7 @@ func Acquire(path, holder string) (*Lock, error) {
 	if err != nil {
 		return nil, fault(path, err)
 	}
-	l := &Lock{path: path, dir: dir, ID: instanceOf(dir)}
+	l := &Lock{path: path, dir: dir}
 	if err := lockDir(dir); err != nil {
 		_ = dir.Close()
 		if errors.Is(err, ErrInUse) {
@@ -64,18 +63,14 @@ func Acquire(path, holder string) (*Lock, error) {
 		}
 		return nil, fault(path, err)
 	}
-	l.note("", holder)
+	l.note(holder)
 	return l, nil
 }
 
-// Serving records the address of the admin API of the proxy that holds the lock.
-func (l *Lock) Serving(admin string) { l.note(admin, Proxy) }
-
-// note writes the holder into the file. Readers treat it as a hint and verify who
-// answers at the address.
-func (l *Lock) note(admin, what string) {
+// note writes the holder into the file.
+func (l *Lock) note(holder string) {
 	if f, err := openOwn(lockFile(l.path), os.O_WRONLY|os.O_TRUNC); err == nil {
-		_, _ = fmt.Fprintf(f, "%d\n%s\n%s\n", os.Getpid(), admin, what)
+		_, _ = fmt.Fprintf(f, "%d\n%s\n", os.Getpid(), holder)
 		_ = f.Close()
 	}
 }
@@ -89,42 +84,12 @@ func (l *Lock) Unlock() error {
 
 func lockFile(path string) string { return filepath.Join(path, "lock") }
 
-// Holder describes the holder of a lock.
-type Holder struct {
-	PID     int    // 0 if unknown
-	Admin   string // address of its admin API, or ""
-	Command bool
-}
-
-// LockHolder returns the recorded current or last holder of the lock.
-func LockHolder(path string) (h Holder) {
-	b, err := readOwn(lockFile(path))
-	if err != nil {
-		return h
-	}
-	lines := append(strings.Split(string(b), "\n"), "", "", "")
-	h.PID, _ = strconv.Atoi(strings.TrimSpace(lines[0]))
-	h.Admin, h.Command = strings.TrimSpace(lines[1]), strings.TrimSpace(lines[2]) == Command
-	return h
-}
-
+// inUse returns the error for a locked directory, with its recorded holder.
 func inUse(path string) error {
-	h := LockHolder(path)
-	switch {
-	case h.Command:
-		return fmt.Errorf("data_dir: %s is %w command (process %d); wait until it ends", path, ErrInUse, h.PID)
-	case h.PID > 0:
-		return fmt.Errorf("data_dir: %s is %w (process %d); stop that one, or choose another data_dir", path, ErrInUse, h.PID)
+	b, _ := readOwn(lockFile(path)) // empty if unreadable
+	pid, holder, _ := strings.Cut(string(b), "\n")
+	if strings.TrimSpace(holder) == Command {
+		return fmt.Errorf("data_dir: %s is %w command (process %s); wait until it ends", path, ErrInUse, pid)
 	}
-	return fmt.Errorf("data_dir: %s is %w; stop that one, or choose another data_dir", path, ErrInUse)
-}
-
-// Instance returns an identifier of the data directory, or "" if it does not exist.
-func Instance(path string) string {
-	dir, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer dir.Close()
-	return instanceOf(dir)
+	return fmt.Errorf("data_dir: %s is %w (process %s); stop that one, or choose another data_dir", path, ErrInUse, cmp.Or(pid, "unknown"))
 }

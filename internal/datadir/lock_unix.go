@@ -3,12 +3,8 @@
 package datadir
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,21 +23,6 @@ func lockDir(dir *os.File) error {
 		return nil
 	}
 	return err
-}
-
-// instanceOf returns an identifier of a directory. A copy or replacement has another
-// identifier, which is unique while the directory is open. It is not a secret.
-func instanceOf(dir *os.File) string {
-	info, err := dir.Stat()
-	if err != nil {
-		return ""
-	}
-	s, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return ""
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "graphiti-proxy data_dir %d %d", s.Dev, s.Ino))
-	return hex.EncodeToString(sum[:16])
 }
 
 // unlockDir unlocks a directory immediately. Closing the descriptor is not enough: a

@@ -1,12 +1,6 @@
 package datadir
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"os"
-	"syscall"
-)
+import "os"
 
 const noFollow = 0 // unknown here
 
@@ -14,14 +8,3 @@ const noFollow = 0 // unknown here
 func lockDir(*os.File) error { return nil }
 
 func unlockDir(*os.File) {}
-
-// instanceOf returns an identifier of a directory. A copy or replacement has another
-// identifier. It is not a secret.
-func instanceOf(dir *os.File) string {
-	var info syscall.ByHandleFileInformation
-	if err := syscall.GetFileInformationByHandle(syscall.Handle(dir.Fd()), &info); err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "graphiti-proxy data_dir %d %d %d", info.VolumeSerialNumber, info.FileIndexHigh, info.FileIndexLow))
-	return hex.EncodeToString(sum[:16])
-}

@@ -13,8 +13,8 @@ const secretSize = 32 // bytes
 
 func secretFile(dir string) string { return filepath.Join(dir, "secret") }
 
-// Secret returns the directory's secret, shared by its proxy and its user's commands, or
-// nil if it is missing or unreadable.
+// Secret returns the directory's secret, which signs exports and receipts, or nil if it is
+// missing or unreadable.
 func Secret(dir string) []byte {
 	b, err := readOwn(secretFile(dir))
 	if err != nil {
@@ -36,10 +36,10 @@ func MakeSecret(dir string) ([]byte, error) {
 	secret := make([]byte, secretSize)
 	_, _ = rand.Read(secret) // which never fails
 	if err := WriteFile(secretFile(dir), []byte(hex.EncodeToString(secret)+"\n")); err != nil {
-		return nil, errors.Join(errors.New("make the secret that commands know the proxy by"), err)
+		return nil, errors.Join(errors.New("make the secret of data_dir"), err)
 	}
 	if Secret(dir) == nil {
-		return nil, fmt.Errorf("make the secret that commands know the proxy by: %s cannot be read again", secretFile(dir))
+		return nil, fmt.Errorf("make the secret of data_dir: %s cannot be read again", secretFile(dir))
 	}
 	return secret, nil
 }

@@ -19,7 +19,8 @@ type Status struct {
 	Started   time.Time `json:"started"`
 	Ready     bool      `json:"ready"`
 	Listen    string    `json:"listen"`
-	TLS       bool      `json:"tls"` // the client listener uses TLS
+	Inspector string    `json:"inspector,omitempty"` // its address for browsers on this machine, or off
+	TLS       bool      `json:"tls"`                 // the client listener uses TLS
 	OpenAI    string    `json:"upstream_openai"`
 	Anthropic string    `json:"upstream_anthropic"`
 	Identity  string    `json:"identity_mode"`

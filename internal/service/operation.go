@@ -76,7 +76,6 @@ type Spec struct {
 	Metadata      bool     // read-only, without texts; auditors may call it for all people
 	Reads         bool     // read-only, with a short input
 	WithoutMemory bool     // works while memory is off
-	AnyDir        bool     // works with a proxy of another data directory
 	Without       []string // fields of the input's Selector that it does not read, and so refuses
 
 	Size  int64         // maximum input bytes, or 0 for the mount's limit

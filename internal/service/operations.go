@@ -29,7 +29,7 @@ type StatusRequest struct {
 
 // Status returns the proxy's status.
 var Status = Operation[StatusRequest, health.Status]{
-	Spec: Spec{Name: "status", About: "The proxy's state; fresh=true asks the memory now instead of reporting its last answer", Metadata: true, Reads: true, WithoutMemory: true, AnyDir: true},
+	Spec: Spec{Name: "status", About: "The proxy's state; fresh=true asks the memory now instead of reporting its last answer", Metadata: true, Reads: true, WithoutMemory: true},
 	Run: func(ctx context.Context, h *Host, in *StatusRequest) (health.Status, error) {
 		st := h.Status(ctx, in.Fresh)
 		if h.Memory != nil && !h.Memory.Multi() { // several people see their own lines only

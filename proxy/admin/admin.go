@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -43,12 +42,7 @@ type Options struct {
 	Transcripts func() int // inspector.Options.Transcripts
 
 	Metrics http.Handler
-	// Instance names the data directory that the proxy owns: calls for another are refused.
-	// It is public. It is empty without a data directory.
-	Instance string
-
-	// Secret proves the identity of the proxy to commands. If nil, it gives no proof.
-	Secret []byte
+	DataDir string // for SocketFile; "" without a data directory
 
 	TLS   *tls.Config // nil without TLS
 	Log   *slog.Logger
@@ -59,6 +53,7 @@ type Options struct {
 type Server struct {
 	o      Options
 	ln     net.Listener
+	socket net.Listener // for commands; nil without one
 	http   *http.Server
 	pages  *inspector.Pages
 	calls  *limits[service.Caller] // calls and pages, by keyOf
@@ -89,7 +84,13 @@ func New(o Options) (*Server, error) {
 	}
 	s.SetToken(o.Token)
 	s.pages = inspector.New(inspector.Options{Host: o.Host, Log: o.Log, Audit: s.auditPage, Transcripts: o.Transcripts})
+	if o.DataDir != "" {
+		if s.socket, err = listenToCommands(o.DataDir); err != nil {
+			o.Log.Warn("commands cannot find this proxy by its data_dir", "error", err)
+		}
+	}
 	s.http = &http.Server{
+		ConnContext:       fromSocket,
 		Handler:           s.contained(s.routes()),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second, // for requests without a caller; see limited
@@ -106,9 +107,6 @@ func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, e := range s.endpoints() {
 		serve := e.serve
-		if e.owned {
-			serve = s.meant(serve)
-		}
 		if !e.open {
 			serve = s.guard(s.limited(writeError, serve))
 		}
@@ -118,7 +116,7 @@ func (s *Server) routes() *http.ServeMux {
 			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
 		})
 	}
-	tools := s.guard(s.limited(writeError, s.meant(s.mcp())))
+	tools := s.guard(s.limited(writeError, s.mcp()))
 	mux.HandleFunc("/mcp", tools)
 	mux.HandleFunc("/mcp/{$}", tools)
 	mux.HandleFunc("/api/", http.NotFound)
@@ -133,6 +131,9 @@ func (s *Server) Addr() net.Addr { return s.ln.Addr() }
 
 // Serve serves until Shutdown, and then returns nil.
 func (s *Server) Serve() error {
+	if s.socket != nil {
+		go func() { _ = s.http.Serve(s.socket) }() // ends with Shutdown
+	}
 	if err := s.http.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve administration: %w", err)
 	}
@@ -143,6 +144,9 @@ func (s *Server) Serve() error {
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	_ = s.ln.Close() // needed if Serve was never called
+	if s.socket != nil {
+		_ = s.socket.Close()
+	}
 	if err != nil {
 		_ = s.http.Close()
 		return fmt.Errorf("stop administration: %w", err)
@@ -150,11 +154,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// healthz answers 200 while the process lives. It also identifies the proxy, for commands
-// in search of one.
-func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
-	s.prove(w, r)
-	w.Header().Set(InstanceHeader, cmp.Or(s.o.Instance, NoInstance))
+// healthz answers 200 while the process lives.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("ok\n"))
 }
 

@@ -137,7 +137,6 @@ func TestMCP_Refusals(t *testing.T) {
 		{base, hello, []string{"Origin", "http://evil.example"}, http.StatusForbidden},
 		{with, hello, []string{"Origin", "http://evil.example", "Authorization", "Bearer operator-token"}, http.StatusForbidden},
 		{base, hello, []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
-		{base, hello, []string{InstanceHeader, "another"}, http.StatusMisdirectedRequest},
 		{base, nil, nil, http.StatusMethodNotAllowed},
 		{with, hello, nil, http.StatusUnauthorized},
 		{base, m{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": strings.Repeat("x", maxBody)}, nil, http.StatusRequestEntityTooLarge},

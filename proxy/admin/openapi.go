@@ -20,7 +20,6 @@ type endpoint struct {
 	in, out      any  // nil without JSON
 	many         bool // JSON Lines of out
 	open         bool // needs no token
-	owned        bool // uses the data directory
 	serve        http.HandlerFunc
 }
 
@@ -38,7 +37,7 @@ func (s *Server) endpoints() []endpoint {
 	}
 	for _, op := range service.Operations() {
 		spec, in, out, many := op.Describe()
-		e := endpoint{method: http.MethodPost, path: root + spec.Name, about: spec.About, in: in, out: out, many: many, owned: !spec.AnyDir, serve: s.serve(op)}
+		e := endpoint{method: http.MethodPost, path: root + spec.Name, about: spec.About, in: in, out: out, many: many, serve: s.serve(op)}
 		if spec.Reads {
 			e.method = http.MethodGet
 		}

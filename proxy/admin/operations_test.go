@@ -1,22 +1,24 @@
 package admin
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -363,66 +365,34 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestCallsForAnotherAreRefused checks that a proxy refuses calls for another instance,
-// except for operations that accept any data directory.
-func TestCallsForAnotherAreRefused(t *testing.T) {
-	base := serve(t, Options{Instance: "own", Host: servicetest.Open(t, t.TempDir(), servicetest.Options{}).Host})
-	for _, op := range service.Operations() {
-		spec, in, _, _ := op.Describe()
-		_, path, body, err := Request(spec, in)
+// TestSocket checks that a command that can open the socket is the operator without a token, and
+// that only the proxy's user can open it.
+func TestSocket(t *testing.T) {
+	dir := t.TempDir()
+	host := &service.Host{Counts: func(context.Context) (capture.QueueStatus, error) { return capture.QueueStatus{Pending: 7}, nil }}
+	path := filepath.Join(dir, SocketFile)
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // of a process that was killed
+		t.Fatal(err)
+	}
+	base := serve(t, Options{DataDir: dir, Token: "secret", Host: host})
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != fs.ModeSocket {
+		t.Errorf("the socket: %v, %v, want one for its owner only", info, err)
+	}
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}}
+	for address, want := range map[string]int{"http://data_dir": http.StatusOK, base: http.StatusUnauthorized} {
+		c := &http.Client{}
+		if want == http.StatusOK {
+			c.Transport = transport
+		}
+		resp, err := c.Get(address + root + "queue")
 		if err != nil {
 			t.Fatal(err)
 		}
-		var sent any
-		if body != nil {
-			sent = json.RawMessage(body)
-		}
-		status, answer := post(t, base+path, sent, InstanceHeader, "another")
-		if (status == http.StatusMisdirectedRequest) == spec.AnyDir {
-			t.Errorf("%s: %d %s", spec.Name, status, answer)
-		}
-		if status, _ := post(t, base+path, sent, InstanceHeader, "own"); status == http.StatusMisdirectedRequest {
-			t.Errorf("%s: its own is refused", spec.Name)
+		if _ = resp.Body.Close(); resp.StatusCode != want {
+			t.Errorf("%s: %s, want %d", address, resp.Status, want)
 		}
 	}
-}
-
-// TestProofIsForOneConnection checks that a proof is valid only for the addresses of its
-// connection, so that it cannot be relayed, and that an invalid challenge gets no proof.
-func TestProofIsForOneConnection(t *testing.T) {
-	secret := []byte("a secret of the data directory")
-	at := strings.TrimPrefix(serve(t, Options{Secret: secret, Host: &service.Host{}}), "http://")
-	challenge := strings.Repeat("ab", ChallengeSize/2)
-	proof := func(challenge string) (proof, from string) {
-		conn, err := net.Dial("tcp", at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		fmt.Fprintf(conn, "GET /healthz HTTP/1.1\r\nHost: %s\r\n%s: %s\r\n\r\n", at, ChallengeHeader, challenge)
-		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		return resp.Header.Get(ProofHeader), conn.LocalAddr().String()
-	}
-	got, from := proof(challenge)
-	_, port, _ := net.SplitHostPort(at)
-	for name, want := range map[string]bool{
-		Proof(secret, challenge, at, from):                true,
-		Proof(secret, challenge, at, "127.0.0.1:1"):       false,
-		Proof(secret, challenge, "127.0.0.2:"+port, from): false,
-		Proof([]byte("another"), challenge, at, from):     false,
-		Proof(secret, strings.Repeat("cd", 32), at, from): false,
-	} {
-		if (got == name) != want {
-			t.Errorf("the proof is %q; %q would be right: %v", got, name, want)
-		}
-	}
-	for _, none := range []string{"", "ab", challenge + "ab", strings.Repeat("z", ChallengeSize)} {
-		if got, _ := proof(none); got != "" {
-			t.Errorf("the challenge %.10q is answered with %q", none, got)
-		}
-	}
+	http.DefaultClient.CloseIdleConnections()
 }

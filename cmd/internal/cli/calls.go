@@ -23,16 +23,16 @@ type Runner struct {
 }
 
 // Find returns the running proxy of a command. Without one it calls open, which opens the
-// files for the command; found is the reason for the absence of a proxy.
-func Find(ctx context.Context, o ClientOptions, open func(found error) (*Runner, error)) (*Runner, error) {
+// files for the command.
+func Find(ctx context.Context, o ClientOptions, open func() (*Runner, error)) (*Runner, error) {
 	running, found := FindProxy(ctx, o)
 	if found == nil {
-		return &Runner{Proxy: running, Says: "using the proxy on " + running.Address(), Close: func() error { return nil }}, nil
+		return &Runner{Proxy: running, Says: "using " + running.String(), Close: func() error { return nil }}, nil
 	}
 	if o.ByAddress || !errors.Is(found, ErrNoProxy) {
 		return nil, found
 	}
-	return open(found)
+	return open()
 }
 
 // Call runs an operation.

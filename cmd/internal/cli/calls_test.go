@@ -6,16 +6,15 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,16 +42,11 @@ func running(t *testing.T, host *service.Host, token string) (o ClientOptions, s
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, err := datadir.MakeSecret(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	log := slog.New(slog.DiscardHandler)
-	s, err := admin.New(admin.Options{Listen: "127.0.0.1:0", Token: token, Host: host, Metrics: http.NotFoundHandler(), Instance: lock.ID, Secret: secret, Log: log, Audit: log})
+	s, err := admin.New(admin.Options{Listen: "127.0.0.1:0", Token: token, Host: host, Metrics: http.NotFoundHandler(), DataDir: dir, Log: log, Audit: log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock.Serving(s.Addr().String())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()
 	stop = sync.OnceFunc(func() {
@@ -67,10 +61,10 @@ func running(t *testing.T, host *service.Host, token string) (o ClientOptions, s
 }
 
 // never returns an opener of files that fails the test.
-func never(t *testing.T) func(error) (*Runner, error) {
-	return func(found error) (*Runner, error) {
-		t.Errorf("files were opened: %v", found)
-		return nil, found
+func never(t *testing.T) func() (*Runner, error) {
+	return func() (*Runner, error) {
+		t.Error("files were opened")
+		return nil, ErrNoProxy
 	}
 }
 
@@ -104,8 +98,8 @@ func TestAnOperationIsTheSameEverywhere(t *testing.T) {
 	memory.Say(t, "josh", "s", "w", "We use Postgres.")
 	o, _ := running(t, memory.Host, "secret")
 	proxy, err := Find(t.Context(), o, never(t))
-	if err != nil || proxy.Says != "using the proxy on "+o.Listen {
-		t.Fatalf("got %v, %v, want the proxy on %s", proxy, err, o.Listen)
+	if err != nil || proxy.Says != "using the proxy of "+o.DataDir {
+		t.Fatalf("got %v, %v, want the proxy of %s", proxy, err, o.DataDir)
 	}
 	at := []*Runner{{Host: memory.Host}, proxy}
 	own, both := service.Selector{User: "josh"}, service.Selector{Workspace: "w", Own: true}
@@ -175,7 +169,7 @@ func TestEachEndsEarly(t *testing.T) {
 	}{
 		{"cut", "the memory does not answer", 9, 2},
 		{"cut", enough.Error(), 1, 1},
-		{"no JSON", "is not graphiti-proxy, or runs another version", 9, 1},
+		{"no JSON", "is not graphiti-proxy, or another version", 9, 1},
 	} {
 		n := 0
 		err := Each(t.Context(), at, service.Export, service.Selector{Group: tc.group}, func(service.Record) error {
@@ -190,32 +184,36 @@ func TestEachEndsEarly(t *testing.T) {
 	}
 }
 
-// TestFind checks that Find reaches the owner of the data directory at the address that the
-// directory states, and that it opens the files only if no proxy may be running.
+// TestFind checks that Find reaches the owner of the data directory or the proxy at an address, and
+// that it opens the files only if no proxy may be running.
 func TestFind(t *testing.T) {
 	host := &service.Host{Counts: func(context.Context) (capture.QueueStatus, error) { return capture.QueueStatus{Pending: 7}, nil }}
 	o, stop := running(t, host, "secret")
-	with := func(change func(*ClientOptions)) ClientOptions {
-		other := o
-		change(&other)
-		return other
+	free, _ := running(t, host, "")
+	with := func(o ClientOptions, change func(*ClientOptions)) ClientOptions {
+		change(&o)
+		return o
 	}
-	empty := t.TempDir()
 	for name, tc := range map[string]struct {
 		o    ClientOptions
 		says string // error text, or "" if Find succeeds
 	}{
-		"by the directory":               {o, ""},
-		"by what the directory says":     {with(func(o *ClientOptions) { o.Listen = "127.0.0.1:1" }), ""},
-		"by its address":                 {with(func(o *ClientOptions) { o.ByAddress = true }), ""},
-		"a wrong token":                  {with(func(o *ClientOptions) { o.Token = "wrong" }), "rejects the token"},
-		"the owner of another":           {with(func(o *ClientOptions) { o.DataDir = empty }), "owns another: set data_dir to that one"},
-		"nobody, by the address":         {with(func(o *ClientOptions) { o.Listen, o.ByAddress = "127.0.0.1:1", true }), "no proxy answers on 127.0.0.1:1"},
-		"the admin side is off":          {ClientOptions{Listen: "off", DataDir: empty}, "admin.listen is off"},
-		"by its address without a proof": {with(func(o *ClientOptions) { o.DataDir, o.ByAddress = empty, true }), "the token is not sent"},
+		"by the directory":            {o, ""},
+		"at another address":          {with(o, func(o *ClientOptions) { o.Listen = "127.0.0.1:1" }), ""},
+		"without the token":           {with(o, func(o *ClientOptions) { o.Token = "" }), ""},
+		"by its address":              {with(free, func(o *ClientOptions) { o.ByAddress = true }), ""},
+		"by its address, for a token": {with(o, func(o *ClientOptions) { o.ByAddress = true }), "only over TLS"},
+		"by its address, tokenless":   {with(o, func(o *ClientOptions) { o.ByAddress, o.Token = true, "" }), "wants admin.token"},
+		"the owner of another":        {with(o, func(o *ClientOptions) { o.DataDir = t.TempDir() }), "no proxy answers for data_dir "},
+		"nobody, by the address":      {with(free, func(o *ClientOptions) { o.Listen, o.ByAddress = "127.0.0.1:1", true }), "no proxy answers on 127.0.0.1:1"},
+		"the admin side is off":       {ClientOptions{Listen: "off", DataDir: t.TempDir()}, "admin.listen is off"},
 	} {
-		opened := errors.New("files are opened")
-		at, err := Find(t.Context(), tc.o, func(found error) (*Runner, error) { return nil, fmt.Errorf("%w: %w", opened, found) })
+		opened := false
+		at, err := Find(t.Context(), tc.o, func() (*Runner, error) {
+			opened = true
+			_, err := FindProxy(t.Context(), tc.o)
+			return nil, err
+		})
 		if err == nil {
 			var q capture.QueueStatus
 			if q, err = Call(t.Context(), at, service.Counts, struct{}{}); err == nil && q.Pending != 7 {
@@ -225,21 +223,13 @@ func TestFind(t *testing.T) {
 		if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %v, want %q", name, err, tc.says)
 		}
-		if tc.o.ByAddress && errors.Is(err, opened) {
-			t.Errorf("%s: files are opened in place of a proxy that is named", name)
+		if want := errors.Is(err, ErrNoProxy) && !tc.o.ByAddress; opened != want {
+			t.Errorf("%s: files are opened: %v, want %v", name, opened, want)
 		}
-	}
-	if err := DirInUse(o, ErrNoProxy); !strings.Contains(err.Error(), fmt.Sprintf("a proxy (process %d) runs on %s", os.Getpid(), o.DataDir)) {
-		t.Error(err)
 	}
 	stop()
 	place := &Runner{Host: host}
-	if at, err := Find(t.Context(), o, func(found error) (*Runner, error) {
-		if !errors.Is(found, ErrNoProxy) {
-			t.Errorf("got %v, want %v", found, ErrNoProxy)
-		}
-		return place, nil
-	}); err != nil || at != place {
+	if at, err := Find(t.Context(), o, func() (*Runner, error) { return place, nil }); err != nil || at != place {
 		t.Errorf("of a proxy that does not run: %v, %v", at, err)
 	}
 }
@@ -289,45 +279,19 @@ func TestStatusIsShownToWhoever(t *testing.T) {
 	}
 }
 
-// TestStrangersGetNothing checks that a server that names the data directory without a
-// proof of its secret receives neither the token nor the query.
+// TestStrangersGetNothing checks that a program that has taken the address of a proxy receives
+// neither the token nor a query.
 func TestStrangersGetNothing(t *testing.T) {
-	dir := t.TempDir()
-	lock, err := datadir.Acquire(dir, datadir.Proxy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = lock.Unlock() }()
-	if _, err := datadir.MakeSecret(dir); err != nil {
-		t.Fatal(err)
-	}
-	token, words := rand.Text(), rand.Text()
-	var mu sync.Mutex
-	var got strings.Builder
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b, _ := io.ReadAll(r.Body)
-		mu.Lock()
-		fmt.Fprintln(&got, r.Method, r.URL, r.Header, string(b))
-		mu.Unlock()
-		w.Header().Set(admin.InstanceHeader, lock.ID)
-		w.Header().Set(admin.ProofHeader, strings.Repeat("0", 64))
-		_, _ = io.WriteString(w, "{}")
-	}))
+	var asked atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer s.Close()
-	o := ClientOptions{Listen: s.Listener.Addr().String(), Token: token, DataDir: dir}
 	for _, byAddress := range []bool{false, true} {
-		o.ByAddress = byAddress
-		at, err := Find(t.Context(), o, func(found error) (*Runner, error) { return nil, found })
-		if err == nil {
-			_, err = Call(t.Context(), at, service.Search, service.SearchRequest{Query: words})
-		}
-		if !errors.Is(err, ErrStranger) || byAddress != strings.HasPrefix(err.Error(), o.Listen) {
-			t.Errorf("by address %v: %v", byAddress, err)
+		o := ClientOptions{Listen: s.Listener.Addr().String(), Token: rand.Text(), DataDir: t.TempDir(), ByAddress: byAddress}
+		if at, err := Find(t.Context(), o, func() (*Runner, error) { return nil, ErrNoProxy }); err == nil {
+			t.Errorf("by address %v: Find returns %s", byAddress, at.Says)
 		}
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	if all := got.String(); all == "" || strings.Contains(all, token) || strings.Contains(all, words) {
-		t.Errorf("it got\n%s", all)
+	if n := asked.Load(); n > 0 {
+		t.Errorf("it got %d requests", n)
 	}
 }
