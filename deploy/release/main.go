@@ -1,5 +1,5 @@
 // Command release makes all files of a release in one directory, from a clone: archives,
-// packages of systems, of npm and of PyPI, images, manifests, SBOMs, provenance and
+// packages of systems, of npm and of PyPI, images, manifests, SBOMs and
 // checksums. It owns the forms of these files. The same commit and Go version give the
 // same bytes.
 //
@@ -60,14 +60,12 @@ func (b *build) setting(key string) string {
 
 // release holds the common input of all files of a release.
 type release struct {
-	version              version
-	at                   time.Time // of the commit
-	out, stage           string    // directories of the release, and of temporary files
-	papers               []file    // license, documents, configurations
-	man, shell           []file    // man pages and completions
-	builds               []*build  // at least one
-	commit, goVersion    string
-	changedAfterCheckout bool
+	version    version
+	at         time.Time // of the commit
+	out, stage string    // directories of the release, and of temporary files
+	papers     []file    // license, documents, configurations
+	man, shell []file    // man pages and completions
+	builds     []*build  // at least one
 }
 
 func main() {
@@ -141,7 +139,7 @@ func compile(stage, platform string) (*build, error) {
 	return b, err
 }
 
-// describe takes version, commit and time from a binary, and reads the files of the clone
+// describe takes version and time from a binary, and reads the files of the clone
 // that packages contain.
 func (r *release) describe(b *build) (err error) {
 	if r.at, err = time.Parse(time.RFC3339, b.setting("vcs.time")); err != nil {
@@ -150,7 +148,6 @@ func (r *release) describe(b *build) (err error) {
 	if r.version, err = parseVersion(b.info.Main.Version); err != nil {
 		return err
 	}
-	r.commit, r.goVersion, r.changedAfterCheckout = b.setting("vcs.revision"), b.info.GoVersion, b.setting("vcs.modified") == "true"
 	if r.papers, err = readAll("LICENSE", "README.md", "CHANGELOG.md", "docs/*.md", "deploy/systemd/*", "deploy/prometheus/*"); err != nil {
 		return err
 	}

@@ -97,55 +97,19 @@ func (r *release) manifests() error {
 	return nil
 }
 
-// subject is a file in the provenance.
-type subject struct {
-	Name   string            `json:"name"`
-	Digest map[string]string `json:"digest"`
-}
-
-// seal writes the provenance of all files, and then their checksums.
+// seal writes the checksums of all files, in the form of sha256sum.
 func (r *release) seal() error {
-	made, err := r.subjects()
+	made, err := os.ReadDir(r.out)
 	if err != nil {
 		return err
 	}
-	script := homepage + "/tree/main/deploy/release"
-	if err := r.saveJSON(name+"_"+r.version.semver+".provenance.json", map[string]any{
-		"_type": "https://in-toto.io/Statement/v1", "subject": made, "predicateType": "https://slsa.dev/provenance/v1",
-		"predicate": map[string]any{
-			"buildDefinition": map[string]any{
-				"buildType":            script,
-				"externalParameters":   map[string]any{"version": r.version.semver, "changed_after_checkout": r.changedAfterCheckout},
-				"internalParameters":   map[string]string{"go": r.goVersion},
-				"resolvedDependencies": []any{map[string]any{"uri": "git+" + homepage, "digest": map[string]string{"gitCommit": r.commit}}},
-			},
-			"runDetails": map[string]any{"builder": map[string]string{"id": script}},
-		},
-	}); err != nil {
-		return err
-	}
-	if made, err = r.subjects(); err != nil {
-		return err
-	}
-	var sums strings.Builder // in the form of sha256sum
-	for _, s := range made {
-		sums.WriteString(s.Digest["sha256"] + "  " + s.Name + "\n")
-	}
-	return r.save("checksums.txt", []byte(sums.String()))
-}
-
-// subjects returns the files of the release so far.
-func (r *release) subjects() (all []subject, err error) {
-	there, err := os.ReadDir(r.out)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range there {
+	var sums strings.Builder
+	for _, f := range made {
 		body, err := os.ReadFile(filepath.Join(r.out, f.Name()))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		all = append(all, subject{f.Name(), map[string]string{"sha256": sum(body)}})
+		sums.WriteString(sum(body) + "  " + f.Name() + "\n")
 	}
-	return all, nil
+	return r.save("checksums.txt", []byte(sums.String()))
 }
