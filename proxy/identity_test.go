@@ -87,10 +87,7 @@ func TestClientsModesAndTricks(t *testing.T) {
 	tenant := tenant64("credential", digits)
 	registry := &identity.Registry{}
 	registry.Set([]identity.Person{{ID: "josh", Keys: []string{"sha256:" + digits}}})
-	trusted, err := identity.NewFingerprints("keys", []string{key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := identity.NewFingerprints([]string{key})
 	modes := []struct {
 		name     string
 		identity identity.Settings
@@ -136,11 +133,11 @@ func TestClientsModesAndTricks(t *testing.T) {
 				if own && trick.name == "claims nonsense" {
 					continue // it would replace the client's own header
 				}
-				namer := graphiti.Namer{}
-				if namer.Recall, err = graphiti.ParseScopes([]string{"session", "workspace", "user", "agent"}); err != nil {
+				all, err := graphiti.ParseScopes([]string{"session", "workspace", "user", "agent"})
+				if err != nil {
 					t.Fatal(err)
 				}
-				namer.Ingest = namer.Recall
+				namer := graphiti.Namer{Recall: all, Ingest: all}
 				e := explained(t, &Memory{MemorySettings: MemorySettings{Identity: mode.identity, Recall: true, Ingest: true, Rules: Rules{RemotePaths: true}}}, namer, rec.path, header, []byte(rec.body))
 				person := mode.person(want.user)
 				var groups []graphiti.Target
@@ -276,10 +273,7 @@ func TestTemporaryChatIsNotKept(t *testing.T) {
 // TestBodyNamesNoPerson checks that the body and the query of a gateway's request, or in single mode,
 // name no person, unless the operator allows it with BodyUsers.
 func TestBodyNamesNoPerson(t *testing.T) {
-	trusted, err := identity.NewFingerprints("keys", []string{"sk-gateway"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := identity.NewFingerprints([]string{"sk-gateway"})
 	for _, tc := range []struct{ path, members string }{
 		{chatPath + "?userId=josh", ""},
 		{chatPath, `"user":"josh"`},

@@ -124,10 +124,7 @@ func TestGoogleHasItsKey(t *testing.T) {
 // forwarded.
 func TestClientKeys(t *testing.T) {
 	w := newStub(t, say(okAnswer))
-	keys, err := identity.NewFingerprints("client.keys", []string{"mine", "sha256:" + graphiti.Fingerprint([]byte("hashed"))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := identity.NewFingerprints([]string{"mine", "sha256:" + graphiti.Fingerprint([]byte("hashed"))})
 	s, _ := start(t, w.url(), func(o *Options) { o.Routes.Limits.Keys = keys })
 	for _, tc := range []struct {
 		field string

@@ -48,7 +48,7 @@ func (c *callers) settings(cfg *config.Config) (identity.Settings, graphiti.Name
 
 // identitySettings returns the settings from the configuration alone.
 func identitySettings(cfg *config.Config) (id identity.Settings, namer graphiti.Namer, err error) {
-	id = identity.Settings{Multi: cfg.Identity.Mode == "multi", BodyUsers: cfg.Identity.BodyUsers, OpenWebUI: cfg.Identity.OpenWebUI}
+	id = identity.Settings{Multi: cfg.Identity.Mode == "multi", BodyUsers: cfg.Identity.BodyUsers, OpenWebUI: cfg.Identity.OpenWebUI, Trusted: identity.NewFingerprints(cfg.Identity.TrustedKeys)}
 	namer.Raw, namer.Named = cfg.Identity.GroupIDs == "raw", cfg.Identity.WorkspaceIDs == "raw"
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -61,8 +61,7 @@ func identitySettings(cfg *config.Config) (id identity.Settings, namer graphiti.
 	if namer.Ingest, err = graphiti.ParseScopes(cfg.Ingest.Scopes); err != nil {
 		return id, namer, fmt.Errorf("ingest.scopes: %w", err)
 	}
-	id.Trusted, err = identity.NewFingerprints("identity.trusted_keys", cfg.Identity.TrustedKeys)
-	return id, namer, err
+	return id, namer, nil
 }
 
 // ownerOf returns the key of the person in single mode: from the configuration, or else

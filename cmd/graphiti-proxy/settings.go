@@ -85,7 +85,6 @@ func projectFinder(now func() *config.Config) func(dir string) (string, error) {
 
 // routes returns the routes of requests.
 func (a *app) routes(cfg *config.Config) proxy.Routes {
-	keys, _ := identity.NewFingerprints("client.keys", cfg.Client.Keys) // checked when they were read
 	return proxy.Routes{
 		Upstreams: served(cfg),
 		Logged:    cfg.Log.Requests,
@@ -101,7 +100,7 @@ func (a *app) routes(cfg *config.Config) proxy.Routes {
 			Connections:      cfg.Limits.Connections,
 			PerAddress:       cfg.PerAddress(),
 			Allow:            cfg.Networks(func(error) {}), // likewise
-			Keys:             keys,
+			Keys:             identity.NewFingerprints(cfg.Client.Keys),
 			Rates:            proxy.Rates{Requests: cfg.Limits.Requests, Tokens: cfg.Limits.Tokens},
 			UpstreamConnect:  cfg.Upstream.ConnectTimeout,
 			UpstreamResponse: cfg.Upstream.ResponseTimeout,

@@ -16,8 +16,8 @@ func within(networks []netip.Prefix, a netip.Addr) bool {
 // are up to the client.
 func (s *Server) peerOf(r *http.Request) string {
 	peer, ok := addrOf(r.RemoteAddr)
-	if !ok {
-		return r.RemoteAddr
+	if !ok { // a command through the socket
+		return SocketFile
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {

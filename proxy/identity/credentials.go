@@ -2,10 +2,7 @@ package identity
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -19,25 +16,21 @@ import (
 // Fingerprints is a set of hashed credentials. A nil set contains all of them.
 type Fingerprints map[string]struct{}
 
-// NewFingerprints parses the items of a setting, each a credential or its SHA-256 as
-// "sha256:" and hex digits. It returns nil for an empty list.
-func NewFingerprints(setting string, keys []string) (Fingerprints, error) {
+// NewFingerprints returns the set of the items of a checked setting, each a credential or its
+// SHA-256 as "sha256:" and hex digits. It returns nil for an empty list.
+func NewFingerprints(keys []string) Fingerprints {
 	if len(keys) == 0 {
-		return nil, nil //nolint:nilnil // an empty set
+		return nil
 	}
 	f := make(Fingerprints)
-	for i, k := range keys {
+	for _, k := range keys {
 		digits, hashed := strings.CutPrefix(k, "sha256:")
 		if !hashed {
-			f[graphiti.Fingerprint([]byte(k))] = struct{}{}
-			continue
-		}
-		if b, err := hex.DecodeString(digits); err != nil || len(b) != sha256.Size {
-			return nil, fmt.Errorf("%s: item %d begins with sha256: and has no 64 hex digits after it", setting, i+1)
+			digits = graphiti.Fingerprint([]byte(k))
 		}
 		f[strings.ToLower(digits)] = struct{}{}
 	}
-	return f, nil
+	return f
 }
 
 // Admit reports whether a request carries a credential of the set, or the set is nil.

@@ -141,10 +141,7 @@ func TestRequestsOfWebPages(t *testing.T) {
 // identifies no person, because a client may have appended to it. The same value twice is
 // accepted.
 func TestHeadersThatContradictThemselves(t *testing.T) {
-	trusted, err := NewFingerprints("keys", []string{"sk-gateway"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := NewFingerprints([]string{"sk-gateway"})
 	people := &Registry{}
 	people.Set([]Person{{ID: "josh", Keys: []string{graphiti.Fingerprint([]byte("sk-josh"))}}})
 	signed := func(who string) string {

@@ -60,7 +60,7 @@ func TestOpenWebUISigns(t *testing.T) {
 	} {
 		for _, id := range []Settings{
 			{Owner: "user:o", OpenWebUI: secret},
-			{Multi: true, OpenWebUI: secret, Trusted: fingerprints(t, "sk-gateway")},
+			{Multi: true, OpenWebUI: secret, Trusted: NewFingerprints([]string{"sk-gateway"})},
 		} {
 			var h fasthttp.RequestHeader
 			h.Set("Authorization", "Bearer sk-gateway")
@@ -79,7 +79,7 @@ func TestOpenWebUISigns(t *testing.T) {
 	}
 	var people Registry
 	people.Set([]Person{{ID: "ann", Identities: map[string]string{"openwebui": "ann@example.com"}}})
-	id := Settings{Multi: true, OpenWebUI: secret, Trusted: fingerprints(t, "sk-gateway"), People: &people}
+	id := Settings{Multi: true, OpenWebUI: secret, Trusted: NewFingerprints([]string{"sk-gateway"}), People: &people}
 	if c := id.Identify(claimsIn(&h, &dialect.Conversation{Last: -1}), ""); c.Who.User != "user:ann" || !c.Known {
 		t.Errorf("a token with ann's address: %+v, want user:ann, known", c)
 	}
@@ -87,15 +87,6 @@ func TestOpenWebUISigns(t *testing.T) {
 	if c := id.Identify(claimsIn(&h, &dialect.Conversation{Last: -1}), ""); c.Who.Proven {
 		t.Errorf("a token behind a key that is not trusted: %+v, want not proven", c)
 	}
-}
-
-func fingerprints(t *testing.T, key string) Fingerprints {
-	t.Helper()
-	f, err := NewFingerprints("keys", []string{key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
 }
 
 // TestCopilotsSession checks that the session of Copilot CLI is read from its prompt, also
