@@ -78,15 +78,15 @@ func unknown(name string, all iter.Seq[string]) string {
 			}
 		}
 	}
-	if best := Nearest(name, near); best != "" {
+	if best := nearest(name, near); best != "" {
 		return fmt.Sprintf("%s is not a setting; did you mean %s?", name, best)
 	}
 	return name + " is not a setting; graphiti-proxy config print lists them all"
 }
 
-// Nearest returns the most similar name, or "" if none is close. The prefix of environment
+// nearest returns the most similar name, or "" if none is close. The prefix of environment
 // variables does not make two names similar.
-func Nearest(name string, names []string) string {
+func nearest(name string, names []string) string {
 	best, distance := "", len(strings.TrimPrefix(name, envPrefix))/2+1
 	for _, n := range names {
 		if d := edits(name, n); d < distance {

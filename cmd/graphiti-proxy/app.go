@@ -134,9 +134,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		if _, ok := memory.(*remembering); (ok || remember.awaited != nil) && cfg.Identity.Mode == "multi" {
 			o.Callers = a.holder
 		}
-		if lock != nil {
-			o.DataDir = cfg.DataDir
-		}
+		o.DataDir = lock.Dir()
 		if a.admin, err = admin.New(o); err != nil {
 			return nil, err
 		}

@@ -19,7 +19,7 @@ func TestAuditLines(t *testing.T) {
 	if _, err := cli.Ask(t.Context(), adminOf(w), service.Show, service.ShowRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	if want := `msg=audit what=show who="the owner" by="the operator" peer=127.0.0.1 groups=[` + w.group() + `] done=true`; !strings.Contains(w.log.String(), want) {
+	if want := `msg=audit what=show who="the owner" by="the operator" peer=admin.sock groups=[` + w.group() + `] done=true`; !strings.Contains(w.log.String(), want) {
 		t.Errorf("no %s in\n%s", want, w.log.String())
 	}
 	var b bytes.Buffer

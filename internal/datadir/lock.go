@@ -75,6 +75,14 @@ func (l *Lock) note(holder string) {
 	}
 }
 
+// Dir returns the directory, or "" without a lock.
+func (l *Lock) Dir() string {
+	if l == nil {
+		return ""
+	}
+	return l.path
+}
+
 // Unlock releases the lock.
 func (l *Lock) Unlock() error {
 	err := l.file.Unlock()

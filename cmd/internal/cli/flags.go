@@ -33,20 +33,8 @@ func completeSettings(_ *cobra.Command, _ []string, typed string) (offers []stri
 // Refuse returns an error for an unknown command, with the most likely one.
 func Refuse(c *cobra.Command, word string) error {
 	path := strings.TrimPrefix(c.CommandPath()+" "+word, c.Root().Name()+" ")
-	suggested := c.SuggestionsFor(word)
-	if len(suggested) == 0 {
-		names := make([]string, 0, len(c.Commands()))
-		for _, sub := range c.Commands() {
-			if sub.IsAvailableCommand() {
-				names = append(names, sub.Name())
-			}
-		}
-		if near := config.Nearest(word, names); near != "" {
-			suggested = []string{near}
-		}
-	}
-	if len(suggested) > 0 {
-		slices.Sort(suggested)
+	c.SuggestionsMinimumDistance = 2
+	if suggested := c.SuggestionsFor(word); len(suggested) > 0 {
 		return UsageError{fmt.Errorf("unknown command %q; did you mean %s?", path, strings.Join(suggested, " or "))}
 	}
 	return UsageError{fmt.Errorf("unknown command %q; see %s --help", path, c.CommandPath())}
