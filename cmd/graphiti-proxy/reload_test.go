@@ -147,11 +147,10 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 	changed := *w.app.cfg
 	changed.Upstream.OpenAI, changed.Admin.Token, changed.Identity.UsersFile = other.URL(), "second", ""
 	for name, mistake := range map[string]func(*config.Config){
-		"trusted keys": func(c *config.Config) { c.Identity.TrustedKeys = []string{"sha256:zz"} },
-		"registry":     func(c *config.Config) { c.Identity.UsersFile = "/nowhere" },
-		"scopes":       func(c *config.Config) { c.Recall.Scopes = []string{"galaxy"} },
-		"upstream":     func(c *config.Config) { c.Upstream.Anthropic = "ftp://nowhere" },
-		"mode":         func(c *config.Config) { c.Identity.Mode = "single" },
+		"registry": func(c *config.Config) { c.Identity.UsersFile = "/nowhere" },
+		"scopes":   func(c *config.Config) { c.Recall.Scopes = []string{"galaxy"} },
+		"upstream": func(c *config.Config) { c.Upstream.Anthropic = "ftp://nowhere" },
+		"mode":     func(c *config.Config) { c.Identity.Mode = "single" },
 	} {
 		cfg := changed
 		mistake(&cfg)
