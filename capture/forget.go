@@ -7,7 +7,7 @@ import (
 )
 
 // Forget deletes the turns of a part that are older than a generation, and rejects such turns from
-// now on. Queue.Withdrawn counts the remainder in Graphiti. After an error it must be called
+// now on. Withdrawn counts the remainder in Graphiti. After an error it must be called
 // again.
 func (p *Pipeline) Forget(ctx context.Context, part ledger.Part, generation int64) error {
 	defer p.Doubt()
@@ -17,5 +17,5 @@ func (p *Pipeline) Forget(ctx context.Context, part ledger.Part, generation int6
 	if p.out != nil {
 		defer p.out.loop.Wake() // to delete Graphiti's part
 	}
-	return p.ownFile.Forget(part, generation)
+	return p.Ledger.Forget(part, generation)
 }

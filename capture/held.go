@@ -290,7 +290,7 @@ func (p *Pipeline) runDoubts() {
 	defer tick.Stop()
 	for {
 		select {
-		case <-p.stop:
+		case <-p.stopped.Done():
 			return
 		case <-tick.C:
 			p.settleDoubts(time.Now())

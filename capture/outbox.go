@@ -2,9 +2,8 @@ package capture
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -31,77 +30,63 @@ func (alone) Take(ctx context.Context) (context.Context, func(), error) { return
 // maxTraces bounds the traces of turns that are not delivered yet.
 const maxTraces = 1024
 
-// outbox copies the turns of a memory to Graphiti.
+// outbox copies the turns of a memory to Graphiti. It implements deliver.Ledger.
 type outbox struct {
-	*ownFile
-	copies queue
+	*ledger.Ledger
+	p      *Pipeline
+	facts  FactStore // nil without facts
 	lease  Lease
 	says   func(ctx context.Context, text string) bool // Destination.States
 	loop   *deliver.Loop
 	leads  atomic.Bool                // this process has the lease
 	traces *lru.Cache[string, string] // by turn
 	pulls  *puller
-	worker sync.WaitGroup
-	base   context.Context // of all background work
-	abort  context.CancelFunc
 }
 
-func openOutbox(k *ownFile, o *Options, stop chan struct{}, redact func(string) string, t deliver.Timing) (*outbox, error) {
-	totals, err := k.Totals()
+func (p *Pipeline) openOutbox(o *Options, t deliver.Timing) (*outbox, error) {
+	totals, err := p.Totals()
 	if err != nil {
 		return nil, err
 	}
 	if o.Facts != nil {
 		o.Facts.Copied()
 	}
-	k.Copied(func(t *ledger.Turn) bool {
-		return worthCopy(t) && (o.Facts == nil || !slices.ContainsFunc(messagesOf(t, graphiti.ScopeUser, k.opts().MaxChars, time.Now()), func(m graphiti.Row) bool { return o.Facts.Distils(&m) }))
+	p.Copied(func(t *ledger.Turn) bool {
+		return worthCopy(t) && (o.Facts == nil || !slices.ContainsFunc(messagesOf(t, graphiti.ScopeUser, p.opts().MaxChars, time.Now()), func(m graphiti.Row) bool { return o.Facts.Distils(&m) }))
 	})
-	b := &outbox{ownFile: k, copies: queue{k.Ledger, k.Ledger, o.Facts, k.settings}, lease: o.Lease, says: o.States}
+	b := &outbox{Ledger: p.Ledger, p: p, facts: o.Facts, lease: o.Lease, says: o.States}
 	if b.lease == nil {
 		b.lease = alone{}
 	}
-	if b.traces, err = lru.New[string, string](maxTraces); err != nil {
-		return nil, err
-	}
-	b.base, b.abort = context.WithCancel(context.Background())
-	b.pulls = newPuller(b.base, k, o, redact, b.leads.Load)
+	b.traces, _ = lru.New[string, string](maxTraces) // fails only for a size of 0
+	b.pulls = newPuller(p, o, b.leads.Load)
 	b.loop = deliver.New(deliver.Options{
-		Ledger: b.copies, Memory: o.Graph, Apart: o.Apart, Verify: o.Verify,
+		Ledger: b, Memory: o.Graph, Apart: o.Apart, Verify: o.Verify,
 		Timing: t, Timeout: o.Timeout,
 		OnDelivered: b.delivered, Log: o.Log,
 		OnSeen: b.seen,
 	}, totals.Verified > 0)
-	b.worker.Go(func() { b.lead(stop) })
 	return b, nil
 }
 
 func (o *Bounds) timing() deliver.Timing { return deliver.DefaultTiming(o.StallAfter) }
 
-// lead delivers whenever this process has the lease, until stop is closed.
-func (b *outbox) lead(stop <-chan struct{}) {
-	waiting, cancel := context.WithCancel(b.base)
-	defer cancel()
-	go func() { // ends with lead
-		select {
-		case <-stop:
-			cancel()
-		case <-waiting.Done():
-		}
-	}()
-	for waiting.Err() == nil {
-		led, release, err := b.lease.Take(waiting)
+// lead delivers whenever this process has the lease, until Shutdown.
+func (b *outbox) lead() {
+	stopped := b.p.stopped
+	for stopped.Err() == nil {
+		led, release, err := b.lease.Take(stopped)
 		if err != nil {
-			b.log.Warn("take the lease of delivery failed, retrying", "error", err)
+			b.p.log.Warn("take the lease of delivery failed, retrying", "error", err)
 			select {
-			case <-waiting.Done():
+			case <-stopped.Done():
 			case <-time.After(time.Second):
 			}
 			continue
 		}
 		b.leads.Store(true)
 		b.pulls.wake()
-		b.loop.Run(led, stop)
+		b.loop.Run(led)
 		b.leads.Store(false)
 		release()
 	}
@@ -111,7 +96,7 @@ func (b *outbox) lead(stop <-chan struct{}) {
 func (b *outbox) delivered(d deliver.Delivery) {
 	if trace, ok := b.traces.Get(d.Turn); ok {
 		d.Trace = trace
-		b.OnDelivered(d)
+		b.p.OnDelivered(d)
 	}
 }
 
@@ -145,69 +130,32 @@ func (b *outbox) states(ctx context.Context, text string) bool {
 	return b.says == nil || words.States(text) || len(parts) > mostSentences || slices.ContainsFunc(parts, func(s string) bool { return b.says(ctx, s) })
 }
 
-// lookEvery is the interval at which a forget checks the deletion in Graphiti.
-const lookEvery = 20 * time.Millisecond
-
-// Withdrawn implements Queue.
-func (b *outbox) Withdrawn(ctx context.Context, group string, patient bool) (left int, err error) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		rows, err := b.Ledger.Withdrawn(context.WithoutCancel(ctx), group)
-		if err != nil || len(rows) == 0 {
-			return 0, err
-		}
-		failed := b.loop.Erased(group, rows[len(rows)-1].ID)
-		switch {
-		case errors.Is(failed, deliver.ErrQuiet): // only a later turn proves a loss
-			return len(rows), nil
-		case failed != nil && !patient:
-			return len(rows), failed
-		}
-		select {
-		case <-ctx.Done():
-			return len(rows), failed
-		case <-tick.C:
-		}
+// Messages returns the messages of a copy. Facts that were distilled from a turn stand for it.
+func (b *outbox) Messages(ctx context.Context, c *ledger.Copy) ([]graphiti.Row, error) {
+	list, err := b.p.read(ctx, c.Group, c.Turn)
+	if err != nil || len(list) == 0 || b.facts == nil {
+		return episodesOf(list, b.p.opts().Episodes), err
 	}
-}
-
-// Turns implements Queue.
-func (b *outbox) Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
-	return b.copies.Turns(ctx, o)
-}
-
-// Import implements Queue.
-func (b *outbox) Import(owner ledger.Turn) { b.pulls.Import(owner) }
-
-// Retry implements Queue.
-func (b *outbox) Retry(numbers []int64) (int, error) {
-	n, err := b.Ledger.Retry(numbers)
-	b.loop.Wake()
-	b.loop.Test()
-	return n, err
-}
-
-// Send implements Queue.
-func (b *outbox) Send(since time.Time) (int, error) {
-	n, err := b.Ledger.Send(since)
-	b.loop.Wake()
-	return n, err
-}
-
-func (b *outbox) apply(paused bool) {
-	o := b.opts()
-	b.loop.Set(o.timing(), o.Timeout, paused)
-	b.pulls.pause(paused)
-}
-
-// close stops delivery. The channel that ends lead must be closed.
-func (b *outbox) close(ctx context.Context) {
-	defer context.AfterFunc(ctx, b.abort)()
-	b.worker.Wait()
-	b.abort()
-	b.pulls.done.Wait()
-	if n, err := b.Counts(context.Background()); err == nil && n.Pending > 0 {
-		b.log.Info("undelivered turns stay in the queue, and are delivered after the next start", "turns", n.Pending)
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = list[i].Name
 	}
+	facts, err := b.facts.FactsIn(ctx, c.Group, names)
+	if err != nil || len(facts) == 0 {
+		return episodesOf(list, b.p.opts().Episodes), err
+	}
+	list[0].Text = strings.Join(facts, "\n")
+	return list[:1], nil
+}
+
+// Has reports whether the store has one of the messages with those names.
+func (b *outbox) Has(ctx context.Context, group string, names []string) (bool, error) {
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
+	if len(names) == 0 {
+		return false, nil
+	}
+	for _, err := range b.Rows(ctx, group, graphiti.Filter{Names: names}) {
+		return err == nil, err
+	}
+	return false, nil
 }

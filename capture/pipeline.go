@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -80,58 +79,31 @@ type settings struct{ now atomic.Pointer[Bounds] }
 
 func (s *settings) opts() *Bounds { return s.now.Load() }
 
-// Queue holds the turns that wait to be copied to Graphiti. It is empty without Graphiti.
-type Queue interface {
-	// Turns returns waiting and dead turns, oldest first, and the number of all matching
-	// turns.
-	Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
-
-	// Retry delivers dead turns again: those with the numbers, or all if numbers is empty.
-	// It returns their number.
-	Retry(numbers []int64) (int, error)
-
-	// Drop deletes dead turns permanently: those with the numbers, or all if numbers is
-	// empty. It returns their number.
-	Drop(numbers []int64) (int, error)
-
-	// Send copies the turns since a time that Graphiti never got, after all others. It returns
-	// their number.
-	Send(since time.Time) (int, error)
-
-	// Import stores, in the background, the messages of an owner's groups that only Graphiti
-	// has, with their facts. It does nothing for groups that were imported recently.
-	Import(owner ledger.Turn)
-
-	// Withdrawn waits until the forgotten parts of a group are deleted in Graphiti, or until ctx
-	// ends, or unless patient until an attempt fails. It returns the number of
-	// messages, sessions or groups that may be left, and the error of the last attempt.
-	Withdrawn(ctx context.Context, group string, patient bool) (left int, err error)
-}
-
 // Pipeline records turns for a memory. It is safe for concurrent use.
 type Pipeline struct {
 	fates
-	Queue
-	*ownFile
-	*settings
-	onKept    func(t *ledger.Turn, groups []string)
+	*ledger.Ledger
+	Events
+	settings
 	log       *slog.Logger
+	disk      func(context.Context) (int64, error)
 	redacted  atomic.Int64
 	shortened atomic.Int64
 	recent    recent
 	waiting   waiting
 	journal   *journal // nil for a ledger in a file
 	doubts    doubts
-	life
-}
+	promoted  sync.Map // groups with promoted texts
+	usage     usage
+	expired   time.Time // last deletion of old messages
+	out       *outbox   // copies turns to Graphiti; nil without Graphiti
 
-// life controls the lifetime of a Pipeline.
-type life struct {
-	stop   chan struct{}   // closed by Shutdown
-	base   context.Context // context of background work for histories
-	abort  context.CancelFunc
-	worker sync.WaitGroup
-	ending sync.Once
+	stopped context.Context // ends with Shutdown
+	stop    context.CancelFunc
+	base    context.Context // of calls that Shutdown waits for
+	abort   context.CancelFunc
+	worker  sync.WaitGroup
+	ending  sync.Once
 }
 
 // Open opens the record of turns and starts to deliver waiting ones.
@@ -139,39 +111,38 @@ func Open(o Options) (*Pipeline, error) {
 	return open(o, o.timing())
 }
 
-func open(o Options, t deliver.Timing) (*Pipeline, error) {
-	o.Events = o.withDefaults()
-	p := &Pipeline{
-		settings: &settings{}, onKept: o.OnKept, log: o.Log, recent: newRecent(), waiting: newWaiting(), doubts: newDoubts(), fates: fates{was: graphiti.FateHeld},
-		life: life{stop: make(chan struct{})},
+func open(o Options, t deliver.Timing) (p *Pipeline, err error) {
+	p = &Pipeline{
+		Events: o.withDefaults(), log: o.Log, disk: o.Disk, recent: newRecent(), waiting: newWaiting(), doubts: newDoubts(), fates: fates{was: graphiti.FateHeld},
 	}
 	p.now.Store(&o.Bounds)
+	p.stopped, p.stop = context.WithCancel(context.Background())
+	p.base, p.abort = context.WithCancel(context.Background())
 	if o.Journal != "" {
-		journal, err := openJournal(o.Journal)
-		if err != nil {
+		if p.journal, err = openJournal(o.Journal); err != nil {
 			return nil, err
 		}
-		p.journal = journal
 	}
-	k, err := openOwnFile(p.settings, &o, p.stop)
+	p.Ledger = o.Ledger(func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Row {
+		return messagesOf(t, scope, p.opts().MaxChars, time.Now())
+	})
+	p.doubts.disk = p.Ledger
+	err = p.readPromoted()
+	if err == nil && o.Graph != nil {
+		p.out, err = p.openOutbox(&o, t)
+	}
 	if err != nil {
 		p.journal.close()
 		return nil, err
 	}
-	p.ownFile, p.Queue, p.doubts.disk = k, noQueue{}, k.Ledger
-	if o.Graph != nil {
-		if k.out, err = openOutbox(k, &o, p.stop, p.Redacted, t); err != nil {
-			return nil, err
-		}
-		p.Queue = k.out
-	}
-	p.base, p.abort = context.WithCancel(context.Background())
-	// Ends when Shutdown closes stop.
-	p.worker.Go(p.recordWaiting)
-	p.waiting.signal() // the journal may have turns
 	p.doubts.load(p.log)
-	// Ends when Shutdown closes stop.
-	p.worker.Go(p.runDoubts)
+	p.waiting.signal() // the journal may have turns
+	for _, run := range []func(){p.recordWaiting, p.runDoubts, p.runUpkeep} {
+		p.worker.Go(run) // ends with Shutdown
+	}
+	if p.out != nil {
+		p.worker.Go(p.out.lead) // likewise
+	}
 	return p, nil
 }
 
@@ -180,65 +151,86 @@ func open(o Options, t deliver.Timing) (*Pipeline, error) {
 func (p *Pipeline) Set(b Bounds, paused bool) {
 	p.now.Store(&b)
 	if p.out != nil {
-		p.out.apply(paused)
+		p.out.loop.Set(b.timing(), b.Timeout, paused)
+		p.out.pulls.pause(paused)
 	}
 }
 
-// Shutdown rejects further turns, waits for running calls until ctx is done, and closes the
-// record. The next process delivers the remaining turns, except those counted by a
+// Shutdown rejects further turns, waits for running calls until ctx is done, and ends the
+// work on the record. The next process delivers the remaining turns, except those counted by a
 // LostError.
 func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 	defer context.AfterFunc(ctx, p.abort)()
 	p.ending.Do(func() {
-		close(p.stop)
+		p.stop()
 		p.worker.Wait()
 		_ = p.flush() // final attempt; the rest is lost
-		lost := p.waiting.end(p.log)
-		err = errors.Join(lost, p.close(ctx))
-		p.journal.close()
+		err = p.waiting.end(p.log)
 		p.abort()
+		if p.out != nil {
+			p.out.pulls.done.Wait()
+			if n, err := p.Counts(context.Background()); err == nil && n.Pending > 0 {
+				p.log.Info("undelivered turns stay in the queue, and are delivered after the next start", "turns", n.Pending)
+			}
+		}
+		p.prune(time.Now()) // adds the newest turns to the totals
+		p.journal.close()
 	})
 	return err
 }
 
-func (p *Pipeline) isClosed() bool {
-	select {
-	case <-p.stop:
-		return true
-	default:
-		return false
+func (p *Pipeline) isClosed() bool { return p.stopped.Err() != nil }
+
+// store stores each turn for those of its groups that lack it. The turns are on disk when it
+// returns.
+func (p *Pipeline) store(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
+	began := time.Now()
+	if p.out != nil {
+		p.out.mark(ctx, turns)
+		defer p.out.loop.Wake()
 	}
-}
-
-// promoted is the set of groups with promoted texts.
-type promoted struct {
-	mu     sync.Mutex // protects groups
-	groups map[string]bool
-}
-
-// add adds groups that this or other processes have promoted to.
-func (p *promoted) add(groups map[string]bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.Copy(p.groups, groups)
-}
-
-// note adds the groups of new promoted texts.
-func (p *promoted) note(turns []ledger.Turn, all []ledger.Added) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	all, err := p.add(ctx, turns, p.Ledger.Add)
+	if err != nil || p.out != nil {
+		return all, err
+	}
 	for i := range turns {
-		if slices.Contains(graphiti.Kinds, turns[i].Kind) {
-			for _, g := range all[i].Groups {
-				p.groups[g] = true
+		for _, g := range all[i].Groups {
+			if t := turns[i].Trace; t != "" {
+				p.OnDelivered(deliver.Delivery{Trace: t, Group: g, Began: began, Verified: true})
 			}
 		}
 	}
+	return all, nil
 }
 
-// Promoted implements Groups.
-func (p *promoted) Promoted(group string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.groups[group]
+// add stores turns by a method of the ledger.
+func (p *Pipeline) add(ctx context.Context, turns []ledger.Turn, store func(context.Context, []ledger.Turn, time.Time) ([]ledger.Added, error)) ([]ledger.Added, error) {
+	all, err := store(ctx, turns, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	for i := range turns {
+		if slices.Contains(graphiti.Kinds, turns[i].Kind) {
+			for _, g := range all[i].Groups {
+				p.promoted.Store(g, true)
+			}
+		}
+	}
+	p.usage.added(turns, all)
+	return all, nil
+}
+
+// readPromoted reads the groups with promoted texts: other replicas promote, too.
+func (p *Pipeline) readPromoted() error {
+	groups, err := p.Ledger.Promoted(context.Background())
+	for group := range groups {
+		p.promoted.Store(group, true)
+	}
+	return err
+}
+
+// Promoted reports whether a group has promoted texts.
+func (p *Pipeline) Promoted(group string) bool {
+	_, ok := p.promoted.Load(group)
+	return ok
 }

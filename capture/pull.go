@@ -46,12 +46,10 @@ const (
 
 // puller reads facts and earlier messages from Graphiti. The episodes to read are in the ledger.
 type puller struct {
-	*ownFile
+	*Pipeline
 	from   graphiti.Arrivals // nil disables it
 	leads  func() bool       // only one process reads facts
 	facts  FactStore
-	redact func(text string) string
-	base   context.Context
 	groups chan ledger.Turn // owners of the histories to import
 	added  chan struct{}    // there are episodes to read; capacity 1: further wakes add nothing
 	done   sync.WaitGroup
@@ -64,9 +62,9 @@ type puller struct {
 	history int                  // imports that are not finished
 }
 
-// newPuller returns a puller that works until base ends.
-func newPuller(base context.Context, k *ownFile, o *Options, redact func(string) string, leads func() bool) *puller {
-	p := &puller{ownFile: k, leads: leads, facts: o.Facts, redact: redact, base: base,
+// newPuller returns a puller that works until the pipeline's base ends.
+func newPuller(of *Pipeline, o *Options, leads func() bool) *puller {
+	p := &puller{Pipeline: of, leads: leads, facts: o.Facts,
 		groups: make(chan ledger.Turn, maxImports), added: make(chan struct{}, 1), asked: make(map[string]time.Time)}
 	if o.Facts != nil {
 		p.from, _ = o.Graph.(graphiti.Arrivals)
@@ -216,7 +214,7 @@ func (p *puller) read(ctx context.Context, u *ledger.Unread) (done bool, err err
 	}
 	facts := make([]graphiti.Distilled, 0, len(found))
 	for _, f := range found {
-		f.Text = p.redact(f.Text)
+		f.Text = p.Redacted(f.Text)
 		facts = append(facts, pulled(&f, &e, u.Names))
 	}
 	err = p.facts.Pull(ctx, u.Group, facts)
@@ -239,8 +237,8 @@ func pulled(f *graphiti.Fact, e *graphiti.Row, names []string) graphiti.Distille
 	return d
 }
 
-// Import implements Queue.
-func (p *puller) Import(owner ledger.Turn) {
+// importLater implements Import.
+func (p *puller) importLater(owner ledger.Turn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, t := range owner.Targets {
@@ -282,7 +280,7 @@ func (p *puller) importAll(ctx context.Context, owner *ledger.Turn) error {
 // importSince is importAll after the last import, whenever that was.
 func (p *puller) importSince(ctx context.Context, owner *ledger.Turn, last time.Time) error {
 	group := owner.Targets[0].Group
-	withdrawn, err := p.Withdrawn(ctx, group)
+	withdrawn, err := p.Ledger.Withdrawn(ctx, group)
 	if err != nil {
 		return err
 	}
@@ -344,7 +342,7 @@ func (p *puller) importSince(ctx context.Context, owner *ledger.Turn, last time.
 
 // historic returns a message of Graphiti's as a turn.
 func (p *puller) historic(owner *ledger.Turn, r *graphiti.Row) ledger.Turn {
-	t, text := *owner, p.redact(r.Text)
+	t, text := *owner, p.Redacted(r.Text)
 	turn, ok := graphiti.TurnOf(r.Name)
 	if t.ID = turn; !ok {
 		t.ID = r.Name

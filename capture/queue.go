@@ -2,31 +2,21 @@ package capture
 
 import (
 	"context"
-	"slices"
-	"strings"
+	"errors"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// queue provides the copies of a store with their texts.
-type queue struct {
-	ledger.Copies // of record; calls through an embedded pointer are slow under the race detector
-	record        *ledger.Ledger
-	facts         FactStore // nil without facts
-	*settings
-}
-
-var _ deliver.Ledger = queue{}
-
 // read returns the messages of a turn.
-func (q queue) read(ctx context.Context, group, turn string) (list []graphiti.Row, err error) {
+func (p *Pipeline) read(ctx context.Context, group, turn string) (list []graphiti.Row, err error) {
 	names := []string{turn}
 	for _, role := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant, graphiti.RoleSystem} {
 		names = append(names, graphiti.EpisodeName(turn, role))
 	}
-	for r, err := range q.record.Rows(ctx, group, graphiti.Filter{Names: names, Text: true}) {
+	for r, err := range p.Rows(ctx, group, graphiti.Filter{Names: names, Text: true}) {
 		if err != nil {
 			return nil, err
 		}
@@ -35,44 +25,19 @@ func (q queue) read(ctx context.Context, group, turn string) (list []graphiti.Ro
 	return list, nil
 }
 
-// Messages returns the messages of a copy. Facts that were distilled from a turn stand for it.
-func (q queue) Messages(ctx context.Context, c *ledger.Copy) ([]graphiti.Row, error) {
-	list, err := q.read(ctx, c.Group, c.Turn)
-	if err != nil || len(list) == 0 || q.facts == nil {
-		return episodesOf(list, q.opts().Episodes), err
+// Turns returns the waiting and dead turns of the queue to Graphiti, oldest first, and the number of
+// all matching turns. Without Graphiti there are none.
+func (p *Pipeline) Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
+	if p.out == nil {
+		return []ledger.Item{}, 0, nil
 	}
-	names := make([]string, len(list))
-	for i := range list {
-		names[i] = list[i].Name
-	}
-	facts, err := q.facts.FactsIn(ctx, c.Group, names)
-	if err != nil || len(facts) == 0 {
-		return episodesOf(list, q.opts().Episodes), err
-	}
-	list[0].Text = strings.Join(facts, "\n")
-	return list[:1], nil
-}
-
-func (q queue) Has(ctx context.Context, group string, names []string) (bool, error) {
-	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
-	if len(names) == 0 {
-		return false, nil
-	}
-	for _, err := range q.record.Rows(ctx, group, graphiti.Filter{Names: names}) {
-		return err == nil, err
-	}
-	return false, nil
-}
-
-// Turns implements Queue.
-func (q queue) Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
-	list, all, err = q.record.Items(ctx, o)
+	list, all, err = p.Items(ctx, o)
 	for i := range list {
 		if err != nil || !o.Text {
 			break
 		}
 		var said []graphiti.Row
-		said, err = q.read(ctx, list[i].Group, list[i].Turn)
+		said, err = p.read(ctx, list[i].Group, list[i].Turn)
 		for _, r := range said {
 			if r.Role == graphiti.RoleAssistant {
 				list[i].Assistant = r.Text
@@ -84,14 +49,62 @@ func (q queue) Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.I
 	return list, all, err
 }
 
-// status returns the counts of the store.
-func (q queue) status(ctx context.Context) (s QueueStatus, err error) {
-	n, err := q.record.Counts(ctx)
-	if err != nil {
-		return s, err
+// Retry delivers dead turns again: those with the numbers, or all if numbers is empty. It returns
+// their number.
+func (p *Pipeline) Retry(numbers []int64) (int, error) {
+	n, err := p.Ledger.Retry(numbers)
+	if p.out != nil {
+		p.out.loop.Test()
 	}
-	t, err := q.record.Totals()
-	s.Pending, s.Dead, s.Oldest, s.Withdrawn = n.Pending, n.Dead, at(n.Oldest), n.Withdrawn
-	s.Delivered, s.Verified, s.Dropped = t.Delivered, t.Verified, t.Dropped
-	return s, err
+	return n, err
+}
+
+// Send copies the turns since a time that Graphiti never got, after all others. It returns their
+// number.
+func (p *Pipeline) Send(since time.Time) (int, error) {
+	if p.out == nil {
+		return 0, nil
+	}
+	defer p.out.loop.Wake()
+	return p.Ledger.Send(since)
+}
+
+// Import stores, in the background, the messages of an owner's groups that only Graphiti has, with
+// their facts. It does nothing for groups that were imported recently.
+func (p *Pipeline) Import(owner ledger.Turn) {
+	if p.out != nil {
+		p.out.pulls.importLater(owner)
+	}
+}
+
+// lookEvery is the interval at which a forget checks the deletion in Graphiti.
+const lookEvery = 20 * time.Millisecond
+
+// Withdrawn waits until the forgotten parts of a group are deleted in Graphiti, or until ctx ends, or
+// unless patient until an attempt fails. It returns the number of messages, sessions or groups
+// that may be left, and the error of the last attempt.
+func (p *Pipeline) Withdrawn(ctx context.Context, group string, patient bool) (left int, err error) {
+	if p.out == nil {
+		return 0, nil
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		rows, err := p.Ledger.Withdrawn(context.WithoutCancel(ctx), group)
+		if err != nil || len(rows) == 0 {
+			return 0, err
+		}
+		failed := p.out.loop.Erased(group, rows[len(rows)-1].ID)
+		switch {
+		case errors.Is(failed, deliver.ErrQuiet): // only a later turn proves a loss
+			return len(rows), nil
+		case failed != nil && !patient:
+			return len(rows), failed
+		}
+		select {
+		case <-ctx.Done():
+			return len(rows), failed
+		case <-tick.C:
+		}
+	}
 }

@@ -52,19 +52,19 @@ func (u *usage) addLocked(of graphiti.Extent, keys ...string) {
 }
 
 // measure measures the memory, if there is a quota. A group with several owners counts for each.
-func (k *ownFile) measure(now time.Time) {
-	u, ctx := &k.usage, context.Background()
+func (p *Pipeline) measure(now time.Time) {
+	u, ctx := &p.usage, context.Background()
 	u.mu.Lock()
 	early := now.Before(u.next)
 	u.mu.Unlock()
-	if early || k.opts().Quotas == (Quotas{}) {
+	if early || p.opts().Quotas == (Quotas{}) {
 		return
 	}
-	extents, err := k.Extents(ctx)
-	owned, failed := k.Owned(ctx, "")
-	disk, unknown := k.disk(ctx)
+	extents, err := p.Extents(ctx)
+	owned, failed := p.Owned(ctx, "")
+	disk, unknown := p.disk(ctx)
 	if err = cmp.Or(err, failed, unknown); err != nil {
-		k.log.Warn("measure the memory for its quotas failed, retrying", "error", err)
+		p.log.Warn("measure the memory for its quotas failed, retrying", "error", err)
 		return
 	}
 	u.mu.Lock()
@@ -97,8 +97,8 @@ func (u *usage) added(turns []ledger.Turn, all []ledger.Added) {
 }
 
 // Full implements Groups.
-func (k *ownFile) Full(owner string) string {
-	u, q := &k.usage, &k.opts().Quotas
+func (p *Pipeline) Full(owner string) string {
+	u, q := &p.usage, &p.opts().Quotas
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
@@ -115,12 +115,12 @@ func (k *ownFile) Full(owner string) string {
 }
 
 // full describes the reached quotas.
-func (k *ownFile) full() (list []string) {
-	k.usage.mu.Lock()
-	owners := slices.Sorted(maps.Keys(k.usage.by))
-	k.usage.mu.Unlock()
+func (p *Pipeline) full() (list []string) {
+	p.usage.mu.Lock()
+	owners := slices.Sorted(maps.Keys(p.usage.by))
+	p.usage.mu.Unlock()
 	for _, owner := range owners {
-		switch which := k.Full(owner); {
+		switch which := p.Full(owner); {
 		case which == "disk" || which == "all":
 			return []string{"the quota of " + which + " is reached: no new message is stored"}
 		case which != "" && !strings.HasPrefix(owner, "tenant "):

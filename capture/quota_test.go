@@ -76,7 +76,7 @@ func TestQuotas(t *testing.T) {
 				p, _ := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"), func(o *Options) {
 					o.Disk = func(context.Context) (int64, error) { return disk.Load(), nil }
 				})
-				k := p.ownFile
+				k := p
 				b := *p.opts()
 				b.Quotas = tc.q
 				p.Set(b, false)

@@ -50,7 +50,7 @@ func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, e
 
 // New returns the number of turns that AddAll would store.
 func (p *Pipeline) New(ctx context.Context, turns []ledger.Turn) (int, error) {
-	return p.ownFile.New(ctx, p.prepare(turns), time.Now())
+	return p.Ledger.New(ctx, p.prepare(turns), time.Now())
 }
 
 // AddAsync is Add in the background for short notes. It does not block, and reports whether
@@ -90,7 +90,7 @@ func (p *Pipeline) CutOff(ctx context.Context, t ledger.Turn) error {
 		return ErrStopped
 	}
 	t.User, t.Assistant = p.Redacted(t.User), p.Redacted(t.Assistant) // digests cover redacted texts
-	return p.ownFile.CutOff(ctx, &t, time.Now())
+	return p.Ledger.CutOff(ctx, &t, time.Now())
 }
 
 // prepare returns the turns that a group may lack, cleaned for recording.
@@ -116,7 +116,7 @@ func (p *Pipeline) write(ctx context.Context, turns []ledger.Turn) (kept int, er
 	}
 	p.waiting.mended(p.log)
 	for i := range turns {
-		p.onKept(&turns[i], all[i].Groups)
+		p.OnKept(&turns[i], all[i].Groups)
 		if len(all[i].Groups) > 0 {
 			kept += max(1, len(turns[i].Restored))
 		}
@@ -208,13 +208,12 @@ func (p *Pipeline) writeEach(turns []ledger.Turn) error {
 }
 
 // recordWaiting is the loop that writes the waiting turns: first turns and notes, once the
-// disk accepts them, then a batch of histories, and so on. It ends when Shutdown has closed
-// stop and no histories are left.
+// disk accepts them, then a batch of histories, and so on. It ends when Shutdown has closed and no histories are left.
 func (p *Pipeline) recordWaiting() {
 	var retry <-chan time.Time // nil without a failure
 	for open := true; open; {
 		select {
-		case <-p.stop:
+		case <-p.stopped.Done():
 			open = false
 		case <-retry:
 			retry = nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -58,9 +57,13 @@ type QueueStatus struct {
 
 // Status returns the current state of the queue.
 func (p *Pipeline) Status() QueueStatus {
-	s := QueueStatus{Redacted: int(p.redacted.Load()), Shortened: int(p.shortened.Load()), Held: p.doubts.count()}
-	p.status(&s)
-	s.Full = p.full()
+	s := QueueStatus{Redacted: int(p.redacted.Load()), Shortened: int(p.shortened.Load()), Held: p.doubts.count(), Full: p.full(), Delivers: true, Breaker: "closed"}
+	if t, err := p.Totals(); err == nil {
+		s.Delivered, s.Verified, s.Dropped = t.Delivered, t.Verified, t.Dropped
+	}
+	if p.out != nil {
+		p.out.status(&s)
+	}
 	p.waiting.status(&s, p.Fault())
 	if p.journal != nil {
 		s.Here = int(p.journal.turns.Load())
@@ -70,22 +73,14 @@ func (p *Pipeline) Status() QueueStatus {
 }
 
 func (b *outbox) status(s *QueueStatus) {
-	if q, err := b.copies.status(context.Background()); err == nil {
-		s.Pending, s.Dead, s.Oldest, s.Withdrawn = q.Pending, q.Dead, q.Oldest, q.Withdrawn
-		s.Delivered, s.Verified, s.Dropped = q.Delivered, q.Verified, q.Dropped
+	if n, err := b.Counts(context.Background()); err == nil {
+		s.Pending, s.Dead, s.Oldest, s.Withdrawn = n.Pending, n.Dead, at(n.Oldest), n.Withdrawn
 	}
 	d := b.loop.Status()
-	s.Delivers = b.leads.Load()
-	s.Quiet = at(d.Quiet)
-	s.delivery(&d)
-	s.Imports = b.pulls.imports()
-}
-
-// delivery sets the fields of a delivery status.
-func (s *QueueStatus) delivery(d *deliver.Progress) {
+	s.Delivers, s.Imports = b.leads.Load(), b.pulls.imports()
 	s.Episodes = d.Episodes
 	s.UnderWay, s.Lost, s.Breaker, s.Diagnosis = d.InFlight, d.Lost, d.Breaker, d.Diagnosis
-	s.Failing, s.Stalled = at(d.Failing), at(d.Stalled)
+	s.Failing, s.Quiet, s.Stalled = at(d.Failing), at(d.Quiet), at(d.Stalled)
 	s.NextTest, s.LastError, s.Remedy = at(d.NextTest), d.LastError, d.Remedy
 }
 

@@ -107,7 +107,7 @@ func (p *Pipeline) Release(ctx context.Context, t *Twin) {
 	ended := make(chan struct{})
 	select {
 	case d.passes <- ended:
-	case <-p.stop:
+	case <-p.stopped.Done():
 		return
 	case <-ctx.Done():
 		d.settle()
@@ -115,7 +115,7 @@ func (p *Pipeline) Release(ctx context.Context, t *Twin) {
 	}
 	select {
 	case <-ended:
-	case <-p.stop:
+	case <-p.stopped.Done():
 	case <-ctx.Done():
 	}
 }

@@ -107,10 +107,8 @@ func (l *Loop) Test() {
 	l.Wake()
 }
 
-// Run delivers until stop is closed or ctx is done, which also cancels a running call.
-func (l *Loop) Run(ctx context.Context, stop <-chan struct{}) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// Run delivers until ctx is done, which also cancels a running call.
+func (l *Loop) Run(ctx context.Context) {
 	l.senders, l.woken, l.until = nil, true, time.Time{}
 	l.erasing = make(map[string]*erasing) // another process may have had the lease
 	tick := time.NewTicker(pollLedger)
@@ -119,12 +117,8 @@ func (l *Loop) Run(ctx context.Context, stop <-chan struct{}) {
 		wait := l.contained(ctx)
 		l.publish()
 		timer := time.NewTimer(max(wait, time.Nanosecond)) // a due one may crash synctest (Go 1.26)
-		select {
-		case <-stop:
+		if ctx.Err() != nil {
 			return
-		case <-ctx.Done():
-			return
-		default:
 		}
 		select {
 		case <-l.wake:
@@ -133,7 +127,6 @@ func (l *Loop) Run(ctx context.Context, stop <-chan struct{}) {
 			l.woken = true
 		case <-timer.C:
 		case <-ctx.Done():
-		case <-stop:
 		}
 		timer.Stop()
 	}

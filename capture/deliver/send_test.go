@@ -52,9 +52,10 @@ func TestUnclearAnswersWithoutVerification(t *testing.T) {
 					Ledger: s.ledger, Memory: g, Timing: DefaultTiming(5 * time.Minute), Timeout: time.Minute,
 					OnDelivered: func(Delivery) {}, OnSeen: func(string, []graphiti.Row) {}, Log: slog.New(slog.DiscardHandler),
 				}, false)
-				stop, ended := make(chan struct{}), make(chan struct{})
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan struct{})
 				go func() { // ends with stop
-					l.Run(t.Context(), stop)
+					l.Run(ctx)
 					close(ended)
 				}()
 				time.Sleep(12 * time.Hour)
@@ -69,7 +70,7 @@ func TestUnclearAnswersWithoutVerification(t *testing.T) {
 					time.Sleep(3 * time.Hour)
 					synctest.Wait()
 				}
-				close(stop)
+				stop()
 				<-ended
 				r := s.ledger.rows[0]
 				if r.state != tc.state || tc.state == "dead" && r.reason != reasonUnclear {

@@ -368,17 +368,18 @@ func (s *sim) run(over func() bool) {
 	}
 	listed := false
 	for begun := time.Now(); ; {
-		stop, ended := make(chan struct{}), make(chan struct{})
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan struct{})
 		l := New(Options{
 			Ledger: s.ledger, Memory: s, Apart: s.apart, Verify: true, Timing: DefaultTiming(5 * time.Minute), Timeout: time.Minute,
 			OnDelivered: func(Delivery) {}, OnSeen: func(string, []graphiti.Row) {},
 			Log: slog.New(slog.DiscardHandler),
 		}, listed)
 		go func() { // ends with stop
-			l.Run(context.Background(), stop)
+			l.Run(ctx)
 			close(ended)
 		}()
-		end := sync.OnceFunc(func() { close(stop); <-ended })
+		end := sync.OnceFunc(func() { stop(); <-ended })
 		defer end()
 		until := time.Now().Add(365 * 24 * time.Hour)
 		if s.fault(1) > 0 {
