@@ -35,7 +35,7 @@ const (
 // if its session continues without it, and otherwise recorded at the end of its hold. Their
 // texts are on disk only.
 type doubts struct {
-	disk   ledger.Holds
+	disk   holdStore
 	wake   chan struct{}      // receives a value after the verdict on a turn
 	passes chan chan struct{} // of settleDoubts, with the channel to close at the end
 
@@ -43,6 +43,13 @@ type doubts struct {
 	refs  []*heldRef
 	begun []begunTurn // the newest turns, for twins
 	went  []wentOn    // the newest requests of sessions: a history may be held after the next one
+}
+
+// holdStore stores turns outside of all groups.
+type holdStore interface {
+	Hold(h *ledger.Held) error
+	EachHeld(key string, f func(h *ledger.Held) error) error
+	Unhold(key string) error
 }
 
 // heldRef refers to a held turn.

@@ -171,13 +171,13 @@ func TestTwinsOfStoredTurns(t *testing.T) {
 
 // storedMeanwhile is a disk that stores a turn's twin while it stores the held turn.
 type storedMeanwhile struct {
-	ledger.Holds
+	holdStore
 	report func()
 }
 
 func (d storedMeanwhile) Hold(h *ledger.Held) error {
 	d.report()
-	return d.Holds.Hold(h)
+	return d.holdStore.Hold(h)
 }
 
 // TestTwinsOfStoredTurns_Meanwhile checks a message about a turn that is stored while the message

@@ -33,7 +33,7 @@ func (s *Ledger) copiesOf(ctx context.Context, query string, args ...any) (list 
 	return list, err
 }
 
-// Waiting implements Copies.
+// Waiting returns the groups with waiting copies.
 func (s *Ledger) Waiting(ctx context.Context) (groups []string, err error) {
 	err = each(ctx, s.db, "SELECT DISTINCT grp FROM turns WHERE state = 'pending'", nil, func(scan func(...any) error) error {
 		var group string
@@ -46,7 +46,7 @@ func (s *Ledger) Waiting(ctx context.Context) (groups []string, err error) {
 
 const next = "state = 'pending' AND grp NOT IN (SELECT grp FROM withdrawn WHERE session = '' AND turn = '' AND message = '') ORDER BY backfill, seq LIMIT ?"
 
-// Next implements Copies.
+// Next returns the first n waiting copies of a group, or of all.
 func (s *Ledger) Next(ctx context.Context, group string, n int) ([]Copy, error) {
 	if group != "" {
 		return s.copiesOf(ctx, "WHERE grp = ? AND "+next, group, n)
@@ -54,12 +54,12 @@ func (s *Ledger) Next(ctx context.Context, group string, n int) ([]Copy, error) 
 	return s.copiesOf(ctx, "WHERE "+next, n)
 }
 
-// Sent implements Copies.
+// Sent returns the sent copies in the order of sending.
 func (s *Ledger) Sent(ctx context.Context) ([]Copy, error) {
 	return s.copiesOf(ctx, "WHERE state = 'sent' ORDER BY sent, seq")
 }
 
-// MarkSent implements Copies.
+// MarkSent marks a copy as sent.
 func (s *Ledger) MarkSent(c *Copy) (ok bool, err error) {
 	err = s.deliver("mark a turn as sent", func(tx *sqlite.Tx) error {
 		// The order does not depend on the clock.
@@ -76,14 +76,14 @@ func (s *Ledger) MarkSent(c *Copy) (ok bool, err error) {
 // inQueue selects a copy that is not settled.
 const inQueue = " WHERE seq = ? AND state IN ('pending', 'sent')"
 
-// Requeue implements Copies.
+// Requeue makes a copy wait.
 func (s *Ledger) Requeue(c *Copy, reason string) error {
 	return s.deliver("queue a turn again", func(tx *sqlite.Tx) error {
 		return run(tx, "UPDATE turns SET state = 'pending', sent = 0, error = ?, losses = ?"+inQueue, reason, c.Losses, c.Seq)
 	})
 }
 
-// MarkDelivered implements Copies.
+// MarkDelivered settles a copy.
 func (s *Ledger) MarkDelivered(c *Copy, verified bool) error {
 	return s.deliver("mark a turn as delivered", func(tx *sqlite.Tx) error {
 		r, err := tx.Exec("UPDATE turns SET state = 'delivered', at = ?, error = '', sent = CASE WHEN ? THEN 0 ELSE sent END"+inQueue, time.Now().UnixMilli(), verified, c.Seq)
@@ -100,7 +100,7 @@ func (s *Ledger) MarkDelivered(c *Copy, verified bool) error {
 	})
 }
 
-// MarkDead implements Copies.
+// MarkDead gives a copy up.
 func (s *Ledger) MarkDead(c *Copy, reason string) error {
 	return s.deliver("mark a turn as dead", func(tx *sqlite.Tx) error {
 		return run(tx, "UPDATE turns SET state = 'dead', sent = 0, error = ?, losses = ?"+inQueue, reason, c.Losses, c.Seq)

@@ -39,8 +39,6 @@ type Ledger struct {
 	say    Say              // makes messages for memory
 	worth  func(*Turn) bool // reports whether Graphiti should get a copy of a new turn; nil without Graphiti
 
-	noFloors atomic.Bool // no scope has a generation
-
 	// kept counts the stored turns that the totals table does not include yet. Prune adds
 	// them, because counting each turn would write a page. A crash loses at most a minute
 	// of counts.

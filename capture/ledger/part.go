@@ -141,7 +141,7 @@ const forgetTurns = "UPDATE turns SET state = 'forgotten', open = FALSE, at = ?2
 // turns stay as rows, because clients send them again.
 func (s *Ledger) Forget(part Part, generation int64) error {
 	if s.db.Shared() { // before the deletion: a turn of another process is either deleted or rejected
-		err := s.db.Alone(context.Background(), func(tx *sqlite.Tx) error { return s.raise(tx, part.Scope(), generation, time.Now()) })
+		err := s.db.Alone(context.Background(), func(tx *sqlite.Tx) error { return raise(tx, part.Scope(), generation, time.Now()) })
 		if err != nil {
 			return fmt.Errorf("store a generation: %w", err)
 		}
@@ -149,7 +149,7 @@ func (s *Ledger) Forget(part Part, generation int64) error {
 	return s.write("forget", func(tx *sqlite.Tx) error {
 		tx.Checkpoint()
 		now := time.Now()
-		if err := s.raise(tx, part.Scope(), generation, now); err != nil {
+		if err := raise(tx, part.Scope(), generation, now); err != nil {
 			return err
 		}
 		_, kept, err := s.forgetKept(tx, part, generation, now)
@@ -223,8 +223,7 @@ func disown(tx *sqlite.Tx, part Part) error {
 }
 
 // raise sets the generation of a scope unless the stored one is newer.
-func (s *Ledger) raise(tx *sqlite.Tx, scope string, generation int64, now time.Time) error {
-	s.noFloors.Store(false)
+func raise(tx *sqlite.Tx, scope string, generation int64, now time.Time) error {
 	return run(tx, "INSERT INTO floors AS f VALUES (?, ?, ?) ON CONFLICT (scope) DO UPDATE SET generation = CASE WHEN f.generation > excluded.generation THEN f.generation ELSE excluded.generation END, at = excluded.at",
 		scope, generation, now.UnixMilli())
 }
@@ -257,7 +256,7 @@ func (s *Ledger) forgetScope(ctx context.Context, scope string, generation int64
 			return err
 		}
 	}
-	return s.write("store a generation", func(tx *sqlite.Tx) error { return s.raise(tx, scope, generation, time.Now()) })
+	return s.write("store a generation", func(tx *sqlite.Tx) error { return raise(tx, scope, generation, time.Now()) })
 }
 
 // partsOf returns the parts that a scope covers.

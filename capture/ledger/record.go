@@ -20,7 +20,7 @@ type Added struct {
 // transaction. It rejects turns of scopes with a newer generation. It completes a started write even
 // if its context ends: a stored but unannounced turn would wait for the next start.
 func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Added, err error) {
-	return s.add(ctx, turns, now, s.worth != nil, nil)
+	return batch{Ledger: s, now: now, copied: s.worth != nil}.store(ctx, turns)
 }
 
 // errTried takes back a transaction that only counts.
@@ -28,7 +28,7 @@ var errTried = errors.New("tried")
 
 // New returns the number of turns that Add would store, and stores nothing.
 func (s *Ledger) New(ctx context.Context, turns []Turn, now time.Time) (n int, err error) {
-	all, err := s.add(ctx, turns, now, false, errTried)
+	all, err := batch{Ledger: s, now: now, counts: true}.store(ctx, turns)
 	for _, a := range all {
 		if len(a.Groups) > 0 {
 			n++
@@ -39,39 +39,41 @@ func (s *Ledger) New(ctx context.Context, turns []Turn, now time.Time) (n int, e
 
 // Keep is Add for turns that Graphiti has.
 func (s *Ledger) Keep(ctx context.Context, turns []Turn, now time.Time) ([]Added, error) {
-	return s.add(ctx, turns, now, false, nil)
+	return batch{Ledger: s, now: now}.store(ctx, turns)
 }
 
-// add stores turns, and takes them back if end is an error.
-func (s *Ledger) add(ctx context.Context, turns []Turn, now time.Time, copied bool, end error) (all []Added, err error) {
+// batch stores turns.
+type batch struct {
+	*Ledger
+	now    time.Time
+	copied bool // the turns wait to be copied
+	counts bool // nothing is stored
+}
+
+func (b batch) store(ctx context.Context, turns []Turn) (all []Added, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("record a turn: %w", err)
 	}
-	err = s.db.Write(context.WithoutCancel(ctx), func(tx *sqlite.Tx) error {
+	err = b.db.Write(context.WithoutCancel(ctx), func(tx *sqlite.Tx) error {
 		all = all[:0]
-		b := batch{Ledger: s, now: now, copied: copied}
-		if s.memory != nil {
-			if err := s.memory.Lock(tx, groupsOf(turns)); err != nil {
-				return err
-			}
+		if err := b.memory.Lock(tx, groupsOf(turns)); err != nil {
+			return err
 		}
-		if s.db.Shared() || !s.noFloors.Load() {
-			if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM floors)").Scan(&b.floors); err != nil {
-				return err
-			}
-			s.noFloors.Store(!b.floors)
-		}
+		n := int64(0)
 		for i := range turns {
 			a, err := b.add(tx, &turns[i])
 			if err != nil {
 				return err
 			}
-			all = append(all, a)
+			all, n = append(all, a), n+int64(len(a.Groups))
 		}
-		if end != nil {
-			return end
+		if b.counts {
+			return errTried
 		}
-		return b.put(tx)
+		if b.worth == nil {
+			tx.Committed(func() { b.kept.Add(n) })
+		}
+		return nil
 	})
 	if err != nil && !errors.Is(err, errTried) {
 		return nil, fmt.Errorf("record a turn: %w", err)
@@ -90,46 +92,18 @@ func groupsOf(turns []Turn) (groups []string) {
 	return slices.Compact(groups)
 }
 
-// batch is the state of one Add. Consecutive turns usually belong to one conversation.
-type batch struct {
-	*Ledger
-	now    time.Time
-	copied bool // the turns wait to be copied
-	floors bool // the ledger has generations of forgotten scopes
-	owned  owned
-	puts   []put // messages for the memory, by group
-	n      int   // turns in puts
-}
-
-// put holds messages for one group.
-type put struct {
-	group    string
-	messages []graphiti.Row
-}
-
-// owned identifies the ownership rows written for a turn.
-type owned struct {
-	target                         graphiti.Target
-	owner, session, imported, kind string
-}
-
-func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
+// add stores a turn and its messages for those of its groups that lack it.
+func (b batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 	for _, target := range t.Targets {
 		known, err := keys(tx, t, target.Group)
+		if err == nil && !known {
+			known, err = refused(tx, t, target.Group, b.now)
+		}
 		if err != nil {
 			return a, err
 		}
 		if known {
 			continue
-		}
-		if b.floors {
-			forgotten, err := refused(tx, t, target.Group, b.now)
-			if err != nil {
-				return a, err
-			}
-			if forgotten {
-				continue
-			}
 		}
 		part, err := b.record(tx, t, target)
 		if err != nil {
@@ -141,7 +115,11 @@ func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 		if err := b.own(tx, t, target); err != nil {
 			return a, err
 		}
-		b.gather(part, target)
+		if !b.counts {
+			if err := b.memory.Put(tx, target.Group, b.say(part, target.Scope)); err != nil {
+				return a, err
+			}
+		}
 		a.Groups = append(a.Groups, target.Group)
 	}
 	return a, nil
@@ -171,54 +149,22 @@ func keys(tx *sqlite.Tx, t *Turn, group string) (known bool, err error) {
 	return known, nil
 }
 
-// gather adds the messages of a turn for a group.
-func (b *batch) gather(t *Turn, target graphiti.Target) {
-	b.n++
-	i := slices.IndexFunc(b.puts, func(p put) bool { return p.group == target.Group })
-	if i < 0 {
-		i, b.puts = len(b.puts), append(b.puts, put{group: target.Group})
-	}
-	b.puts[i].messages = append(b.puts[i].messages, b.say(t, target.Scope)...)
-}
-
-// put writes the gathered messages to the memory.
-func (b *batch) put(tx *sqlite.Tx) error {
-	if b.n == 0 {
-		return nil
-	}
-	for _, p := range b.puts {
-		if err := b.memory.Put(tx, p.group, p.messages); err != nil {
-			return err
-		}
-	}
-	if n := int64(b.n); b.worth == nil {
-		tx.Committed(func() { b.kept.Add(n) })
-	}
-	return nil
-}
-
-// recordNew inserts a turn that its group does not have. recordTurn also decides about
-// backfills and the turns of the group, from which it reads, and takes several times as long.
-// ?1 is the turn, ?2 the group, ?8 marks a backfill, ?9 an imported turn and ?12 a standalone
-// text. ?11 is 1 if Graphiti has the turn. Equal texts do not make two imported turns one: transcripts have each turn once. An
-// interrupted answer to the same message does not prevent an open turn, ?4. A replaced row
-// moves to the end of the order of arrival.
-const (
-	recordNew  = "INSERT " + intoTurns + "VALUES (" + turnValues + ") ON CONFLICT (turn, grp) DO NOTHING"
-	recordTurn = "INSERT " + intoTurns + "SELECT " + turnValues + `
+// recordTurn inserts a turn that its group does not have. ?1 is the turn, ?2 the group, ?8 marks a
+// backfill, ?9 an imported turn and ?12 a standalone text. ?11 is 1 if Graphiti has the turn. Equal
+// texts do not make two imported turns one: transcripts have each turn once. An interrupted answer to
+// the same message does not prevent an open turn, ?4. A replaced row moves to the end of the order of
+// arrival.
+const recordTurn = `INSERT INTO turns (turn, grp, state, digest, open, at, backfill, generation, imported, owner, sent)
+	SELECT ?1, ?2, ?7, ?3, ?4, ?5, ?8, ?6, ?9, ?10, ?11
 	WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turn = ?1 AND grp = ?2
 			AND NOT (state = 'cut' AND NOT ?8 OR state = 'forgotten' AND ?12))
 		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND ` + anyState + ` AND digest = ?3 AND NOT (imported AND ?9) AND NOT (state = 'cut' AND ?4)))
 	ON CONFLICT (turn, grp) DO UPDATE SET seq = (SELECT max(seq) + 1 FROM turns), state = excluded.state, digest = excluded.digest, open = excluded.open, at = excluded.at,
 		backfill = excluded.backfill, generation = excluded.generation, imported = excluded.imported, sent = excluded.sent, sends = 0, losses = 0, error = '', owner = excluded.owner`
 
-	intoTurns  = "INTO turns (turn, grp, state, digest, open, at, backfill, generation, imported, owner, sent) "
-	turnValues = "?1, ?2, ?7, ?3, ?4, ?5, ?8, ?6, ?9, ?10, ?11"
-)
-
 // record stores the parts of a turn that a group lacks, and returns them, or nil if the group
 // has the whole turn.
-func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Turn, err error) {
+func (b batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Turn, err error) {
 	digest := t.Digest()
 	if t.Open {
 		// An interrupted answer affects only the end of the turn.
@@ -233,21 +179,12 @@ func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Tu
 		} else if b.worth != nil && !b.copied {
 			sent = 1
 		}
-		values := []any{part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), t.Generation, state, t.Backfill, t.Import != "", t.Owner, sent}
-		for _, statement := range []string{recordNew, recordTurn} {
-			if statement == recordNew && t.Backfill {
-				continue
-			}
-			if statement == recordTurn {
-				values = append(values, t.Standalone)
-			}
-			r, err := tx.Exec(statement, values...)
-			if err != nil {
-				return nil, err
-			}
-			if n, err := r.RowsAffected(); err != nil || n > 0 {
-				return part, err
-			}
+		r, err := tx.Exec(recordTurn, part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), t.Generation, state, t.Backfill, t.Import != "", t.Owner, sent, t.Standalone)
+		if err != nil {
+			return nil, err
+		}
+		if n, err := r.RowsAffected(); err != nil || n > 0 {
+			return part, err
 		}
 		if lacks, err := lacksEnd(tx, part.ID, target.Group, digest); err != nil || !lacks || t.Assistant == "" {
 			return nil, err
@@ -313,17 +250,11 @@ func (s *Ledger) Whole(ctx context.Context, turns []Turn) ([]bool, error) {
 	return out, nil
 }
 
-// own records the owner of a group and the session of a turn, unless the previous turn had
-// the same.
-func (b *batch) own(tx *sqlite.Tx, t *Turn, target graphiti.Target) error {
-	of := owned{target, t.Owner, t.OfSession(), t.Import, t.Kind}
-	if of == b.owned {
-		return nil
-	}
-	b.owned = of
+// own records the owner of a group and the session of a turn.
+func (b batch) own(tx *sqlite.Tx, t *Turn, target graphiti.Target) error {
 	err := run(tx, "INSERT INTO owners VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
 		target.Group, t.Owner, string(target.Scope), t.KeyOf(target.Scope))
-	for _, session := range []string{of.session, of.imported} {
+	for _, session := range []string{t.OfSession(), t.Import} {
 		if err != nil || session == "" {
 			continue
 		}

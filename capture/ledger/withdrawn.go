@@ -97,7 +97,7 @@ func (s *Ledger) withdraw(tx *sqlite.Tx, part Part, generation int64, names []st
 	return nil
 }
 
-// Withdrawn implements Copies.
+// Withdrawn returns the forgotten parts of a group, or of all.
 func (s *Ledger) Withdrawn(ctx context.Context, group string) (list []Withdrawn, err error) {
 	err = each(ctx, s.db, "SELECT id, grp, session, turn, message, sent, at FROM withdrawn WHERE ?1 IN ('', grp) ORDER BY id", []any{group},
 		func(scan func(...any) error) error {
@@ -111,7 +111,7 @@ func (s *Ledger) Withdrawn(ctx context.Context, group string) (list []Withdrawn,
 	return list, err
 }
 
-// Settle implements Copies.
+// Settle deletes rows of Withdrawn.
 func (s *Ledger) Settle(list []Withdrawn) error {
 	ids := make([]int64, len(list))
 	for i := range list {
