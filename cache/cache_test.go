@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
@@ -193,16 +194,19 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 	s.Close()
 }
 
-// forgetful is a store that drops all writes.
-type forgetful struct{ store }
+// forgetful is a database that drops all writes.
+type forgetful struct{ database.DB }
 
-func (forgetful) writeAsync(...*record) bool { return true }
+func (forgetful) WriteAsync(_ func(*database.Tx) error, done func()) bool {
+	done()
+	return true
+}
 
 // TestPendingConversationEnds checks that a pending conversation ends with its answer or
 // after pendingFor.
 func TestPendingConversationEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newSessions(forgetful{}, false)
+		c := newSessions(&tables{db: forgetful{}, unwritten: unwritten{n: make(map[string]int)}})
 		c.SetPending(t.Context(), key(1), "session:1")
 		c.SetPending(t.Context(), key(2), "session:2")
 		if s, ok := c.Pending(t.Context(), key(1)); !ok || s != "session:1" {

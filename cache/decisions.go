@@ -24,8 +24,7 @@ const (
 // Decisions stores the decision of each turn: the newest in RAM, all in a store. It
 // implements inject.Decisions and is safe for concurrent use.
 type Decisions struct {
-	store  store
-	shared bool // replicas write to the store, so a key may get a decision at any time
+	store  *tables
 	recent *memo.LRU[[16]byte, recentDecision]
 }
 
@@ -68,7 +67,7 @@ func (d *Decisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*
 			return list, fmt.Errorf("read decisions: %w", err)
 		}
 		for i, k := range missing[:n] {
-			if found := list[at[i]]; found != nil || !d.shared {
+			if found := list[at[i]]; found != nil || d.store.shared == nil { // else a replica may store one at any time
 				// keeps a decision that Keep has stored meanwhile
 				e := recentDecision{found, now}
 				d.recent.AddOver(k, e, e.bytes(), func(o recentDecision) bool { return o.forgets < now })
@@ -174,16 +173,6 @@ func (d *Decisions) Forget(ctx context.Context, group string) (int, error) {
 	}
 	if err != nil {
 		return n, fmt.Errorf("empty blocks: %w", err)
-	}
-	return n, nil
-}
-
-// Emptied returns the number of decisions that lost their block to Forget.
-func (d *Decisions) Emptied(ctx context.Context) (int, error) {
-	n := 0
-	err := d.store.scoped(ctx, decisionKind, []string{emptiedScope}, func(_, _ []byte) error { n++; return nil })
-	if err != nil {
-		return 0, fmt.Errorf("count blocks: %w", err)
 	}
 	return n, nil
 }

@@ -29,7 +29,4 @@ func TestDroppedBlock(t *testing.T) {
 	if got := lookup(t, s, key(1)); got[0] != "/0 dropped" {
 		t.Errorf("after a restart: got %v, want a decision without a block", got)
 	}
-	if n, err := s.Decisions.Emptied(t.Context()); n != 0 || err != nil {
-		t.Errorf("got %d emptied blocks, %v, want none", n, err)
-	}
 }

@@ -8,7 +8,7 @@ import (
 
 // Ended stores the names of messages that a person has ended, for example with "forget that
 // …". They stay in the memory but are not recalled. It is safe for concurrent use.
-type Ended struct{ store store }
+type Ended struct{ store *tables }
 
 // Add ends messages of a group, unless one of the scopes has a newer generation. Forgetting
 // the group or a scope deletes the names.

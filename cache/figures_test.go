@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
@@ -138,52 +139,32 @@ func TestFiguresAreBounded(t *testing.T) {
 	}
 }
 
-// memoryStore is a store in RAM for lists, which can fail.
-type memoryStore struct {
-	store
+// full is a database that can fail to write.
+type full struct {
+	database.DB
 
 	mu     sync.Mutex // guards the fields below
 	fails  error
 	writes int
-	values map[string]map[string][]byte
 }
 
-// tried returns the number of writes and of lists with an entry. Later writes fail with
-// err.
-func (m *memoryStore) tried(err error) (writes, lists int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.fails = err
-	return m.writes, len(m.values)
+// tried returns the number of writes. Later writes fail with err.
+func (d *full) tried(err error) (writes int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fails = err
+	return d.writes
 }
 
-func (m *memoryStore) write(_ context.Context, records ...*record) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.writes++
-	if m.fails != nil {
-		return m.fails
+func (d *full) Write(ctx context.Context, fn func(*database.Tx) error) error {
+	d.mu.Lock()
+	d.writes++
+	err := d.fails
+	d.mu.Unlock()
+	if err != nil {
+		return err
 	}
-	for _, r := range records {
-		if m.values[r.list] == nil {
-			m.values[r.list] = make(map[string][]byte)
-		}
-		m.values[r.list][string(r.key)] = r.value
-	}
-	return nil
-}
-
-func (m *memoryStore) list(_ context.Context, _ *kind, lists []string, f func(string, []byte, []byte) error) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, list := range lists {
-		for key, value := range m.values[list] {
-			if err := f(list, []byte(key), value); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return d.DB.Write(ctx, fn)
 }
 
 // TestFiguresAreWrittenNowAndThen checks that new figures are written within seconds and on
@@ -192,9 +173,14 @@ func (m *memoryStore) list(_ context.Context, _ *kind, lists []string, f func(st
 func TestFiguresAreWrittenNowAndThen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		full := errors.New("the disk is full")
-		m := &memoryStore{values: make(map[string]map[string][]byte), fails: full}
-		f := newFigures(m)
+		file, err := openFile(filepath.Join(t.TempDir(), "state.db"), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.close()
+		noRoom := errors.New("the disk is full")
+		m := &full{DB: file.db, fails: noRoom}
+		f := newFigures(&tables{db: m})
 		var logged linesLogged
 		f.Start(slog.New(&logged))
 		pass := func(d time.Duration) {
@@ -202,22 +188,23 @@ func TestFiguresAreWrittenNowAndThen(t *testing.T) {
 			synctest.Wait() // a write may begin at the same moment
 		}
 		pass(time.Minute)
-		if writes, _ := m.tried(full); writes != 0 {
+		if writes := m.tried(noRoom); writes != 0 {
 			t.Errorf("%d writes of nothing", writes)
 		}
 		f.Asked(ann, shown("x"))
 		pass(time.Minute)
-		writes, _ := m.tried(nil)
+		writes := m.tried(nil)
 		if week, _ := days(t, f, ""); week[6].Blocks != 1 || writes < 2 || logged.n.Load() != 1 {
 			t.Errorf("while nothing can be written: %+v, %d tries, %d lines in the log", week[6], writes, logged.n.Load())
 		}
 		pass(2 * writeEvery)
-		writes, lists := m.tried(nil)
-		if lists != 1 {
-			t.Errorf("when it can be written again: %d lists, want 1", lists)
+		writes = m.tried(nil)
+		var lists int
+		if err := m.QueryRow(t.Context(), "SELECT count(DISTINCT list) FROM figures", nil, &lists); err != nil || lists != 1 {
+			t.Errorf("when it can be written again: %d lists, %v, want 1", lists, err)
 		}
 		pass(time.Minute)
-		if again, _ := m.tried(nil); again != writes {
+		if again := m.tried(nil); again != writes {
 			t.Error("what has not changed is written again")
 		}
 		pass(24 * time.Hour)
@@ -244,7 +231,7 @@ func BenchmarkAsked(b *testing.B) {
 	again.Decided = false
 	for name, p := range map[string]inject.Plan{"repeated": again, "shown": block, "silent": silent(inject.StatusEmpty, inject.ReasonWeak)} {
 		b.Run(name, func(b *testing.B) {
-			f := newFigures(&memoryStore{})
+			f := newFigures(nil)
 			b.ReportAllocs()
 			for b.Loop() {
 				f.Asked(bob, p)

@@ -31,7 +31,7 @@ type Forget struct {
 // It also holds the forgets in progress: no block shows facts of their groups. All of it
 // survives the process. It is safe for concurrent use.
 type Generations struct {
-	store   store
+	store   *tables
 	number  atomic.Int64
 	under   atomic.Pointer[[]Forget] // forgets in progress at the last read, or nil before it
 	reading chan struct{}            // holds a token while the store is read
@@ -44,7 +44,7 @@ const generationKey = "number"
 // unknown.
 const readTime = 100 * time.Millisecond
 
-func newGenerations(s store) *Generations {
+func newGenerations(s *tables) *Generations {
 	return &Generations{store: s, reading: make(chan struct{}, 1)}
 }
 

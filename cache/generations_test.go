@@ -3,9 +3,12 @@ package cache
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 // TestGenerations checks that generations survive a restart and that a group stays blocked
@@ -90,17 +93,17 @@ func TestNumberOfARepairedFile(t *testing.T) {
 	}
 }
 
-// lagging is a store that delays the answer to its first read.
+// lagging is a database that delays the answer to its first read of forgets in progress.
 type lagging struct {
-	*tables
+	database.DB
 	read1  atomic.Bool
 	began  chan struct{}
 	answer chan struct{}
 }
 
-func (l *lagging) list(ctx context.Context, k *kind, lists []string, f func(string, []byte, []byte) error) error {
-	err := l.tables.list(ctx, k, lists, f)
-	if l.read1.CompareAndSwap(false, true) {
+func (l *lagging) Each(ctx context.Context, query string, args []any, f func(func(...any) error) error) error {
+	err := l.DB.Each(ctx, query, args, f)
+	if strings.Contains(query, "FROM "+forgetKind.name+" ") && l.read1.CompareAndSwap(false, true) {
 		close(l.began)
 		<-l.answer
 	}
@@ -115,8 +118,8 @@ func TestGenerationsReadLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.close() })
-	slow := &lagging{tables: f, began: make(chan struct{}), answer: make(chan struct{})}
-	g, other := newGenerations(slow), newGenerations(f)
+	slow := &lagging{DB: f.db, began: make(chan struct{}), answer: make(chan struct{})}
+	g, other := newGenerations(&tables{db: slow}), newGenerations(f)
 	ended := make(chan error)
 	go func() { ended <- g.Refresh(t.Context()) }() // ends with the test
 	<-slow.began

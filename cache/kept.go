@@ -9,7 +9,7 @@ import (
 // Kept stores the forgets whose words the memory may still hold in summaries: a record exists
 // from the start of the deletion to the proof of clean summaries. Forgetting the whole group
 // deletes the records. It is safe for concurrent use.
-type Kept struct{ store store }
+type Kept struct{ store *tables }
 
 // Add stores a record for a forget that a process carries out, unless there is one.
 func (k *Kept) Add(ctx context.Context, f *Forget, process string) error {

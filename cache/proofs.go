@@ -10,7 +10,7 @@ import (
 // Proofs stores the memory that each key and identity of a registered person belongs to. It
 // holds only digests, and never expires: an operator may reassign an ID after years. It is
 // safe for concurrent use.
-type Proofs struct{ store store }
+type Proofs struct{ store *tables }
 
 // All returns the memory of each proof.
 func (p *Proofs) All(ctx context.Context) (map[[32]byte]string, error) {

@@ -33,8 +33,7 @@ const (
 // Sessions maps the fingerprint of a conversation's beginning to its session. It is safe
 // for concurrent use.
 type Sessions struct {
-	store  store
-	shared bool // replicas write to the store, so a fingerprint may get a session at any time
+	store *tables
 
 	// A fingerprint is in one of them. With a file, only pending knows conversations without an
 	// answer.
@@ -42,8 +41,8 @@ type Sessions struct {
 	pending *memo.LRU[[16]byte, pending]
 }
 
-func newSessions(s store, shared bool) *Sessions {
-	return &Sessions{store: s, shared: shared, recent: memo.NewLRU[[16]byte, string](sessionsInRAM), pending: memo.NewLRU[[16]byte, pending](pendingInRAM)}
+func newSessions(s *tables) *Sessions {
+	return &Sessions{store: s, recent: memo.NewLRU[[16]byte, string](sessionsInRAM), pending: memo.NewLRU[[16]byte, pending](pendingInRAM)}
 }
 
 // pending is the session of a conversation without an answer.
@@ -54,7 +53,7 @@ type pending struct {
 
 // Pending returns the session of the first fingerprint with an unanswered conversation.
 func (s *Sessions) Pending(ctx context.Context, fingerprints ...[16]byte) (string, bool) {
-	if s.shared && len(fingerprints) > 0 {
+	if s.store.shared != nil && len(fingerprints) > 0 {
 		// Another replica may have seen the answer.
 		asked := fingerprints[:min(len(fingerprints), maxPrefixes)]
 		first, session := len(asked), ""
@@ -87,7 +86,7 @@ func (s *Sessions) SetPending(ctx context.Context, fingerprint [16]byte, session
 	s.wait(fingerprint, session, until)
 	value := append(binary.BigEndian.AppendUint64(nil, uint64(until.Unix())), session...)
 	r := &record{kind: pendingKind, key: fingerprint[:], value: value}
-	if !s.shared {
+	if s.store.shared == nil {
 		s.store.writeAsync(r)
 		return
 	}
@@ -135,7 +134,7 @@ func (s *Sessions) EndPending(fingerprint [16]byte) {
 	_, waits := s.pending.Get(fingerprint)
 	s.pending.Remove(fingerprint)
 	s.recent.Remove(fingerprint)
-	if s.shared || waits { // most have had an answer before
+	if s.store.shared != nil || waits { // most have had an answer before
 		s.store.writeAsync(&record{kind: pendingKind, key: fingerprint[:]})
 	}
 }
@@ -172,7 +171,7 @@ func (s *Sessions) Find(ctx context.Context, fingerprints [][16]byte) (string, b
 			s.rememberNew(f, known[i])
 			return known[i], true, nil
 		}
-		if !s.shared {
+		if s.store.shared == nil { // else a replica may store one at any time
 			s.rememberNew(f, "")
 		}
 	}
@@ -187,7 +186,7 @@ func (s *Sessions) Put(ctx context.Context, session string, fingerprints ...[16]
 		s.remember(f, session)
 		records[i] = linkOf(f, session)
 	}
-	if !s.shared && s.store.writeAsync(records...) { // it shares a commit
+	if s.store.shared == nil && s.store.writeAsync(records...) { // it shares a commit
 		return nil
 	}
 	if err := s.store.write(ctx, records...); err != nil {

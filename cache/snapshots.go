@@ -12,9 +12,8 @@ import (
 // for clients that drop the history, and lists of card entries. It does not interpret the
 // texts. It is safe for concurrent use.
 type Snapshots struct {
-	store  store
-	shared bool // replicas share the store
-	kind   *kind
+	store *tables
+	kind  *kind
 }
 
 // The retention of list entries, and of trials.
@@ -42,7 +41,7 @@ func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
 // Save has returned: each turn adds to the snapshot of the turn before.
 func (s *Snapshots) Save(ctx context.Context, session string, body []byte, generation int64, scopes ...string) error {
 	r := &record{kind: s.kind, key: []byte(session), value: bytes.Clone(body), generation: generation, scopes: scopes}
-	if !s.shared && s.store.writeAsync(r) { // it shares a commit
+	if s.store.shared == nil && s.store.writeAsync(r) { // it shares a commit
 		return nil
 	}
 	if err := s.store.write(ctx, r); err != nil {

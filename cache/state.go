@@ -46,11 +46,10 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 
 // newState returns the views of a store.
 func newState(s *tables) *State {
-	shared := s.shared != nil // other processes write to the store
 	return &State{
-		Decisions: &Decisions{s, shared, memo.NewLRU[[16]byte, recentDecision](decisionsInRAM)},
-		Sessions:  newSessions(s, shared), Snapshots: &Snapshots{s, shared, snapshotKind}, Ended: &Ended{s}, Kept: &Kept{s}, Tenants: newTenants(s),
-		Generations: newGenerations(s), Proofs: &Proofs{s}, Figures: newFigures(s), Trials: &Snapshots{s, shared, trialKind}, tables: s,
+		Decisions: &Decisions{s, memo.NewLRU[[16]byte, recentDecision](decisionsInRAM)},
+		Sessions:  newSessions(s), Snapshots: &Snapshots{s, snapshotKind}, Ended: &Ended{s}, Kept: &Kept{s}, Tenants: newTenants(s),
+		Generations: newGenerations(s), Proofs: &Proofs{s}, Figures: newFigures(s), Trials: &Snapshots{s, trialKind}, tables: s,
 	}
 }
 
@@ -66,6 +65,5 @@ func (s *State) Close() error {
 	if s.unfollow != nil {
 		s.unfollow()
 	}
-	s.Tenants.recent.Close()
 	return s.tables.close()
 }

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"context"
 	"math"
 	"strings"
 	"time"
@@ -73,49 +72,6 @@ func (k *kind) lives(ttl time.Duration) time.Duration {
 		return k.life
 	}
 	return ttl
-}
-
-// emptiedScope is the scope of records partly removed and counted by a forget. No group has
-// this name.
-const emptiedScope = "*emptied*"
-
-// store persists records: the file of one process, or a database that replicas share. Functions
-// must not retain the values passed to them.
-type store interface {
-	// get calls found for each key with a record. It does not search named lists.
-	get(ctx context.Context, k *kind, keys [][]byte, found func(i int, value []byte) error) error
-
-	// list calls f for the records of lists, oldest first in each.
-	list(ctx context.Context, k *kind, lists []string, f func(list string, key, value []byte) error) error
-
-	// scoped calls f for the records with all of the scopes, in key order.
-	scoped(ctx context.Context, k *kind, scopes []string, f func(key, value []byte) error) error
-
-	// latest calls f for the most newest records with a scope, newest first.
-	latest(ctx context.Context, k *kind, scope string, most int, f func(key, value []byte, born time.Time) error) error
-
-	// keep stores a record unless its key already has one, and returns the key's value. It
-	// does not store the record after ctx is done.
-	keep(ctx context.Context, r *record) ([]byte, error)
-
-	// write stores all records or none.
-	write(ctx context.Context, records ...*record) error
-
-	// writeAsync does not block. Its writes are ordered but may be lost. The file finds them
-	// at once. queued is false if too many wait.
-	writeAsync(records ...*record) (queued bool)
-
-	// forget ends the records with a scope and returns their number.
-	forget(ctx context.Context, k *kind, scope string) (int, error)
-
-	// raise increments the number of forgets, or seen if that is higher, and makes the
-	// result the generation of the scopes. It stores f with the number before its value. If
-	// the returned number is not zero, all of that is stored, even with an error.
-	raise(ctx context.Context, f *record, seen int64, scopes []string) (number int64, err error)
-
-	// announce returns when every process that shares the store has applied its forgets and
-	// proofs.
-	announce(ctx context.Context) error
 }
 
 // keysOf converts keys to slices.

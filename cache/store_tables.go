@@ -27,9 +27,6 @@ const (
 	// sweepRows records, so that requests do not wait for it.
 	sweepKeys = 10_000
 	sweepRows = 1000
-
-	// forgetRows bounds the records that a forget holds in RAM.
-	forgetRows = 500
 )
 
 // table creates the table of a kind. In a table for all kinds, the records of a request
@@ -58,7 +55,7 @@ func schema() string {
 	return b.String()
 }
 
-// tables is the store in a database: a file of this process, or a Postgres that replicas share.
+// tables is the store: a database of this process, or a Postgres that replicas share.
 type tables struct {
 	db         database.DB
 	shared     *postgres.DB // db, or nil for a file
@@ -147,6 +144,8 @@ func (f *tables) sweep(ctx context.Context, now time.Time) (more bool) {
 	return more
 }
 
+// get calls found for each key with a record. It does not search named lists. Values are valid
+// until found returns, as those of all reads.
 func (f *tables) get(ctx context.Context, k *kind, keys [][]byte, found func(int, []byte) error) error {
 	if f.unwritten.has(k, keys) {
 		f.flush(ctx)
@@ -178,6 +177,7 @@ func (f *tables) each(ctx context.Context, query string, args []any, do func(lis
 	})
 }
 
+// list calls do for the records of lists, oldest first in each.
 func (f *tables) list(ctx context.Context, k *kind, lists []string, do func(string, []byte, []byte) error) error {
 	if len(lists) == 0 {
 		return nil
@@ -189,6 +189,7 @@ func (f *tables) list(ctx context.Context, k *kind, lists []string, do func(stri
 	return f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE list IN (?"+strings.Repeat(",?", len(args)-1)+") ORDER BY list, born, key", args, do)
 }
 
+// scoped calls do for the records with all of the scopes, in key order.
 func (f *tables) scoped(ctx context.Context, k *kind, scopes []string, do func(key, value []byte) error) error {
 	f.flush(ctx)
 	var args []any
@@ -199,6 +200,7 @@ func (f *tables) scoped(ctx context.Context, k *kind, scopes []string, do func(k
 		func(_ string, key, value []byte) error { return do(key, value) })
 }
 
+// latest calls do for the most newest records with a scope, newest first.
 func (f *tables) latest(ctx context.Context, k *kind, scope string, most int, do func(key, value []byte, born time.Time) error) error {
 	var key, value sql.RawBytes
 	var born int64
@@ -211,6 +213,8 @@ func (f *tables) latest(ctx context.Context, k *kind, scope string, most int, do
 	})
 }
 
+// keep stores a record unless its key already has one, and returns the key's value. It does not
+// store the record after ctx is done.
 func (f *tables) keep(ctx context.Context, r *record) ([]byte, error) {
 	if f.shared != nil {
 		return f.keepShared(ctx, r)
@@ -229,6 +233,7 @@ func (f *tables) keep(ctx context.Context, r *record) ([]byte, error) {
 	return kept, nil
 }
 
+// write stores all records or none.
 func (f *tables) write(ctx context.Context, records ...*record) error {
 	err := f.db.Write(ctx, func(tx *database.Tx) error { return f.putAll(tx, records) })
 	if err == nil && f.shared != nil && slices.ContainsFunc(records, func(r *record) bool { return r.kind == forgetKind }) {
@@ -237,6 +242,8 @@ func (f *tables) write(ctx context.Context, records ...*record) error {
 	return err
 }
 
+// writeAsync does not block. Its writes are ordered but may be lost. The file finds them at once.
+// queued is false if too many wait.
 func (f *tables) writeAsync(records ...*record) (queued bool) {
 	f.unwritten.add(records, 1)
 	done := func() { f.unwritten.add(records, -1) }
@@ -360,6 +367,7 @@ func (f *tables) older(tx *database.Tx, r *record) (found bool, err error) {
 	return false, nil
 }
 
+// forget ends the records with a scope and returns their number.
 func (f *tables) forget(ctx context.Context, k *kind, scope string) (int, error) {
 	n := 0
 	err := f.db.Write(ctx, func(tx *database.Tx) (err error) {
@@ -382,54 +390,44 @@ func (f *tables) forget(ctx context.Context, k *kind, scope string) (int, error)
 	return n, nil
 }
 
+func ofScope(k *kind) string {
+	return "SELECT key, value FROM " + k.name + " WHERE list = '' AND instr(scopes, ?) > 0"
+}
+
 // leaveRest reduces the records of a scope to their rest, and returns the number of counted
 // ones.
 func leaveRest(tx *database.Tx, k *kind, scope string) (n int, err error) {
-	for after := []byte{}; ; {
-		keys, values, err := page(tx, k, scope, after)
-		if err != nil {
-			return n, err
-		}
-		for i := range keys {
-			rest, counted := k.rest(values[i])
-			scopes := ""
-			if counted {
-				scopes = listed(emptiedScope)
-				n++
-			}
-			if _, err := tx.Exec("UPDATE "+k.name+" SET value = ?, scopes = ? WHERE list = '' AND key = ?", rest, scopes, keys[i]); err != nil {
-				return n, err
-			}
-		}
-		if len(keys) < forgetRows {
-			return n, nil
-		}
-		after = keys[len(keys)-1]
-	}
-}
-
-func pageOfScope(k *kind) string {
-	return "SELECT key, value FROM " + k.name + " WHERE list = '' AND key > ? AND instr(scopes, ?) > 0 ORDER BY key LIMIT ?"
-}
-
-// page returns up to forgetRows records of a scope, in the order of their keys, from the
-// key after the given one.
-func page(tx *database.Tx, k *kind, scope string, after []byte) (keys, values [][]byte, err error) {
-	rows, err := tx.Query(pageOfScope(k), after, listed(scope), forgetRows)
+	rows, err := tx.Query(ofScope(k), listed(scope))
 	if err != nil {
-		return nil, nil, err
+		return 0, err
 	}
 	defer rows.Close()
-	var key, value sql.RawBytes
+	var keys, rests [][]byte
 	for rows.Next() {
+		var key, value sql.RawBytes
 		if err := rows.Scan(&key, &value); err != nil {
-			return nil, nil, err
+			return 0, err
 		}
-		keys, values = append(keys, bytes.Clone(key)), append(values, bytes.Clone(value))
+		rest, counted := k.rest(value)
+		keys, rests = append(keys, bytes.Clone(key)), append(rests, rest)
+		if counted {
+			n++
+		}
 	}
-	return keys, values, rows.Err()
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return 0, err
+	}
+	for i := range keys {
+		if _, err := tx.Exec("UPDATE "+k.name+" SET value = ?, scopes = '' WHERE list = '' AND key = ?", rests[i], keys[i]); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
 }
 
+// raise increments the number of forgets, or seen if that is higher, and makes the result the
+// generation of the scopes. It stores o with the number before its value. If the returned number
+// is not zero, all of that is stored, even with an error.
 func (f *tables) raise(ctx context.Context, o *record, seen int64, scopes []string) (int64, error) {
 	var number int64
 	err := f.db.Alone(ctx, func(tx *database.Tx) error {
@@ -465,7 +463,7 @@ func (f *tables) raise(ctx context.Context, o *record, seen int64, scopes []stri
 	return number, f.announce(ctx)
 }
 
-// announce has nothing to do for a file: no other process uses it.
+// announce returns when every process that shares the store has applied its forgets and proofs.
 func (f *tables) announce(ctx context.Context) error {
 	if f.shared == nil {
 		return nil

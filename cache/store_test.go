@@ -14,7 +14,7 @@ import (
 )
 
 // all returns the records of a kind that a store holds for keys, as key=value.
-func all(t *testing.T, s store, k *kind, keys ...string) string {
+func all(t *testing.T, s *tables, k *kind, keys ...string) string {
 	t.Helper()
 	var asked [][]byte
 	for _, key := range keys {
@@ -181,8 +181,8 @@ func TestAFileLooksAtNoMoreThanItNeeds(t *testing.T) {
 	}
 	defer f.close()
 	for statement, want := range map[string]string{
-		beyondMost(standingKind):  "SEARCH standing USING PRIMARY KEY (list=?)",
-		pageOfScope(decisionKind): "SEARCH block USING INDEX sqlite_autoindex_block_1 (list=? AND key>?)",
+		beyondMost(standingKind): "SEARCH standing USING PRIMARY KEY (list=?)",
+		ofScope(decisionKind):    "SEARCH block USING INDEX sqlite_autoindex_block_1 (list=?)",
 	} {
 		var steps []string
 		err := f.db.Each(t.Context(), "EXPLAIN QUERY PLAN "+statement, make([]any, strings.Count(statement, "?")), func(scan func(...any) error) error {

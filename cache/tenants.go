@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/dgraph-io/ristretto/v2"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // tenantsInRAM bounds the tenants in RAM, at some 250 bytes each.
@@ -13,13 +13,12 @@ const tenantsInRAM = 10_000
 
 // Tenants stores the tenants with accepted credentials. It is safe for concurrent use.
 type Tenants struct {
-	store  store
-	recent *ristretto.Cache[string, int64] // the Unix day of the last time; may lack any tenant
+	store  *tables
+	recent *lru.Cache[string, int64] // the Unix day of the last time
 }
 
-func newTenants(s store) *Tenants {
-	// It keeps the most frequent ones, and fails only for a size of 0.
-	recent, _ := ristretto.NewCache(&ristretto.Config[string, int64]{NumCounters: 10 * tenantsInRAM, MaxCost: tenantsInRAM, BufferItems: 64, IgnoreInternalCost: true})
+func newTenants(s *tables) *Tenants {
+	recent, _ := lru.New[string, int64](tenantsInRAM) // fails only for a size of 0
 	return &Tenants{store: s, recent: recent}
 }
 
@@ -39,7 +38,7 @@ func (t *Tenants) Accepted(ctx context.Context, tenant string) bool {
 	if err != nil || day == 0 {
 		return false
 	}
-	t.remember(tenant, day)
+	t.recent.Add(tenant, day)
 	return true
 }
 
@@ -50,12 +49,6 @@ func (t *Tenants) Accept(tenant string) {
 	if day, ok := t.recent.Get(tenant); ok && day == now {
 		return
 	}
-	t.remember(tenant, now)
+	t.recent.Add(tenant, now)
 	t.store.writeAsync(&record{kind: tenantKind, key: []byte(tenant), value: strconv.AppendInt(nil, now, 10)})
-}
-
-// remember keeps a tenant in RAM, before the next request.
-func (t *Tenants) remember(tenant string, day int64) {
-	t.recent.Set(tenant, day, 1)
-	t.recent.Wait()
 }

@@ -136,7 +136,7 @@ func (o *opener) openParts() (*remembering, error) {
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them
 	o.stop.OnClose("forgetting", closes(r.service.Close))
 	allowed := func() bool { return r.consent.given(o.live.Load()) }
-	r.prober = health.NewProber(cmp.Or(r.backend.Graph, r.backend.Memory), allowed, state.Decisions.Emptied, &r.suspect)
+	r.prober = health.NewProber(cmp.Or(r.backend.Graph, r.backend.Memory), allowed, &r.suspect)
 	o.stop.OnClose("probe", closes(r.prober.Close))
 	r.given.wanted = r.proxyMemory(cfg, id)
 	return r, nil

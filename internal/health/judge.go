@@ -13,7 +13,6 @@ import (
 
 // Judge adds every fault, because one does not explain another.
 func (m *MemoryStatus) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Fault) {
-	m.Emptied = p.Emptied
 	if p.At.IsZero() {
 		m.State, m.Why = StateUnknown, "the memory has not been checked yet"
 	} else {

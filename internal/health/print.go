@@ -67,7 +67,6 @@ func (s *Status) Print(w io.Writer) {
 	p.line(a > 0, "Graphiti got %s since the start: about %.0f calls and %.0f tokens of its model a day, which it does not report",
 		terminal.Count(s.Queue.Episodes, "episode"), a*callsPerEpisode, a*tokensPerEpisode)
 	p.line(s.Bill != "", "%s", s.Bill)
-	p.line(m.Emptied > 0, "memory forget emptied %s of running conversations; those conversations get no more blocks", terminal.Count(m.Emptied, "block"))
 	p.line(m.Since != nil, "a problem since %s", when(m.Since))
 	PrintQueue(w, &s.Queue)
 	for _, n := range s.Needs() {

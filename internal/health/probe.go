@@ -28,16 +28,14 @@ type Probe struct {
 	Search   error     // of the last search; set only if Health is nil
 	Searched time.Time // time of the last search; zero before the first, and while Health is set
 	Since    time.Time // start of the failure; zero without one
-	Emptied  int       // number of emptied blocks
 }
 
 // Prober checks the memory in the background, so that status requests neither wait for it
 // nor add load.
 type Prober struct {
 	memory  *graphiti.Memory
-	allowed func() bool                        // reports whether the memory may be called
-	emptied func(context.Context) (int, error) // returns the number of emptied blocks
-	suspect *atomic.Bool                       // a call to the memory failed since the last search
+	allowed func() bool  // reports whether the memory may be called
+	suspect *atomic.Bool // a call to the memory failed since the last search
 
 	last   atomic.Pointer[Probe]
 	asked  chan chan struct{} // requests of Ask
@@ -48,8 +46,8 @@ type Prober struct {
 
 // NewProber returns a Prober that checks until Close. If a caller sets suspect, the next
 // check searches.
-func NewProber(m *graphiti.Memory, allowed func() bool, emptied func(context.Context) (int, error), suspect *atomic.Bool) *Prober {
-	p := &Prober{memory: m, allowed: allowed, emptied: emptied, suspect: suspect, asked: make(chan chan struct{}), ended: make(chan struct{})}
+func NewProber(m *graphiti.Memory, allowed func() bool, suspect *atomic.Bool) *Prober {
+	p := &Prober{memory: m, allowed: allowed, suspect: suspect, asked: make(chan chan struct{}), ended: make(chan struct{})}
 	p.last.Store(&Probe{})
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	// Ends with Close.
@@ -146,12 +144,6 @@ func (p *Prober) probe(before *Probe, asked bool) *Probe {
 			_, err := p.memory.Search(ctx, []string{"graphiti_proxy_check"}, "test", 1)
 			return err
 		})
-	}
-	if p.bounded(func(ctx context.Context) (err error) {
-		now.Emptied, err = p.emptied(ctx)
-		return err
-	}) != nil {
-		now.Emptied = before.Emptied
 	}
 	if now.Health != nil || now.Search != nil {
 		if now.Since = before.Since; now.Since.IsZero() {

@@ -79,7 +79,7 @@ func TestSearchesOfProbes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, suspect := &service{}, new(atomic.Bool)
-				p := NewProber(&graphiti.Memory{Searcher: s, Connection: s}, func() bool { return true }, func(context.Context) (int, error) { return 0, nil }, suspect)
+				p := NewProber(&graphiti.Memory{Searcher: s, Connection: s}, func() bool { return true }, suspect)
 				defer p.Close()
 				passes := func(d time.Duration) int {
 					before := s.made().searches
@@ -117,7 +117,7 @@ func TestSearchesOfProbes(t *testing.T) {
 func TestAskedProbeSearches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{}
-		p := NewProber(&graphiti.Memory{Searcher: s, Connection: s}, func() bool { return true }, func(context.Context) (int, error) { return 0, nil }, new(atomic.Bool))
+		p := NewProber(&graphiti.Memory{Searcher: s, Connection: s}, func() bool { return true }, new(atomic.Bool))
 		defer p.Close()
 		synctest.Wait()
 		p.Ask(t.Context())

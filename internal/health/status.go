@@ -86,10 +86,6 @@ type MemoryStatus struct {
 	Since   *time.Time  `json:"since,omitempty"`
 	Checked *time.Time  `json:"checked,omitempty"`
 
-	// Emptied counts the messages with a block that "memory forget" has emptied. Their
-	// conversations get no more blocks.
-	Emptied int `json:"emptied_blocks,omitempty"`
-
 	// Outcomes counts the requests since the start by memory outcome: the status in the
 	// X-Graphiti-Memory header, with its reason.
 	Outcomes map[string]int64 `json:"outcomes,omitempty"`
