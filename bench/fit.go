@@ -439,7 +439,7 @@ func (a *weekAsk) turnOf(g *embedded.Gates) fitTurn {
 	if a.Person {
 		t.kind = ""
 	}
-	asks := g.Wants(a.vec)
+	asks := a.known * g.Wants(a.vec)
 	for k := range a.found {
 		c := &a.found[k]
 		f := c.Features

@@ -165,8 +165,7 @@ func weightOf(terms []term) (sum float64) {
 
 // candidates returns the messages and facts that may answer a question, with their features: the
 // hits of its words, and others by pieces of words and by meaning.
-func (g *groupIndex) candidates(q *asked, v *groupVectors, hits []*hit) []*hit {
-	pieces := g.pieces(q.words[:q.own])
+func (g *groupIndex) candidates(q *asked, v *groupVectors, hits []*hit, pieces []term) []*hit {
 	at := make(map[int64]bool)
 	out := slices.Clone(hits)
 	for _, h := range out {
@@ -178,7 +177,6 @@ func (g *groupIndex) candidates(q *asked, v *groupVectors, hits []*hit) []*hit {
 			out = append(out, &hit{place: s.place, note: note, ranked: &ranked{place: s.place}, meant: shareAt(pieces, s.place) == 0})
 		}
 	}
-	q.features(g, v, out, pieces)
 	q.terms = pieces
 	return out
 }

@@ -1,9 +1,7 @@
 package embedded
 
 import (
-	"cmp"
 	"context"
-	"math/bits"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,124 +10,95 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// exchange is a problem of a person with the model's answer to it. Days later people ask in
-// words of the problem ("busy exception again"), and want the answer, which has other words.
-// So both are judged together, by the words of both. There are two forms: a statement, such as
-// an error message, is shown with the answer that names something to type; the answer to a
-// question is shown with the question and the person's choice ("the former").
+// exchange is a problem or a question of a person with the model's answer to it. Days later people
+// ask in words of the problem ("busy exception again"), and want the answer, which has other words.
+// So it is one candidate, as like a question as the most similar of its messages. There are two
+// forms: a problem, such as an error message, is shown with the answer that names something to
+// type; the answer to a question is shown with the question and the person's choice ("the former").
 type exchange struct {
-	answer          *hit
-	problem, choice *hit // nil if the problem is the hit itself
-	strength, score float64
-	own             uint32
-	names           bool // the answer names something to type, or shares two words with the question
+	problem, answer *hit
+	choice          *hit // nil in the first form
 }
 
 const (
-	// accepted is the factor of strength of an answer to a question, if the person then chose
-	// from it. It replaces Numbers.Hearsay.
-	accepted = 0.6
+	maxReported = 2000 // bytes of a problem, such as an error message
+	maxProblem  = 140  // characters of a problem shown with its answer
+	maxAnswer   = 280  // characters of an answer shown with its problem
+	maxChoice   = 80   // bytes of a choice
 
-	// namedAgain is the factor for a statement with an answer that names something to type, in
-	// place of Numbers.Request: a problem that returns is often only named.
-	namedAgain = 0.5
-
-	maxReported  = 2000 // bytes of a problem, such as an error message
-	maxExchanges = 4    // exchanges of one search to read
-	maxProblem   = 140  // characters of a problem shown with its answer
-	maxAnswer    = 280  // characters of an answer shown with its problem
-	maxChoice    = 80   // bytes of a choice
+	// surelyStates is the gate of a surely stated problem, which offers no choice.
+	surelyStates = 2.0 / gateUnit
 )
 
-// exchanges rates problems and answers by the words of both. It adds answers without a word
-// of the question to hits.
-func (e *Store) exchanges(ctx context.Context, g *groupIndex, hits []*hit, questions []question, q *asked) ([]*hit, error) {
-	var all []*exchange
-	var toRead []*hit
-	for _, h := range hits {
-		if x := g.exchangeOf(&e.numbers, hits, h, questions, q); x != nil {
-			all = append(all, x)
-		}
+// messages returns the messages of an exchange.
+func (x *exchange) messages() []*hit {
+	if x.choice == nil {
+		return []*hit{x.problem, x.answer}
 	}
-	slices.SortStableFunc(all, func(a, b *exchange) int { return cmp.Compare(b.strength, a.strength) })
-	all = all[:min(len(all), maxExchanges)]
-	for _, x := range all {
-		toRead = append(toRead, x.answer)
-		if x.problem != nil {
-			toRead = append(toRead, x.problem)
-		}
-		if x.choice != nil {
-			toRead = append(toRead, x.choice)
+	return []*hit{x.problem, x.answer, x.choice}
+}
+
+// joined returns candidates with each exchange as one of them, in place of its messages.
+func (e *Store) joined(ctx context.Context, g *groupIndex, q *asked, v *groupVectors, all []*hit) ([]*hit, error) {
+	var found []*exchange
+	var toRead []*hit
+	begun := make(map[int64]bool)
+	for _, h := range all {
+		for first := h.place - 2; first <= h.place; first++ {
+			x := g.exchangeFrom(first, q, v, all)
+			if x == nil || begun[first] || x.choice == nil && first < h.place { // its words alone find an answer
+				continue
+			}
+			begun[first] = true
+			found, toRead = append(found, x), append(toRead, x.messages()...)
 		}
 	}
 	if err := e.load(ctx, g.groupNumber(), toRead); err != nil {
 		return nil, err
 	}
-	for _, x := range all {
-		h := x.answer
-		if x.problem == nil {
-			h = hitAt(g, hits, x.answer.place-1)
-		} else if h.row == nil || x.problem.row == nil {
+	in := make(map[int64]bool) // messages of exchanges
+	for _, x := range found {
+		if x.problem.row == nil || x.answer.row == nil { // just deleted
 			continue
 		}
 		if c := x.choice; c != nil && (c.row == nil || !chooses(c.content, x.answer.content)) {
-			if x.choice = nil; !x.names {
+			if x.choice = nil; x.answer.note.Flags&isSpecific == 0 {
 				continue
 			}
 		}
-		if x.problem != nil && h.strength >= x.strength {
-			continue
+		shown := x.problem
+		if x.choice != nil {
+			shown = x.answer
 		}
-		if !slices.Contains(hits, h) {
-			hits = append(hits, h)
+		h := *shown
+		h.exchange = x
+		for _, m := range x.messages() {
+			in[m.place] = true
+			h.strength, h.covers = max(h.strength, m.strength), max(h.covers, m.covers)
 		}
-		h.exchange, h.strength, h.score, h.ranked.own = x, max(h.strength, x.strength), max(h.score, x.score), x.own
+		all = append(all, &h)
 	}
-	return hits, nil
+	return slices.DeleteFunc(all, func(h *hit) bool { return h.exchange == nil && in[h.place] }), nil
 }
 
-// exchangeOf returns the exchange that a hit begins, or nil.
-func (g *groupIndex) exchangeOf(numbers *Numbers, hits []*hit, h *hit, questions []question, q *asked) *exchange {
+// exchangeFrom returns the exchange that may begin at a place, or nil.
+func (g *groupIndex) exchangeFrom(place int64, q *asked, v *groupVectors, all []*hit) *exchange {
 	const others = isFact | isCurated
-	if h.ranked.own == 0 || !h.rare || h.note.isNamed() || h.note.Length > maxReported || h.note.Flags&(isModels|others) != 0 || q.repeatedBy(g, h.place, &h.note) {
+	if n, ok := g.note(place); !ok || n.isNamed() || n.Length > maxReported || n.Flags&(isModels|others) != 0 || q.repeatedBy(g, place, &n) {
 		return nil
 	}
-	answer := hitAt(g, hits, h.place+1)
-	reply, replied := g.note(h.place + 2)
-	if answer.note.Flags&(isModels|isAsking|others) != isModels || !replied || reply.Flags&(isModels|others) != 0 {
+	x := &exchange{problem: hitAt(g, all, place), answer: hitAt(g, all, place+1)}
+	if x.answer.note.Flags&(isModels|isAsking|others) != isModels {
 		return nil
 	}
-	long := h.note.Length > saidInReturn
-	x := &exchange{answer: answer, own: h.ranked.own | answer.ranked.own, score: h.score}
-	names := answer.note.Flags&isSpecific != 0 || bits.OnesCount32(h.ranked.own&answer.ranked.own) > 1
-	f := 1.0
-	switch {
-	case h.note.Flags&isOnlyAsked == 0 && names && long: // found by its own words alone
-		x.own, x.names = h.ranked.own, names
-		return x
-	case long:
-		return nil
-	case h.note.Flags&isOnlyAsked == 0 && names:
-		if !q.asks {
-			f = namedAgain
-		}
-	case !q.asks || h.note.Flags&isAsking == 0:
-		return nil
-	default:
-		x.problem, x.score, f = h, x.score*accepted/numbers.OnlyAsks, accepted
-		if reply.Flags&(isAsking|isOnlyAsked) == 0 && reply.Length <= maxChoice {
-			x.choice = &hit{place: h.place + 2, note: reply}
-		} else if !names {
-			return nil
+	if x.problem.vec = v.at(place); x.problem.vec != nil && q.states(x.problem) < surelyStates {
+		if n, ok := g.note(place + 2); ok && n.Flags&(isModels|isAsking|isOnlyAsked|others) == 0 && n.Length <= maxChoice {
+			x.choice = hitAt(g, all, place+2)
 		}
 	}
-	for n := range questions {
-		x.strength = max(x.strength, f*questions[n].of(x.own))
-	}
-	if 2*questions[0].weightOf(h.ranked.own) < questions[0].weightOf(x.own) {
+	if x.choice == nil && x.answer.note.Flags&isSpecific == 0 {
 		return nil
 	}
-	x.names = names
 	return x
 }
 
@@ -153,16 +122,12 @@ func beginAlike(a, b string) bool {
 // context returns the rest of an exchange, in parentheses, to show after its hit.
 func (x *exchange) context() string {
 	switch {
-	case x == nil || x.answer.row == nil:
+	case x == nil:
 		return ""
-	case x.problem == nil:
+	case x.choice == nil:
 		return " (answer: " + graphiti.Shorten(window(plain(x.answer.content)), "…", maxAnswer) + ")"
 	}
-	text := " (asked: " + graphiti.Shorten(window(plain(x.problem.content)), "…", maxProblem)
-	if x.choice != nil {
-		text += "; reply: " + window(plain(x.choice.content))
-	}
-	return text + ")"
+	return " (asked: " + graphiti.Shorten(window(plain(x.problem.content)), "…", maxProblem) + "; reply: " + window(plain(x.choice.content)) + ")"
 }
 
 // specific reports whether a text names something to type: a command in backticks, or a word

@@ -25,11 +25,12 @@ func (e *Store) understood(ctx context.Context, g *groupIndex, q *asked) *groupV
 		return nil
 	}
 	if !e.mean.own {
-		q.gate, q.level = surelyAsks, v.level(vec)
+		q.gate, q.level, q.known = surelyAsks, v.level(vec), 1
 		q.states = func(h *hit) float64 { return 1 - 2*bit(h.note.Flags&isNoStatement != 0) }
 		return v
 	}
-	q.gate, q.states = e.fit.Wants(vec), func(h *hit) float64 { return e.fit.States.Of(h.vec) }
+	q.known = e.mean.knows(q.text)
+	q.gate, q.states = q.known*e.fit.Wants(vec), func(h *hit) float64 { return e.fit.States.Of(h.vec) }
 	q.asks = q.asks || q.gate >= 0
 	return v
 }
@@ -43,7 +44,10 @@ func (e *Store) fitted(ctx context.Context, g *groupIndex, v *groupVectors, q *a
 	if q.gate < asksNothing { // the usual request: likenesses would cost milliseconds
 		return slices.DeleteFunc(hits, func(h *hit) bool { return h.strength < certain }), nil
 	}
-	all := q.rated(g, v, hits)
+	all, err := e.rated(ctx, q, g, v, hits)
+	if err != nil {
+		return nil, err
+	}
 	slices.SortFunc(all, func(a, b *hit) int { return cmp.Or(cmp.Compare(b.strength, a.strength), cmp.Compare(b.place, a.place)) })
 	n := 0
 	for n < min(len(all), most, mostFitted) {
@@ -62,8 +66,14 @@ func (e *Store) fitted(ctx context.Context, g *groupIndex, v *groupVectors, q *a
 
 // rated returns the candidates with their strengths, without the person's questions and requests. To
 // settle which facts are valid compares the strengths, and may give an ended fact's to another one.
-func (q *asked) rated(g *groupIndex, v *groupVectors, hits []*hit) []*hit {
-	all := slices.DeleteFunc(g.candidates(q, v, hits), func(h *hit) bool {
+func (e *Store) rated(ctx context.Context, q *asked, g *groupIndex, v *groupVectors, hits []*hit) ([]*hit, error) {
+	pieces := g.pieces(q.words[:q.own])
+	all, err := e.joined(ctx, g, q, v, g.candidates(q, v, hits, pieces))
+	if err != nil {
+		return nil, err
+	}
+	q.features(g, v, all, pieces)
+	all = slices.DeleteFunc(all, func(h *hit) bool {
 		return h.note.Flags&(isFact|isModels) == 0 && h.exchange == nil && h.features[fStates] < surelyAsked && h.strength < certain
 	})
 	for _, h := range all {
@@ -71,7 +81,7 @@ func (q *asked) rated(g *groupIndex, v *groupVectors, hits []*hit) []*hit {
 			h.strength = max(h.strength, enough)
 		}
 	}
-	return g.settle(once(all, q), q)
+	return g.settle(once(all, q), q), nil
 }
 
 const (
@@ -122,13 +132,15 @@ func (e *Store) Candidates(ctx context.Context, group, query string) (all []Cand
 	if err != nil || v == nil {
 		return nil, nil, err
 	}
-	hits = q.rated(g, v, hits)
+	if hits, err = e.rated(ctx, q, g, v, hits); err != nil {
+		return nil, nil, err
+	}
 	if err := e.load(ctx, g.groupNumber(), hits); err != nil {
 		return nil, nil, err
 	}
 	for _, h := range hits {
 		if h.row != nil {
-			all = append(all, Candidate{h.fact(group), h.features, h.vec, h.vec != nil && h.note.Flags&(isFact|isModels) == 0})
+			all = append(all, Candidate{h.fact(group), h.features, h.vec, h.exchange == nil && h.vec != nil && h.note.Flags&(isFact|isModels) == 0})
 		}
 	}
 	return all, q.vec, nil

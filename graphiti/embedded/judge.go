@@ -74,13 +74,6 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 		h.strength *= e.speaks(h, q)
 		h.rare = rareIn(terms, own)
 	}
-	hits, err := e.exchanges(ctx, g, hits, questions, q)
-	if err != nil {
-		return nil, err
-	}
-	for _, h := range hits {
-		at[h.place] = h
-	}
 	var out []*hit
 	for _, h := range hits {
 		if h.ranked.own == 0 {

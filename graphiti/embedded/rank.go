@@ -97,7 +97,7 @@ type hit struct {
 	ofSelf   bool    // a statement about the person that answers a request
 	vec      []int8  // nil without one
 	features Features
-	exchange *exchange // of an answer that is judged with its problem
+	exchange *exchange // that the message stands for
 
 	*row // nil until it is read
 }
@@ -120,6 +120,7 @@ type asked struct {
 	vectors *groupVectors // of the group, or nil
 	terms   []term        // its words
 	keys    []term        // keys of facts in it
+	known   float64       // how well the model knows its language, up to 1
 	level   float64       // likeness from which on likeness counts
 	numbers *Numbers
 	gate    float64              // whether it asks for something that may be remembered

@@ -19,12 +19,13 @@ const (
 	fFact            // 1 for a fact
 	fDated           // it is from the time in question
 	fKey             // rarity of a whole key of a fact in the question, up to 1
+	fExchange        // 1 for an exchange
 	featureCount
 )
 
 // FeatureNames are the names of the features in weights.json.
 var FeatureNames = [featureCount]string{
-	"asks", "before", "pieces", "like", "together", "behind", "states", "sure", "models", "fact", "dated", "key",
+	"asks", "before", "pieces", "like", "together", "behind", "states", "sure", "models", "fact", "dated", "key", "exchange",
 }
 
 // Weights are the fitted numbers of a logistic regression.
@@ -96,18 +97,25 @@ func (q *asked) features(g *groupIndex, v *groupVectors, all []*hit, pieces []te
 	}
 	for _, h := range all {
 		f, flags := &h.features, h.note.Flags
-		f[fAsks], f[fBefore], f[fLike], f[fSure] = q.gate, h.strength, usualLike, 0.5
+		f[fAsks], f[fBefore], f[fSure] = q.gate, h.strength, 0.5
 		// Of two messages with the same words, the shorter one is about them (BM25).
 		short := 2 / (1 + 0.25 + 0.75*float64(min(h.note.Length, mostLength))/(length+1))
 		f[fPieces] = short * shareAt(pieces, h.place) / max(whole, 1e-9)
-		if h.vec = v.at(h.place); h.vec != nil {
-			f[fLike] = likeness(q.vec, h.vec) - q.level
-		}
-		if h.vec != nil && flags&(isFact|isModels) == 0 {
+		h.vec = v.at(h.place)
+		f[fLike] = q.like(h.vec)
+		if h.exchange != nil {
+			f[fExchange] = 1
+			for _, m := range h.exchange.messages() {
+				f[fPieces] = max(f[fPieces], short*shareAt(pieces, m.place)/max(whole, 1e-9))
+				if vec := v.at(m.place); vec != nil && (h.vec == nil || q.like(vec) > f[fLike]) {
+					h.vec, f[fLike] = vec, q.like(vec)
+				}
+			}
+		} else if h.vec != nil && flags&(isFact|isModels) == 0 {
 			f[fStates] = q.states(h)
 			f[fSure] = logistic(gateUnit * f[fStates])
 		}
-		f[fModels], f[fFact] = bit(flags&isModels != 0), bit(flags&isFact != 0)
+		f[fModels], f[fFact] = bit(h.exchange == nil && flags&isModels != 0), bit(flags&isFact != 0)
 		f[fKey] = rarestAt(q.keys, h.place)
 		f[fDated] = q.dates.fit(q.numbers, h.note.Day) - 1
 	}
@@ -129,6 +137,15 @@ func (q *asked) features(g *groupIndex, v *groupVectors, all []*hit, pieces []te
 		f := &h.features
 		f[fBehind] = f[fTogether] - best
 	}
+}
+
+// like returns the likeness of a vector to the question's; the usual one without a vector, and nearly
+// so in a language that the model does not know.
+func (q *asked) like(vec []int8) float64 {
+	if vec == nil {
+		return usualLike
+	}
+	return usualLike + q.known*(likeness(q.vec, vec)-q.level-usualLike)
 }
 
 func bit(is bool) float64 {

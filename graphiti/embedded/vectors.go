@@ -32,6 +32,7 @@ type encoder struct {
 	model string // vectors of different models cannot be compared
 	embed func(ctx context.Context, texts []string) ([][]int8, error)
 	close func()
+	knows func(text string) float64 // nil if own is false
 
 	own bool // the model of this program
 }

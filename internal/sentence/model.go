@@ -112,6 +112,31 @@ func (r *reader) matrix(in, out int) matrix {
 // Name returns Name.
 func (m *Model) Name() string { return Name }
 
+// How the likelihood of a text by its pieces, a logarithm for each byte, tells that the model knows
+// the language: it is -2 to -3 in the languages of its training, and -3.3 to -7 in others. No text
+// counts as fully unknown, since names and loan words are the same in many languages.
+const (
+	halfKnown  = -3.1
+	knownSteep = 1.5
+	leastKnown = 0.3
+
+	mostJudged = 400 // bytes of a text that count
+)
+
+// Knows returns how well the model knows the language of a text, from 0.3 to 1.
+func (m *Model) Knows(text string) float64 {
+	sum, size := 0.0, 0
+	var ways []arrival
+	for _, word := range words(text[:min(len(text), mostJudged)]) {
+		_, ways = m.pieces.splitWord(nil, word, ways)
+		sum, size = sum+ways[len(word)].score, size+len(word)-len(space)+1
+	}
+	if size == 0 {
+		return 1
+	}
+	return max(leastKnown, 1/(1+math.Exp(-knownSteep*(sum/float64(size)-halfKnown))))
+}
+
 // Close does nothing.
 func (m *Model) Close() error { return nil }
 
