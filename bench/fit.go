@@ -628,7 +628,7 @@ func fitCommand(args []string) error {
 	fs := flag.NewFlagSet("fit", flag.ContinueOnError)
 	cache := fs.String("cache", "", "file for the vectors of the next run")
 	write := fs.Bool("write", false, "write the numbers fitted to all weeks into the program")
-	aim := fs.Float64("routine", 0.03, "share of routine requests with a block at which the figures are compared")
+	aim := fs.Float64("routine", 0.035, "share of routine requests with a block at which the figures are compared")
 	model := fs.String("model", "", "file of multilingual-e5-small, to fit the numbers to it; without it they are fitted to the model in the program")
 	leave := fs.Int("without", 0, "with -write: the week to leave out, to measure the program with it; 0 leaves out no week")
 	if err := fs.Parse(args); err != nil {

@@ -72,7 +72,6 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 		}
 		h.covers = h.strength
 		h.strength *= e.speaks(h, q)
-		h.rare = rareIn(terms, own)
 	}
 	var out []*hit
 	for _, h := range hits {
@@ -94,17 +93,6 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 		out = append(out, h)
 	}
 	return out, nil
-}
-
-// rareIn reports whether a message has a word of the question that at most sharedByFew
-// messages have.
-func rareIn(terms []term, own uint32) bool {
-	for i := range terms {
-		if own&(1<<i) != 0 && !terms[i].earlier && terms[i].messages <= sharedByFew {
-			return true
-		}
-	}
-	return false
 }
 
 // speaks returns the factor of a message's strength for its speaker, and for a question or

@@ -85,7 +85,6 @@ type hit struct {
 	place   int64
 	note    messageNote
 	repeats bool // it adds little to the question
-	rare    bool // it has a word of the question that few messages have
 	score   float64
 	ranked  *ranked
 
