@@ -17,7 +17,8 @@ import (
 // type; the answer to a question is shown with the question and the person's choice ("the former").
 type exchange struct {
 	problem, answer *hit
-	choice          *hit // nil in the first form
+	choice          *hit // nil unless the person chose from the answer
+	stated          bool // in the first form
 }
 
 const (
@@ -66,11 +67,10 @@ func (e *Store) joined(ctx context.Context, g *groupIndex, q *asked, v *groupVec
 				continue
 			}
 		}
-		shown := x.problem
-		if x.choice != nil {
-			shown = x.answer
+		h := *x.answer
+		if x.stated = x.choice == nil && (x.problem.vec == nil || q.states(x.problem) >= 0); x.stated {
+			h = *x.problem
 		}
-		h := *shown
 		h.exchange = x
 		for _, m := range x.messages() {
 			in[m.place] = true
@@ -81,20 +81,21 @@ func (e *Store) joined(ctx context.Context, g *groupIndex, q *asked, v *groupVec
 	return slices.DeleteFunc(all, func(h *hit) bool { return h.exchange == nil && in[h.place] }), nil
 }
 
-// exchangeFrom returns the exchange that may begin at a place, or nil.
+// exchangeFrom returns the exchange that may begin at a place, or nil. The person went on after the
+// answer, which may have helped.
 func (g *groupIndex) exchangeFrom(place int64, q *asked, v *groupVectors, all []*hit) *exchange {
 	const others = isFact | isCurated
 	if n, ok := g.note(place); !ok || n.isNamed() || n.Length > maxReported || n.Flags&(isModels|others) != 0 || q.repeatedBy(g, place, &n) {
 		return nil
 	}
 	x := &exchange{problem: hitAt(g, all, place), answer: hitAt(g, all, place+1)}
-	if x.answer.note.Flags&(isModels|isAsking|others) != isModels {
+	reply, replied := g.note(place + 2)
+	if x.answer.note.Flags&(isModels|isAsking|others) != isModels || !replied || reply.Flags&(isModels|others) != 0 {
 		return nil
 	}
-	if x.problem.vec = v.at(place); x.problem.vec != nil && q.states(x.problem) < surelyStates {
-		if n, ok := g.note(place + 2); ok && n.Flags&(isModels|isAsking|isOnlyAsked|others) == 0 && n.Length <= maxChoice {
-			x.choice = hitAt(g, all, place+2)
-		}
+	x.problem.vec = v.at(place)
+	if x.problem.vec != nil && q.states(x.problem) < surelyStates && reply.Flags&(isAsking|isOnlyAsked) == 0 && reply.Length <= maxChoice {
+		x.choice = hitAt(g, all, place+2)
 	}
 	if x.choice == nil && x.answer.note.Flags&isSpecific == 0 {
 		return nil
@@ -124,10 +125,14 @@ func (x *exchange) context() string {
 	switch {
 	case x == nil:
 		return ""
-	case x.choice == nil:
+	case x.stated:
 		return " (answer: " + graphiti.Shorten(window(plain(x.answer.content)), "…", maxAnswer) + ")"
 	}
-	return " (asked: " + graphiti.Shorten(window(plain(x.problem.content)), "…", maxProblem) + "; reply: " + window(plain(x.choice.content)) + ")"
+	text := " (asked: " + graphiti.Shorten(window(plain(x.problem.content)), "…", maxProblem)
+	if x.choice != nil {
+		text += "; reply: " + window(plain(x.choice.content))
+	}
+	return text + ")"
 }
 
 // specific reports whether a text names something to type: a command in backticks, or a word

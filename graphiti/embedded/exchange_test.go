@@ -1,8 +1,12 @@
 package embedded
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
 
 // TestExchangeAnswersAWholeProblem checks that the words of a problem find its answer, if
@@ -17,6 +21,10 @@ func TestExchangeAnswersAWholeProblem(t *testing.T) {
 		header = "It finds no headers. `apt install libproj-dev`, then install once more."
 	)
 	trace := "after the deploy, not at once: Traceback (most recent call last):\n" + strings.Repeat(frame, 3) + "at last " + locked
+	m, err := sentence.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		name string
 		said [][]string
@@ -34,7 +42,9 @@ func TestExchangeAnswersAWholeProblem(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e := openEmbedded(t)
+			e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
 			chats(t, e, tc.said...)
+			polltest.Until(t, "vectors", e.Compares)
 			if got := strings.Join(strong(t, e, tc.asks), " | "); got != tc.want {
 				t.Errorf("%q: got %q, want %q", tc.asks, got, tc.want)
 			}
