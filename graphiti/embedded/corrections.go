@@ -89,11 +89,11 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit, q *aske
 }
 
 // replies reports whether a person's next message after an answered question may correct the
-// answer: it is a statement, by its gate, and more like the question than usual. Without a vector, it has a word of change, or shares a
+// answer: it is a statement, by its gate. Without a vector, it has a word of change, or shares a
 // rare word with the question.
 func (e *Store) replies(g *groupIndex, l, question *hit, q *asked) bool {
 	if v := q.vectors.at(l.place); v != nil {
-		return e.fit.States.Of(v) >= maybeStates && likeness(q.vec, v) >= usualLike
+		return e.fit.States.Of(v) >= maybeStates
 	}
 	about := words.Of(question.content, wordsOfOld)
 	return words.Changes(l.content) || slices.ContainsFunc(words.Of(l.content, wordsOfOld), func(w string) bool {
