@@ -12,18 +12,15 @@ import (
 
 // exchange is a problem or a question of a person with the model's answer to it. Days later people
 // ask in words of the problem ("busy exception again"), and want the answer, which has other words.
-// So it is one candidate, as like a question as the most similar of its messages. There are two
-// forms: a problem, such as an error message, is shown with the answer that names something to
-// type; the answer to a question is shown with the question and the person's choice ("the former").
+// So it is one candidate, as like a question as the most similar of its messages, and is shown with
+// the answer that names something to type, or with the answer and the person's choice from it.
 type exchange struct {
 	problem, answer *hit
 	choice          *hit // nil unless the person chose from the answer
-	stated          bool // in the first form
 }
 
 const (
 	maxReported = 2000 // bytes of a problem, such as an error message
-	maxProblem  = 140  // characters of a problem shown with its answer
 	maxAnswer   = 280  // characters of an answer shown with its problem
 	maxChoice   = 80   // bytes of a choice
 
@@ -67,10 +64,7 @@ func (e *Store) joined(ctx context.Context, g *groupIndex, q *asked, v *groupVec
 				continue
 			}
 		}
-		h := *x.answer
-		if x.stated = x.choice == nil && (x.problem.vec == nil || q.states(x.problem) >= 0); x.stated {
-			h = *x.problem
-		}
+		h := *x.problem
 		h.exchange = x
 		for _, m := range x.messages() {
 			in[m.place] = true
@@ -122,13 +116,10 @@ func beginAlike(a, b string) bool {
 
 // context returns the rest of an exchange, in parentheses, to show after its hit.
 func (x *exchange) context() string {
-	switch {
-	case x == nil:
+	if x == nil {
 		return ""
-	case x.stated:
-		return " (answer: " + graphiti.Shorten(window(plain(x.answer.content)), "…", maxAnswer) + ")"
 	}
-	text := " (asked: " + graphiti.Shorten(window(plain(x.problem.content)), "…", maxProblem)
+	text := " (answer: " + graphiti.Shorten(window(plain(x.answer.content)), "…", maxAnswer)
 	if x.choice != nil {
 		text += "; reply: " + window(plain(x.choice.content))
 	}

@@ -33,8 +33,8 @@ func TestExchangeAnswersAWholeProblem(t *testing.T) {
 	}{
 		{"an error and its cure", [][]string{{locked, cure, "brilliant", "Good."}}, "what did we do against the busy exception?", locked + " (answer: " + cure + ")"},
 		{"an error that is only named", [][]string{{locked, cure, "brilliant", "Good."}}, "busy exception again", locked + " (answer: " + cure + ")"},
-		{"a question and a command", [][]string{{build, header, "go on", "Done."}}, "pyproj blows up again, which one was missing?", header + " (asked: " + build + ")"},
-		{"a choice", [][]string{{"we sing in two rows", "Noted."}, {"which seating for the choir?", offer, "the former it is", "Good."}}, "what did we pick for the seating of the choir?", offer + " (asked: which seating for the choir?; reply: the former it is)"},
+		{"a question and a command", [][]string{{build, header, "go on", "Done."}}, "pyproj blows up again, which one was missing?", build + " (answer: " + header + ")"},
+		{"a choice", [][]string{{"we sing in two rows", "Noted."}, {"which seating for the choir?", offer, "the former it is", "Good."}}, "what did we pick for the seating of the choir?", "which seating for the choir? (answer: " + offer + "; reply: the former it is)"},
 		{"another subject is no choice", [][]string{{"which seating for the choir?", offer, "the mast goes up on Thursday", "Noted."}}, "what did we pick for the seating of the choir?", "the mast goes up on Thursday"}, // it may correct the answer
 		{"nothing followed", [][]string{{build, header}}, "pyproj does not build, which one was missing?", ""},
 		{"a long error and its cure", [][]string{{trace, cure, "helped, half an hour of quiet", "Good."}}, "database is locked again, what did we do?", strings.Join(strings.Fields(trace), " ") + " (answer: " + cure + ")"},

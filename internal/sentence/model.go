@@ -131,10 +131,7 @@ func (m *Model) Knows(text string) float64 {
 		_, ways = m.pieces.splitWord(nil, word, ways)
 		sum, size = sum+ways[len(word)].score, size+len(word)-len(space)+1
 	}
-	if size == 0 {
-		return 1
-	}
-	return max(leastKnown, 1/(1+math.Exp(-knownSteep*(sum/float64(size)-halfKnown))))
+	return max(leastKnown, 1/(1+math.Exp(-knownSteep*(sum/float64(max(size, 1))-halfKnown))))
 }
 
 // Close does nothing.
