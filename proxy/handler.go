@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
@@ -126,11 +127,8 @@ func (s *Server) decided(c *call, d *decision) {
 		if d.isNew(&c.request) {
 			s.countNew(c, d)
 		}
-		if c.route.Use == dialect.UseTurn && d.caller.Known {
-			s.observer.Asked(observe.Ask{
-				Program: d.parsed.claims.Program(), Agent: c.head.UserAgent(), Kind: cmp.Or(d.session.kind, d.parsed.conv.Kind), Tools: d.parsed.conv.Tools,
-				Reason: d.plan.Outcome.Reason, Missing: d.project.missing,
-			})
+		if c.route.Use == dialect.UseTurn && d.caller.Known && d.lacksPlace() {
+			s.observer.WithoutPlace(d.parsed.claims.Program(), c.head.UserAgent(), d.project.missing)
 		}
 		wire.Contain(s.log, "noting a decision", func() {
 			s.note(&c.request, d)
@@ -141,6 +139,14 @@ func (s *Server) decided(c *call, d *decision) {
 	}
 	c.seen.Did(c.head, d.logEntry(&c.request), &d.plan)
 	c.seen.Send(c.head, c.route.upstream.Host, c.route.Info.Provider, c.buffers.conv.Model)
+}
+
+// lacksPlace reports whether a turn has no place. Without tools, it may be a client's own
+// request that matches no rule, such as for a title.
+func (d *decision) lacksPlace() bool {
+	conv := d.parsed.conv
+	return d.plan.Outcome.Reason == inject.ReasonPlace && cmp.Or(d.session.kind, conv.Kind) == dialect.KindTurn &&
+		(conv.Tools || d.project.missing == observe.MissingHere)
 }
 
 // logEntry returns the entry of a request for the observer.

@@ -20,7 +20,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
@@ -168,11 +167,6 @@ func (s *Server) currentMemory() *Memory { return s.memory.Load() }
 
 // Set changes the memory's settings for later requests. The services must stay the same.
 func (s *Server) Set(m Memory) { s.memory.Store(&m) }
-
-// Fate counts a message of a client that has got another fate after its answer.
-func (s *Server) Fate(client string, was graphiti.FateName, f graphiti.Fate) {
-	s.observer.Message(client, was, f)
-}
 
 // Observer returns the observer of the requests.
 func (s *Server) Observer() *observe.Observer { return s.observer }

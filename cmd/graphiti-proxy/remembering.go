@@ -58,8 +58,8 @@ func (r *remembering) serving() proxy.Memory { return r.given.wanted }
 
 func (r *remembering) start(p *proxy.Server) {
 	r.given.proxy = p
-	r.pipeline.OnFate(p.Fate)
-	r.pending.OnFate(p.Fate)
+	r.pipeline.OnFate(p.Observer().Message)
+	r.pending.OnFate(p.Observer().Message)
 	r.facts.start(r)
 	if r.shared != nil {
 		r.shared.OnChange(r.service.Changed)

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -97,32 +96,18 @@ var missing = [...]graphiti.Sign{MissingForm: graphiti.NoPlace, MissingDirectory
 // Remedy returns the remedy for the cause.
 func (m Missing) Remedy() string { return missing[m].Remedy }
 
-// Ask contains the properties of a request that are related to the rules for its client.
-type Ask struct {
-	Program dialect.Program
-	Agent   []byte // the User-Agent
-	Kind    dialect.Kind
-	Tools   bool // the request offers tools
-	Reason  inject.Reason
-	Missing Missing // if Reason is ReasonPlace
-}
-
-// Asked counts a request without a place, and logs the client's first one. It does not count a
-// request without tools and without a place, because that may be a client's own request, such
-// as for a title, and match no rule.
-func (o *Observer) Asked(a Ask) {
-	if a.Reason != inject.ReasonPlace || a.Kind != dialect.KindTurn || !a.Tools && a.Missing != MissingHere {
-		return
-	}
-	client := named(a.Program, a.Agent)
+// WithoutPlace counts a turn without a place, and logs the client's first one. agent is the
+// User-Agent.
+func (o *Observer) WithoutPlace(p dialect.Program, agent []byte, why Missing) {
+	client := named(p, agent)
 	o.clients.mu.Lock()
 	defer o.clients.mu.Unlock()
 	one := o.clients.of(version{client.name, client.version})
-	n := [...]*int64{&one.NoPlace, &one.NoDirectory, &one.NotHere}[a.Missing]
+	n := [...]*int64{&one.NoPlace, &one.NoDirectory, &one.NotHere}[why]
 	if *n++; *n == 1 {
-		o.log.Warn("client has no memory of its project", slog.String("why", missing[a.Missing].Says), slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", a.Missing.Remedy()))
+		o.log.Warn("client has no memory of its project", slog.String("why", missing[why].Says), slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", why.Remedy()))
 	}
-	o.signs.add(a.Program.Name)
+	o.signs.add(p.Name)
 }
 
 // Clients returns the clients for which a rule may no longer match, by name and
