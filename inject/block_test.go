@@ -127,19 +127,3 @@ func TestJoinersDoNotCount(t *testing.T) {
 		}
 	}
 }
-
-// FuzzLineOf checks that lineOf, which returns clean ASCII text unchanged, agrees with
-// madeLine.
-func FuzzLineOf(f *testing.F) {
-	for _, text := range []string{
-		"", " ", "a", "a b", "a  b", " a", "a ", "a\nb", "a\tb", "<a>", "a\x7f", "a\x00", "ä", "a\u2028b", "~", "\xff",
-		strings.Repeat("a", maxChars), strings.Repeat("a", maxChars+1), strings.Repeat("a ", maxChars/2), strings.Repeat("a ", maxChars/2) + "b",
-	} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if got, want := lineOf(text), madeLine(text); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
-		}
-	})
-}

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -89,6 +90,7 @@ func (s *snapshot) addSummary(text string) {
 		}
 		return list
 	}
+	s.Listed.About = cmp.Or(noteLine(sum.About), s.Listed.About)
 	s.Listed.Decided = add(s.Listed.Decided, sum.Decided)
 	s.Listed.Open = add(s.Listed.Open, sum.Open)
 	var done []map[string]bool

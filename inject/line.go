@@ -15,16 +15,6 @@ const maxChars = 500
 // betweenLines separates statements that share a row.
 const betweenLines = " · "
 
-// lineOf renders an untrusted fact as one line. The result has no line breaks, tags or
-// invisible characters except joins. Angle brackets become single guillemets, because models
-// take escaped brackets for real ones.
-func lineOf(text string) string {
-	if isLine(text) {
-		return text
-	}
-	return madeLine(text)
-}
-
 // quoted returns a line as a quotation, which it cannot close.
 func quoted(line string) string {
 	return "“" + unquoted.Replace(strings.Trim(line, "“”\"")) + "”"
@@ -32,21 +22,10 @@ func quoted(line string) string {
 
 var unquoted = strings.NewReplacer("“", "‘", "”", "’")
 
-// isLine reports whether lineOf returns a text unchanged. It recognizes only visible ASCII
-// with single spaces.
-func isLine(text string) bool {
-	space := true // reject a leading space
-	for i := range len(text) {
-		c := text[i]
-		if c < ' ' || c >= unicode.MaxASCII || c == '<' || c == '>' || c == ' ' && space {
-			return false
-		}
-		space = c == ' '
-	}
-	return !space && len(text) <= maxChars
-}
-
-func madeLine(text string) string {
+// lineOf renders an untrusted fact as one line. The result has no line breaks, tags or
+// invisible characters except joins. Angle brackets become single guillemets, because models
+// take escaped brackets for real ones.
+func lineOf(text string) string {
 	var b strings.Builder
 	n, gap := 0, false
 	for i, r := range text {

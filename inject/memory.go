@@ -18,7 +18,7 @@ type Redact func(text string, by time.Time) (redacted string, ok bool)
 // Decides reports whether a message states a decision, for the notes of its session.
 type Decides func(ctx context.Context, said string) bool
 
-// Services holds the dependencies of a Memory. A nil service has no effect.
+// Services holds the dependencies of a Planner.
 type Services struct {
 	Search    graphiti.Searcher
 	Decisions Decisions
@@ -77,10 +77,13 @@ type Planner struct {
 	running sync.WaitGroup
 }
 
-// New returns a Memory that is ready for use.
+// New returns a Planner that is ready for use.
 func New(s Services, g Groups, set RecallSettings) *Planner {
+	if s.Now == nil {
+		s.Now = time.Now
+	}
 	m := new(Planner)
-	m.o.Store(&options{s.withDefaults(), g, set})
+	m.o.Store(&options{&s, g, set})
 	m.base, m.cancel = context.WithCancel(context.Background())
 	return m
 }

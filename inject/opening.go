@@ -11,15 +11,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Opening provides a conversation's opening, whatever its first question. Its calls delay
-// the request.
+// Opening provides the card. Its calls delay the request.
 type Opening interface {
 	// Standing returns the caller's card, the most important entries first.
 	Standing(ctx context.Context, who graphiti.Who) ([]graphiti.Fact, error)
-
-	// Summary returns the last summary of the caller's session in the current project.
-	// session is the hash of the session's ID.
-	Summary(ctx context.Context, who graphiti.Who, session string) (about, open string, err error)
 }
 
 // lastDecided is a label in the line about the last conversation.
@@ -29,6 +24,7 @@ const lastDecided = "decided: "
 const (
 	leftOffChars = 300
 	leftFiles    = 3 // changed files in it
+	leftPoints   = 3 // open points of the client's summary in it
 )
 
 // opening returns the standing lines of a block: in a new conversation the card and the
@@ -184,23 +180,19 @@ func (m *Planner) leftOff(ctx context.Context, t *turn, who graphiti.Who) []stri
 	if time.Since(at) >= o.Resume || s.Session != l.Session {
 		return nil
 	}
-	about, open, err := o.Opening.Summary(ctx, who, l.Session)
-	if err != nil {
-		o.Log.Debug("read summary of last conversation failed", "error", err)
-	}
-	if line := s.leftOff(at, about, open); line != "" {
+	if line := s.leftOff(at); line != "" {
 		return []string{line}
 	}
 	return nil
 }
 
 // leftOff returns a line with the session's last decision, its changed files and its open
-// points, or "" if it has none. about and open come from its summary. Without room for all parts,
-// the line omits about first, then further open points, then files.
-func (s *snapshot) leftOff(at time.Time, about, open string) string {
+// points, or "" if it has none. Without room for all parts, the line omits the client's summary of
+// the subject first, then further open points, then files.
+func (s *snapshot) leftOff(at time.Time) string {
 	left := s.open()
-	if len(left) == 0 && open != "" {
-		left = strings.Split(open, "; ") // its points
+	if len(left) == 0 {
+		left = s.Listed.Open[:min(len(s.Listed.Open), leftPoints)]
 	}
 	line := "last conversation here, " + at.Local().Format(time.DateOnly) + ", "
 	room := leftOffChars - len("- \n") - len(line) + len("; ")
@@ -233,7 +225,7 @@ func (s *snapshot) leftOff(at time.Time, about, open string) string {
 		return ""
 	}
 	var first []string
-	add(&first, "about: ", about)
+	add(&first, "about: ", s.Listed.About)
 	return line + strings.Join(slices.Concat(first, parts, points), "; ")
 }
 

@@ -14,10 +14,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// fakeOpening is an Opening with fixed statements and a fixed summary.
+// fakeOpening is an Opening with fixed statements.
 type fakeOpening struct {
 	facts       []graphiti.Fact
-	about, open string
 	err         error
 	hang, panic bool
 }
@@ -31,10 +30,6 @@ func (f *fakeOpening) Standing(ctx context.Context, _ graphiti.Who) ([]graphiti.
 		return nil, ctx.Err()
 	}
 	return f.facts, f.err
-}
-
-func (f *fakeOpening) Summary(context.Context, graphiti.Who, string) (about, open string, err error) {
-	return f.about, f.open, f.err
 }
 
 func laid(text string) graphiti.Fact {
@@ -148,18 +143,19 @@ func TestLeftOff(t *testing.T) {
 	at := time.Date(2026, 11, 20, 1, 2, 3, 0, time.UTC)
 	begin := "last conversation here, 2026-11-20, "
 	for _, tc := range []struct {
-		s           snapshot
-		about, open string
-		want        string
+		s    snapshot
+		sum  string // of the client
+		want string
 	}{
-		{snapshot{Decided: []string{"We moved to Postgres."}}, "", "", begin + "decided: We moved to Postgres."},
-		{snapshot{Asked: "x", Work: tasks{Tasks: []dialect.Task{{Text: "Test it"}, {Text: "Write it", Done: true}}}}, "", "", begin + "left open: Test it"},
-		{snapshot{Decided: []string{"We moved."}, Work: tasks{Tasks: []dialect.Task{{Text: "Test it"}}}}, "", "", begin + "decided: We moved.; left open: Test it"},
-		{snapshot{Asked: "x"}, "The parser", "Test it", begin + "about: The parser; left open: Test it"},
-		{snapshot{Asked: "x"}, "The parser", "", ""},
-		{snapshot{Asked: "Write it.", Files: []string{"a.go", "b.go", "c.go", "d.go"}}, "", "", begin + "files changed: b.go, c.go, d.go"},
+		{snapshot{Decided: []string{"We moved to Postgres."}}, "", begin + "decided: We moved to Postgres."},
+		{snapshot{Asked: "x", Work: tasks{Tasks: []dialect.Task{{Text: "Test it"}, {Text: "Write it", Done: true}}}}, "", begin + "left open: Test it"},
+		{snapshot{Decided: []string{"We moved."}, Work: tasks{Tasks: []dialect.Task{{Text: "Test it"}}}}, "", begin + "decided: We moved.; left open: Test it"},
+		{snapshot{Asked: "x"}, "Goal: The parser\nNext steps:\n- Test it", begin + "about: The parser; left open: Test it"},
+		{snapshot{Asked: "x"}, "Goal: The parser", ""},
+		{snapshot{Asked: "Write it.", Files: []string{"a.go", "b.go", "c.go", "d.go"}}, "", begin + "files changed: b.go, c.go, d.go"},
 	} {
-		if got := plain(tc.s.leftOff(at, tc.about, tc.open)); got != tc.want {
+		tc.s.addSummary(tc.sum)
+		if got := plain(tc.s.leftOff(at)); got != tc.want {
 			t.Errorf("%q, want %q", got, tc.want)
 		}
 	}
@@ -176,7 +172,8 @@ func TestLeftOff(t *testing.T) {
 		{snapshot{Work: tasks{Tasks: []dialect.Task{{Text: word(600)}}}}, word(400), []string{"left open: " + noteLine(word(600))}},
 		{snapshot{Work: tasks{Tasks: []dialect.Task{{Text: word(120)}, {Text: word(150)}, {Text: "last"}}}}, "", []string{"left open: " + word(120), "last"}},
 	} {
-		got := plain(tc.s.leftOff(at, tc.about, ""))
+		tc.s.Listed.About = tc.about
+		got := plain(tc.s.leftOff(at))
 		if want := begin + strings.Join(tc.want, "; "); got != want || utf8.RuneCountInString(got)+3 > leftOffChars {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -192,7 +189,7 @@ func TestLeftOff_LastSession(t *testing.T) {
 	}{
 		"a question":    {Ended{Said: "Which port does the database have?"}, "decided: We moved the staging database to Stockholm."},
 		"a decision":    {Ended{Said: "We switched the cache from Redis to Valkey."}, "decided: We switched the cache from Redis to Valkey."},
-		"its summary":   {Ended{By: ForSummary, Answered: "## Next Steps\n- Bump the chart\n"}, ""},
+		"its summary":   {Ended{By: ForSummary, Answered: "## Next Steps\n- Bump the chart\n"}, "left open: Bump the chart"},
 		"another agent": {Ended{By: ByAgent, Said: "x", Answered: "y"}, "decided: We moved the staging database to Stockholm."},
 	} {
 		a := memory(t, always(), &fakeDecisions{})
@@ -206,7 +203,7 @@ func TestLeftOff_LastSession(t *testing.T) {
 		a.Remember(b, 0, Ended{Said: "Tell me about the port of the database."})
 		a.Remember(b, 0, tc.said)
 		sent, _ := ask(t, a, hello, both)
-		if !strings.Contains(sent, tc.want) || (tc.want != "") != strings.Contains(sent, "last conversation here") {
+		if !strings.Contains(sent, tc.want) || !strings.Contains(sent, "last conversation here") {
 			t.Errorf("%s: got %s, want %q in it", name, sent, tc.want)
 		}
 	}

@@ -153,9 +153,6 @@ func TestDecisionListsResults(t *testing.T) {
 type opens []graphiti.Fact
 
 func (o opens) Standing(context.Context, graphiti.Who) ([]graphiti.Fact, error) { return o, nil }
-func (opens) Summary(context.Context, graphiti.Who, string) (string, string, error) {
-	return "", "", nil
-}
 
 // TestDamagedPieces checks that Read returns an error for damaged pieces.
 func TestDamagedPieces(t *testing.T) {

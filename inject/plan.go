@@ -105,13 +105,11 @@ func (m *Planner) Plan(ctx context.Context, c *dialect.Conversation, chain []dia
 	until, _ := ctx.Deadline()
 	// Reserve the end of the timeout for storage: an eighth, but at most 50 ms or a sixteenth,
 	// whichever is longer.
-	t := pooled.Get().(*turn) //nolint:forcetypeassert // the pool's only type
-	defer t.free()
 	kind := cmp.Or(c.Kind, mode.Beside)
 	if mode.Unseen {
 		kind = dialect.KindTurn
 	}
-	*t = turn{c: c, who: who, kind: kind, lists: t.lists, first: first, o: o, mode: mode, until: until, deadline: until.Add(-min(o.Timeout/8, max(50*time.Millisecond, o.Timeout/16)))}
+	t := &turn{c: c, who: who, kind: kind, first: first, o: o, mode: mode, until: until, deadline: until.Add(-min(o.Timeout/8, max(50*time.Millisecond, o.Timeout/16)))}
 	m.lookUp(ctx, t, chain, who)
 	p.Generation = mode.Generation
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
@@ -426,7 +424,7 @@ func (ch *chooser) silence(all []Candidate) Reason {
 // Choose judges search results for a text at the start of a conversation. least is the
 // strength required of the best result.
 func (m *Planner) Choose(text string, found []Scoped) (all []Candidate, least float64) {
-	ch := chooserOf(&turn{c: &dialect.Conversation{}, o: m.opts(), lists: new(lists)})
+	ch := chooserOf(&turn{c: &dialect.Conversation{}, o: m.opts()})
 	all = ch.choose(found)
 	if ch.minScore > 0 && !asks([]byte(text)) {
 		dismiss(all, Weak)

@@ -33,6 +33,7 @@ type snapshot struct {
 	Files   []string `json:"files,omitempty"`
 
 	Listed struct { // by the client's summary of the session, the latest last
+		About   string   `json:"about,omitempty"`
 		Decided []string `json:"decided,omitempty"`
 		Open    []string `json:"open,omitempty"`
 	} `json:"listed,omitzero"`

@@ -3,7 +3,6 @@ package inject
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -24,7 +23,12 @@ type turn struct {
 	owner    string            // owner of the turn
 	reads    []graphiti.Target // groups to search
 	groups   []string
-	*lists
+
+	// The person's messages, as parallel lists.
+	at   []int // message index
+	from []dialect.Fingerprint
+	keys [][16]byte
+
 	earlier  []*Decision // decisions for at, nil if missing; the last is the newest turn's
 	err      error       // error of the decision lookup
 	decision *Decision   // decision of the newest turn, or nil
@@ -40,34 +44,14 @@ type turn struct {
 	found []string // lines that were shown or withheld, without rules and preferences
 }
 
-// lists holds parallel lists of the person's messages.
-type lists struct {
-	at   []int // message index
-	from []dialect.Fingerprint
-	keys [][16]byte
-}
-
-// pooled reuses turns with their lists, because long conversations have a thousand turns.
-var pooled = sync.Pool{New: func() any { return &turn{lists: new(lists)} }}
-
-// free returns the turn to the pool. Nothing refers to it after its plan.
-func (t *turn) free() {
-	*t = turn{lists: t.lists}
-	pooled.Put(t)
-}
-
 // lookUp loads the decisions of all turns.
 func (m *Planner) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerprint, who graphiti.Who) {
-	t.at, t.from = t.at[:0], t.from[:0]
 	for i := 0; i <= t.c.Last; i++ {
 		if t.c.Messages[i].Person {
 			t.at = append(t.at, i)
 			t.from = append(t.from, chain[i])
+			t.keys = append(t.keys, turnKeyOf(who.Session, chain[i]))
 		}
-	}
-	t.keys = t.keys[:0]
-	for _, f := range t.from {
-		t.keys = append(t.keys, turnKeyOf(who.Session, f))
 	}
 	keys := t.keys
 	i := t.c.Replaced()

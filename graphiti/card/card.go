@@ -135,8 +135,7 @@ func IsFull(lines []Line, l *Line) bool {
 // keepFor bounds how long a turn waits for the lists.
 const keepFor = 5 * time.Second
 
-// Keep stores the line of a promoted text, or the parts of a session summary, for the
-// targets of a turn that are among groups.
+// Keep stores the line of a promoted text for the targets of a turn that are among groups.
 func (c Cards) Keep(t *ledger.Turn, groups []string) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), keepFor)
 	defer cancel()
@@ -158,8 +157,6 @@ func (c Cards) Keep(t *ledger.Turn, groups []string) (err error) {
 				continue
 			}
 			err = errors.Join(err, c.addOnce(ctx, l, t.Generation))
-		case t.Kind == graphiti.KindSessionSummary && !t.Foreign && to.Scope == graphiti.ScopeWorkspace:
-			err = errors.Join(err, c.keepSummary(ctx, t, to.Group))
 		}
 	}
 	return err

@@ -2,7 +2,6 @@ package card
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -189,10 +188,8 @@ func TestPut_Scopes(t *testing.T) {
 	if err := c.Put(t.Context(), Line{Kind: KindRule, Text: "Always use tabs.", State: Pending, Group: "u", Session: "h", Owner: "user:ann"}, 0, "u", "w"); err != nil {
 		t.Fatal(err)
 	}
-	keep(t, c, project, "session:1", graphiti.KindSessionSummary, "Goal: parse it\nNext steps:\n- test it", 1)
 	want := map[string][]string{
 		"waits:u": {"u", "w", graphiti.SessionScopeOf("h", ""), graphiti.SessionScopeOf("h", "user:ann")},
-		summaries("w", graphiti.SessionHash("session:1"), "user:ann"): {"w", graphiti.SessionScope("session:1", ""), graphiti.SessionScope("session:1", "user:ann")},
 	}
 	if diff := cmp.Diff(want, f.scopes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -239,51 +236,6 @@ func TestLongEntriesAreCutBetweenWords(t *testing.T) {
 	if len(got) != 1 || len([]rune(got[0])) > len("decision, 2026-11-01: ")+maxChars || !strings.HasSuffix(got[0], " wörd…") {
 		t.Errorf("the card shows %q, want one line, cut after a word", got)
 	}
-}
-
-// TestSummary checks that readSummary finds the subject and the open steps of a
-// conversation in the formats that clients request, and that Summary returns the newest
-// summary of a session.
-func TestSummary(t *testing.T) {
-	for name, tc := range map[string]struct {
-		text string
-		want Summary
-	}{
-		"Claude Code's": {"1. Primary Request and Intent:\n   Parse CSV files with quotes.\n\n2. Key Technical Concepts:\n   - Go\n\n7. Pending Tasks:\n   - Test empty fields\n   - Write the docs\n\n8. Current Work:\n   The parser.\n",
-			Summary{"Parse CSV files with quotes.", "Test empty fields; Write the docs"}},
-		"in Markdown":     {"## Goal\nMove the queue to Redis\n\n## Instructions\n- no globals\n\n## Next Steps\n1. Measure it\n2. [ ] Delete the old one\n3. [x] Rename\n", Summary{"Move the queue to Redis", "Measure it; Delete the old one"}},
-		"on one line":     {"**Goal:** Move the queue\n**Remaining work:** measure it", Summary{"Move the queue", "measure it"}},
-		"nothing is left": {"Goal: move the queue\nPending tasks:\n- None", Summary{About: "move the queue"}},
-		"prose":           {"We moved the queue and measured it.", Summary{}},
-	} {
-		if diff := cmp.Diff(tc.want, readSummary(tc.text)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-	c := Cards{Lists: &fakeLists{}}
-	keep(t, c, project, "session:1", graphiti.KindSessionSummary, "Goal: an old one", 1)
-	keep(t, c, project, "session:1", graphiti.KindSessionSummary, "Goal: a new one", 2)
-	keep(t, c, ann, "session:1", graphiti.KindSessionSummary, "Goal: elsewhere", 3)
-	for _, tc := range []struct{ group, session, owner, want string }{
-		{"w", "session:1", "user:ann", "a new one"}, {"w", "session:2", "user:ann", ""}, {"w", "session:1", "user:bob", ""}, {"v", "session:1", "user:ann", ""},
-	} {
-		if s, err := c.Summary(t.Context(), tc.group, graphiti.SessionHash(tc.session), tc.owner); s.About != tc.want || err != nil {
-			t.Errorf("%+v: got summary %+v, %v; want %q", tc, s, err, tc.want)
-		}
-	}
-}
-
-func FuzzSummary(f *testing.F) {
-	f.Add("## Goal\nx\n## Next Steps\n- y\n- [x] z\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		s := readSummary(text)
-		if len([]rune(s.About)) > maxChars || len([]rune(s.Open)) > maxChars || strings.Contains(s.About+s.Open, "\n") {
-			t.Errorf("got summary %+v, want short lines", s)
-		}
-		if _, err := json.Marshal(s); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // TestRemove checks that Remove deletes the lines of one turn only.

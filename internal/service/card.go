@@ -22,18 +22,6 @@ func (sv *Service) Standing(ctx context.Context, w graphiti.Who) ([]graphiti.Fac
 	return sv.cards().Facts(ctx, sv.Recallable(sv.namer().Reads(w, true)), w.Place())
 }
 
-// Summary returns the last summary of a caller's session, in the project that they are
-// in; empty if there is none. session is the hash of its id.
-func (sv *Service) Summary(ctx context.Context, w graphiti.Who, session string) (about, open string, err error) {
-	for _, t := range sv.Recallable(sv.namer().Reads(w, false)) {
-		if t.Scope == graphiti.ScopeWorkspace {
-			s, err := sv.cards().Summary(ctx, t.Group, session, w.Owner())
-			return s.About, s.Open, err
-		}
-	}
-	return "", "", nil
-}
-
 // card returns the lines on the card of whoever a selector means: in a project those of the
 // project, else those of all applications.
 func (sv *Service) card(ctx context.Context, s Selector) (lines []string, err error) {
