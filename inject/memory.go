@@ -18,7 +18,7 @@ type Redact func(text string, by time.Time) (redacted string, ok bool)
 // Decides reports whether a message states a decision, for the notes of its session.
 type Decides func(ctx context.Context, said string) bool
 
-// Services holds the dependencies of a Planner.
+// Services holds the dependencies of a Planner. A nil service has no effect.
 type Services struct {
 	Search    graphiti.Searcher
 	Decisions Decisions
@@ -79,11 +79,8 @@ type Planner struct {
 
 // New returns a Planner that is ready for use.
 func New(s Services, g Groups, set RecallSettings) *Planner {
-	if s.Now == nil {
-		s.Now = time.Now
-	}
 	m := new(Planner)
-	m.o.Store(&options{&s, g, set})
+	m.o.Store(&options{s.withDefaults(), g, set})
 	m.base, m.cancel = context.WithCancel(context.Background())
 	return m
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -113,20 +112,10 @@ func (targets) Writes(graphiti.Who) []graphiti.Target {
 	return []graphiti.Target{{Scope: graphiti.ScopeSession, Group: "s"}, {Scope: graphiti.ScopeUser, Group: "u"}}
 }
 
-// noSnapshots are Snapshots without texts.
-type noSnapshots struct{}
-
-func (noSnapshots) Load(context.Context, string) ([]byte, error)                 { return nil, nil }
-func (noSnapshots) Save(context.Context, string, []byte, int64, ...string) error { return nil }
-
 // memory returns a Planner over fakes.
 func memory(t testing.TB, search searchFunc, blocks *fakeDecisions) *Planner {
 	t.Helper()
-	m := New(Services{
-		Search: search, Decisions: blocks, Snapshots: noSnapshots{}, Opening: &fakeOpening{}, Log: slog.New(slog.DiscardHandler),
-		Redact:  func(text string, _ time.Time) (string, bool) { return text, true },
-		Decides: func(context.Context, string) bool { return false },
-	}, targets{}, RecallSettings{
+	m := New(Services{Search: search, Decisions: blocks}, targets{}, RecallSettings{
 		Timeout: 400 * time.Millisecond, MaxFacts: 12, Asked: 24, MaxChars: 2000,
 		Compaction: true, StaleAfter: 30 * 24 * time.Hour,
 	})

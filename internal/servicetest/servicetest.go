@@ -81,7 +81,7 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 	recall := &recall{turns: p, namer: graphiti.Namer{Raw: !o.Hashed}}
 	planner := inject.New(inject.Services{
 		Search: state.Ended.Search(kept), Decisions: state.Decisions, Snapshots: state.Snapshots,
-		Opening: recall, Redact: p.RedactedBy, Decides: func(context.Context, string) bool { return false }, Now: o.Now, Log: log,
+		Opening: recall, Redact: p.RedactedBy, Now: o.Now, Log: log,
 	}, recall, inject.RecallSettings{
 		Timeout: time.Minute, MaxFacts: 8, Asked: 16, MaxChars: 1500, MinScore: 0.18,
 		Share: 0.05, Window: 32_000, StaleAfter: 30 * 24 * time.Hour, CardChars: 400,
