@@ -53,8 +53,7 @@ func (g *groupVectors) nearest(vec []int8, most int) []scored {
 	for i, o := range g.vecs {
 		all = append(all, scored{g.places[i], likeness(vec, o)})
 	}
-	var scores []float64
-	return bestOf(all, most, &scores)
+	return bestOf(all, most)
 }
 
 // at returns the vector of the message or fact at a place, or nil.
