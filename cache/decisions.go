@@ -6,20 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-const (
-	// decisionsInRAM is the most bytes of decisions in RAM.
-	decisionsInRAM = 10 << 20
-
-	// maxLookup is the most keys in one query.
-	maxLookup = 500
-)
+// decisionsInRAM is the most bytes of decisions in RAM.
+const decisionsInRAM = 10 << 20
 
 // Decisions stores the decision of each turn: the newest in RAM, all in a store. It
 // implements inject.Decisions and is safe for concurrent use.
@@ -43,8 +37,7 @@ func withoutBlock(d inject.Decision) inject.Decision {
 
 // Lookup returns the decision of each key, or nil for a key without one. now is the
 // request's number of forgets; decisions cached at another number are read again. Lookup
-// reads missing keys from the store, up to maxLookup per query, and never skips any: a
-// missing block would change the beginning of the conversation. With an error it returns
+// reads missing keys from the store, and never skips any: a missing block would change the beginning of the conversation. With an error it returns
 // the decisions found so far.
 func (d *Decisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*inject.Decision, error) {
 	list := make([]*inject.Decision, len(keys))
@@ -57,23 +50,19 @@ func (d *Decisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*
 			missing, at = append(missing, keys[i]), append(at, i)
 		}
 	})
-	for len(missing) > 0 {
-		n := min(len(missing), maxLookup)
-		err := d.store.get(ctx, decisionKind, keysOf(missing[:n]), func(i int, value []byte) (err error) {
-			list[at[i]], err = parseDecision(value, false)
-			return err
-		})
-		if err != nil {
-			return list, fmt.Errorf("read decisions: %w", err)
+	err := d.store.get(ctx, decisionKind, keysOf(missing), func(i int, value []byte) (err error) {
+		list[at[i]], err = parseDecision(value, false)
+		return err
+	})
+	if err != nil {
+		return list, fmt.Errorf("read decisions: %w", err)
+	}
+	for i, k := range missing {
+		if found := list[at[i]]; found != nil || d.store.shared == nil { // else a replica may store one at any time
+			// keeps a decision that Keep has stored meanwhile
+			e := recentDecision{found, now}
+			d.recent.AddOver(k, e, e.bytes(), func(o recentDecision) bool { return o.forgets < now })
 		}
-		for i, k := range missing[:n] {
-			if found := list[at[i]]; found != nil || d.store.shared == nil { // else a replica may store one at any time
-				// keeps a decision that Keep has stored meanwhile
-				e := recentDecision{found, now}
-				d.recent.AddOver(k, e, e.bytes(), func(o recentDecision) bool { return o.forgets < now })
-			}
-		}
-		missing, at = missing[n:], at[n:]
 	}
 	return list, nil
 }
@@ -81,17 +70,13 @@ func (d *Decisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*
 // WithPieces returns the decision of each key with its search results, or nil for a key
 // without one. It reads the store, because RAM does not hold the results.
 func (d *Decisions) WithPieces(ctx context.Context, keys [][16]byte) ([]*inject.Decision, error) {
-	list := make([]*inject.Decision, 0, len(keys))
-	for some := range slices.Chunk(keys, maxLookup) {
-		from := len(list)
-		list = append(list, make([]*inject.Decision, len(some))...)
-		err := d.store.get(ctx, decisionKind, keysOf(some), func(i int, value []byte) (err error) {
-			list[from+i], err = parseDecision(value, true)
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("read decisions: %w", err)
-		}
+	list := make([]*inject.Decision, len(keys))
+	err := d.store.get(ctx, decisionKind, keysOf(keys), func(i int, value []byte) (err error) {
+		list[i], err = parseDecision(value, true)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read decisions: %w", err)
 	}
 	return list, nil
 }

@@ -27,6 +27,9 @@ const (
 	// sweepRows records, so that requests do not wait for it.
 	sweepKeys = 10_000
 	sweepRows = 1000
+
+	// maxLookup is the most keys in one query.
+	maxLookup = 500
 )
 
 // table creates the table of a kind. In a table for all kinds, the records of a request
@@ -150,19 +153,25 @@ func (f *tables) get(ctx context.Context, k *kind, keys [][]byte, found func(int
 	if f.unwritten.has(k, keys) {
 		f.flush(ctx)
 	}
-	if len(keys) == 0 {
-		return nil
-	}
-	args, at := make([]any, len(keys)), make(map[string]int, len(keys))
+	at := make(map[string]int, len(keys))
 	for i, key := range keys {
-		args[i], at[string(key)] = key, i
+		at[string(key)] = i
 	}
-	among := "IN (?" + strings.Repeat(",?", len(args)-1) + ")"
-	if f.shared != nil {
-		among, args = "= ANY (?)", []any{keys}
+	for some := range slices.Chunk(keys, maxLookup) {
+		among, args := "= ANY (?)", []any{some}
+		if f.shared == nil {
+			among, args = "IN (?"+strings.Repeat(",?", len(some)-1)+")", make([]any, len(some))
+			for i, key := range some {
+				args[i] = key
+			}
+		}
+		err := f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE list = '' AND key "+among, args,
+			func(_ string, key, value []byte) error { return found(at[string(key)], value) })
+		if err != nil {
+			return err
+		}
 	}
-	return f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE list = '' AND key "+among, args,
-		func(_ string, key, value []byte) error { return found(at[string(key)], value) })
+	return nil
 }
 
 // each calls do for each row of a query for list, key and value.

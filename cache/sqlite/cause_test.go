@@ -10,13 +10,6 @@ import (
 	"testing"
 )
 
-// broken is a file on a disk that fails.
-type broken struct{ err error }
-
-func (b broken) ReadAt([]byte, int64) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: "x.db", Err: b.err}
-}
-
 // TestFaultsNameTheirCause checks that errors of the operating system are not taken for
 // damage, and that no remedy asks the operator to move an intact file.
 func TestFaultsNameTheirCause(t *testing.T) {
@@ -27,7 +20,7 @@ func TestFaultsNameTheirCause(t *testing.T) {
 		want FaultKind
 		says string
 	}{
-		{Damaged, whole(broken{syscall.EIO}, 4096, 0), Failing, "do not move the file"},
+		{Damaged, &fs.PathError{Op: "read", Path: path, Err: syscall.EIO}, Failing, "do not move the file"},
 		{Denied, syscall.EIO, Failing, "dmesg"},
 		{Gone, &fs.PathError{Op: "stat", Path: path, Err: syscall.EIO}, Failing, "do not move the file"},
 		{Unwritten, fmt.Errorf("write: %w", syscall.EIO), Unwritten, "dmesg"},

@@ -2,10 +2,8 @@ package sqlite
 
 import (
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"strings"
@@ -38,15 +36,6 @@ func preflight(path string, version int) (FaultKind, error) {
 		}
 		return "", nil
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0) // #nosec G304 -- one of the proxy's own
-	if err != nil {
-		return Denied, err
-	}
-	err = whole(f, info.Size(), wal)
-	_ = f.Close()
-	if err != nil {
-		return Damaged, err
-	}
 	return readable(path, version, info.Size() <= checkedWhole)
 }
 
@@ -56,26 +45,6 @@ func sizeOf(path string) int64 {
 		return 0
 	}
 	return info.Size()
-}
-
-// whole compares the size of a file with the number of pages in its head. If there is a log,
-// the head may count pages that only the log holds.
-func whole(f io.ReaderAt, size, wal int64) error {
-	head := make([]byte, 100)
-	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read its head: %w", err)
-	} else if err != nil || string(head[:16]) != "SQLite format 3\x00" {
-		return errors.New("it is not a database")
-	}
-	page := int64(binary.BigEndian.Uint16(head[16:]))
-	if page == 1 {
-		page = 65536
-	}
-	counted := binary.BigEndian.Uint32(head[24:]) == binary.BigEndian.Uint32(head[92:])
-	if want := page * int64(binary.BigEndian.Uint32(head[28:])); counted && wal == 0 && size < want {
-		return fmt.Errorf("it has %d bytes of %d", size, want)
-	}
-	return nil
 }
 
 // readable reads the version and the schema over a read-only connection, and checks every
