@@ -22,11 +22,6 @@ type Lease interface {
 	Take(ctx context.Context) (led context.Context, release func(), err error)
 }
 
-// alone is the lease of a process that shares its ledger with no other.
-type alone struct{}
-
-func (alone) Take(ctx context.Context) (context.Context, func(), error) { return ctx, func() {}, nil }
-
 // maxTraces bounds the traces of turns that are not delivered yet.
 const maxTraces = 1024
 
@@ -34,8 +29,8 @@ const maxTraces = 1024
 type outbox struct {
 	*ledger.Ledger
 	p      *Pipeline
-	facts  FactStore // nil without facts
-	lease  Lease
+	facts  FactStore                                   // nil without facts
+	lease  Lease                                       // nil if no other process uses the ledger
 	says   func(ctx context.Context, text string) bool // Destination.States
 	loop   *deliver.Loop
 	leads  atomic.Bool                // this process has the lease
@@ -55,9 +50,6 @@ func (p *Pipeline) openOutbox(o *Options, t deliver.Timing) (*outbox, error) {
 		return worthCopy(t) && (o.Facts == nil || !slices.ContainsFunc(messagesOf(t, graphiti.ScopeUser, p.opts().MaxChars, time.Now()), func(m graphiti.Row) bool { return o.Facts.Distils(&m) }))
 	})
 	b := &outbox{Ledger: p.Ledger, p: p, facts: o.Facts, lease: o.Lease, says: o.States}
-	if b.lease == nil {
-		b.lease = alone{}
-	}
 	b.traces, _ = lru.New[string, string](maxTraces) // fails only for a size of 0
 	b.pulls = newPuller(p, o, b.leads.Load)
 	b.loop = deliver.New(deliver.Options{
@@ -74,6 +66,10 @@ func (o *Bounds) timing() deliver.Timing { return deliver.DefaultTiming(o.StallA
 // lead delivers whenever this process has the lease, until Shutdown.
 func (b *outbox) lead() {
 	stopped := b.p.stopped
+	if b.lease == nil {
+		b.deliver(stopped)
+		return
+	}
 	for stopped.Err() == nil {
 		led, release, err := b.lease.Take(stopped)
 		if err != nil {
@@ -84,17 +80,22 @@ func (b *outbox) lead() {
 			}
 			continue
 		}
-		b.leads.Store(true)
-		b.pulls.wake()
-		b.loop.Run(led)
-		b.leads.Store(false)
+		b.deliver(led)
 		release()
 	}
 }
 
+// deliver delivers until ctx ends.
+func (b *outbox) deliver(ctx context.Context) {
+	b.leads.Store(true)
+	b.pulls.wake()
+	b.loop.Run(ctx)
+	b.leads.Store(false)
+}
+
 // delivered reports the delivery of a traced turn.
 func (b *outbox) delivered(d deliver.Delivery) {
-	if trace, ok := b.traces.Get(d.Turn); ok {
+	if trace, ok := b.traces.Get(d.Turn); ok && b.p.OnDelivered != nil {
 		d.Trace = trace
 		b.p.OnDelivered(d)
 	}

@@ -64,16 +64,6 @@ type Events struct {
 	OnDelivered func(deliver.Delivery)                // for turns with a Trace
 }
 
-func (e Events) withDefaults() Events {
-	if e.OnKept == nil {
-		e.OnKept = func(*ledger.Turn, []string) {}
-	}
-	if e.OnDelivered == nil {
-		e.OnDelivered = func(deliver.Delivery) {}
-	}
-	return e
-}
-
 // settings holds the current bounds.
 type settings struct{ now atomic.Pointer[Bounds] }
 
@@ -113,7 +103,7 @@ func Open(o Options) (*Pipeline, error) {
 
 func open(o Options, t deliver.Timing) (p *Pipeline, err error) {
 	p = &Pipeline{
-		Events: o.withDefaults(), log: o.Log, disk: o.Disk, recent: newRecent(), waiting: newWaiting(), doubts: newDoubts(), fates: fates{was: graphiti.FateHeld},
+		Events: o.Events, log: o.Log, disk: o.Disk, recent: newRecent(), waiting: newWaiting(), doubts: newDoubts(), fates: fates{was: graphiti.FateHeld},
 	}
 	p.now.Store(&o.Bounds)
 	p.stopped, p.stop = context.WithCancel(context.Background())
@@ -195,7 +185,7 @@ func (p *Pipeline) store(ctx context.Context, turns []ledger.Turn) ([]ledger.Add
 	}
 	for i := range turns {
 		for _, g := range all[i].Groups {
-			if t := turns[i].Trace; t != "" {
+			if t := turns[i].Trace; t != "" && p.OnDelivered != nil {
 				p.OnDelivered(deliver.Delivery{Trace: t, Group: g, Began: began, Verified: true})
 			}
 		}

@@ -152,15 +152,19 @@ func (p *puller) pause(paused bool) {
 	}
 }
 
-// perform imports the history of a group.
+// perform stores the messages of a group that only Graphiti has, and the episodes to read.
 func (p *puller) perform(ctx context.Context, owner *ledger.Turn) error {
 	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
-	err := p.importAll(ctx, owner)
+	group := owner.Targets[0].Group
+	last, generation, err := p.Imported(ctx, group)
+	if owner.Generation = generation; err == nil && time.Since(last) >= importAgain {
+		err = p.importSince(ctx, owner, last)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.history--; err != nil {
-		delete(p.asked, owner.Targets[0].Group) // the next request asks again
+		delete(p.asked, group) // the next request asks again
 	}
 	return err
 }
@@ -266,18 +270,7 @@ const (
 	importLast  = 1000
 )
 
-// importAll stores the messages of a group that only Graphiti has, and the episodes to read.
-func (p *puller) importAll(ctx context.Context, owner *ledger.Turn) error {
-	group := owner.Targets[0].Group
-	last, generation, err := p.Imported(ctx, group)
-	if err != nil || time.Since(last) < importAgain {
-		return err
-	}
-	owner.Generation = generation
-	return p.importSince(ctx, owner, last)
-}
-
-// importSince is importAll after the last import, whenever that was.
+// importSince is perform after the last import, whenever that was.
 func (p *puller) importSince(ctx context.Context, owner *ledger.Turn, last time.Time) error {
 	group := owner.Targets[0].Group
 	withdrawn, err := p.Ledger.Withdrawn(ctx, group)

@@ -116,7 +116,9 @@ func (p *Pipeline) write(ctx context.Context, turns []ledger.Turn) (kept int, er
 	}
 	p.waiting.mended(p.log)
 	for i := range turns {
-		p.OnKept(&turns[i], all[i].Groups)
+		if p.OnKept != nil {
+			p.OnKept(&turns[i], all[i].Groups)
+		}
 		if len(all[i].Groups) > 0 {
 			kept += max(1, len(turns[i].Restored))
 		}
