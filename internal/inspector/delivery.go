@@ -58,6 +58,7 @@ func (v *visit) delivery() error {
 
 // chosen returns the dead letters that a form names.
 func (v *visit) chosen() (s service.Selection, err error) {
+	_ = v.r.ParseForm() // an unreadable form chooses no turn
 	if v.r.FormValue("all") == "1" {
 		return service.Selection{All: true}, nil
 	}
@@ -75,7 +76,6 @@ func (v *visit) chosen() (s service.Selection, err error) {
 }
 
 func (v *visit) retry() error {
-	_ = v.r.ParseForm() // an unreadable form chooses no turn
 	s, err := v.chosen()
 	if err != nil {
 		return err
@@ -87,7 +87,6 @@ func (v *visit) retry() error {
 type dropping struct{ service.Selection }
 
 func (v *visit) drop() error {
-	_ = v.r.ParseForm() // an unreadable form chooses no turn
 	s, err := v.chosen()
 	if err != nil {
 		return err

@@ -44,34 +44,6 @@ func (s *standing) Off() bool {
 	return s.Standing.State == card.Ended || s.Standing.State == card.Rejected
 }
 
-// Accepts returns the effect of accepting the line, in words.
-func (s *standing) Accepts() string {
-	var now, then string
-	switch {
-	case s.Kind == card.KindForget && s.Applies:
-		return "Now it has ended matching statements in its place only. Once accepted, it ends them everywhere."
-	case s.Kind == card.KindForget:
-		return "Now it has ended nothing. Once accepted, it ends the statements below."
-	case s.OnCard:
-		now = "Now it is on the card there only."
-	case s.Kind == card.KindFact:
-		now = "Now it is recalled there only."
-	default:
-		now = "Now it has no effect, because another author may have written it."
-	}
-	switch {
-	case s.Kind == card.KindFact && s.Personal:
-		then = " Once accepted, it is recalled everywhere."
-	case s.Kind == card.KindFact:
-		then = " Once accepted, it is recalled in the project."
-	case s.Personal:
-		then = " Once accepted, it is on your card everywhere."
-	default:
-		then = " Once accepted, it is on the project’s card, for all readers of its memory."
-	}
-	return now + then
-}
-
 // standings returns the lines of one memory. If of is nil, it returns the lines that wait
 // for confirmation.
 func (v *visit) standings(of *about) (list standings, err error) {

@@ -165,7 +165,6 @@ func NameOf(o ledger.Owned, person string) string {
 type catalog struct {
 	conversations map[string]*counted      // by the hash of their IDs
 	seen          map[graphiti.ID]struct{} // their messages, which may be in several groups; nil for one group
-	last          *counted                 // adjacent messages often share a conversation
 }
 
 type counted struct {
@@ -193,11 +192,7 @@ func (l *catalog) add(k *Kept, r *graphiti.Row) {
 		}
 		l.seen[r.ID] = struct{}{}
 	}
-	t := l.last
-	if t == nil || t.Hash != hash {
-		t = l.conversations[hash]
-		l.last = t
-	}
+	t := l.conversations[hash]
 	if t == nil {
 		t = &counted{Conversation: Conversation{Session: session, Hash: hash, In: k.Name, Group: k.Group}}
 		l.conversations[hash] = t

@@ -369,14 +369,8 @@ func (sv *Service) move(ctx context.Context, in *ManyRequest, found []held, c *C
 	found = slices.DeleteFunc(found, func(h held) bool { return h.in.Group == to.Group })
 	part := c.in(to.Group)
 	for i := range found {
-		h := &found[i]
-		t := h.turn("move to "+to.Group+time.Now().String(), &h.row) // it may have been moved there before
-		t.Said, t.Answered, t.Generation = h.row.Said, h.row.Said, sv.o.State.Generations.Now()
+		t := found[i].moved("move to "+to.Group+time.Now().String(), &found[i].row, sv.o.State.Generations.Now()) // it may have been moved there before
 		t.Targets, t.Workspace = []graphiti.Target{to}, who.Workspace
-		t.Restored = []ledger.Restored{{Name: graphiti.EpisodeName(t.ID, h.row.Role), Speaker: h.row.Speaker, Role: h.row.Role, Source: h.row.Source}}
-		if h.row.Role == graphiti.RoleAssistant {
-			t.User, t.Assistant = "", h.row.Text
-		}
 		if err := sv.o.Pipeline.Add(ctx, t); err != nil {
 			return nil, fmt.Errorf("move a message: %w", err)
 		}

@@ -171,13 +171,7 @@ func (sv *Service) keepOtherSide(ctx context.Context, h *held) error {
 		if r.Name == h.row.Name {
 			continue
 		}
-		t := h.turn("beside", &r)
-		t.Generation = sv.o.State.Generations.Now()
-		t.Said, t.Answered = r.Said, r.Said
-		t.Restored = []ledger.Restored{{Name: graphiti.EpisodeName(t.ID, r.Role), Speaker: r.Speaker, Role: r.Role, Source: r.Source}}
-		if r.Role == graphiti.RoleAssistant {
-			t.User, t.Assistant = "", r.Text
-		}
+		t := h.moved("beside", &r, sv.o.State.Generations.Now())
 		if err := sv.o.Pipeline.Add(ctx, t); err != nil {
 			return fmt.Errorf("store the other side of the turn: %w", err)
 		}
@@ -194,6 +188,17 @@ func (h *held) turn(why string, text *graphiti.Row) ledger.Turn {
 	}
 	if h.in.Scope == graphiti.ScopeWorkspace {
 		t.Workspace = h.owner.Key
+	}
+	return t
+}
+
+// moved returns a turn with a row under a new name.
+func (h *held) moved(why string, r *graphiti.Row, generation int64) ledger.Turn {
+	t := h.turn(why, r)
+	t.Said, t.Answered, t.Generation = r.Said, r.Said, generation
+	t.Restored = []ledger.Restored{{Name: graphiti.EpisodeName(t.ID, r.Role), Speaker: r.Speaker, Role: r.Role, Source: r.Source}}
+	if r.Role == graphiti.RoleAssistant {
+		t.User, t.Assistant = "", r.Text
 	}
 	return t
 }

@@ -72,44 +72,42 @@ func keyOf(c service.Caller) service.Caller {
 // places bound the calls that run at the same time, separately for operators and for
 // people. They are safe for concurrent use.
 type places struct {
-	mu        sync.Mutex // protects the fields below
-	running   map[bool]int
-	of        map[service.Caller]int
-	importing map[service.Caller]bool
+	mu    sync.Mutex // protects taken
+	taken map[any]int
 }
 
-func newPlaces() *places {
-	return &places{running: make(map[bool]int), of: make(map[service.Caller]int), importing: make(map[service.Caller]bool)}
-}
+func newPlaces() *places { return &places{taken: make(map[any]int)} }
 
-// take takes a place for a call. If there is none, why is the reason.
-func (p *places) take(c service.Caller, imports bool) (leave func(), why string) {
+// take takes a place for a call. ok is false if there is none.
+func (p *places) take(c service.Caller, imports bool) (leave func(), ok bool) {
+	type importer service.Caller
 	c = keyOf(c)
-	imports = imports && !c.Operator
+	most := map[any]int{c.Operator: maxCalls}
+	if !c.Operator {
+		most[c] = maxOfOne
+	}
+	if imports && !c.Operator {
+		most[importer(c)] = 1
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case imports && p.importing[c]:
-		return nil, "an import of yours is running; try again when it has ended"
-	case p.running[c.Operator] >= maxCalls, !c.Operator && p.of[c] >= maxOfOne:
-		return nil, "too many calls are running; try again when some have ended"
+	for key, n := range most {
+		if p.taken[key] >= n {
+			return nil, false
+		}
 	}
-	p.running[c.Operator]++
-	p.of[c]++
-	if imports {
-		p.importing[c] = true
+	for key := range most {
+		p.taken[key]++
 	}
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.running[c.Operator]--
-		if p.of[c]--; p.of[c] == 0 {
-			delete(p.of, c)
+		for key := range most {
+			if p.taken[key]--; p.taken[key] == 0 {
+				delete(p.taken, key)
+			}
 		}
-		if imports {
-			delete(p.importing, c)
-		}
-	}, ""
+	}, true
 }
 
 // isImport reports whether a program or a page imports a file.
@@ -137,9 +135,9 @@ func (s *Server) limited(refuse refusing, next http.HandlerFunc) http.HandlerFun
 			tooMany(w, refuse, tooManyCalls)
 			return
 		}
-		leave, why := s.places.take(caller, isImport(r))
-		if why != "" {
-			tooMany(w, refuse, why)
+		leave, ok := s.places.take(caller, isImport(r))
+		if !ok {
+			tooMany(w, refuse, "too many calls of yours, or another import, are running; try again when some have ended")
 			return
 		}
 		defer leave()

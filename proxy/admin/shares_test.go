@@ -69,9 +69,9 @@ func TestPlaces(t *testing.T) {
 	}
 	take := func(what string, c service.Caller, imports, want bool) (leave func()) {
 		t.Helper()
-		leave, why := p.take(c, imports)
-		if (why == "") != want {
-			t.Errorf("%s: %q, want that there is a place: %v", what, why, want)
+		leave, ok := p.take(c, imports)
+		if ok != want {
+			t.Errorf("%s: got a place: %v, want %v", what, ok, want)
 		}
 		return leave
 	}
