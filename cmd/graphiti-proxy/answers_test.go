@@ -278,7 +278,7 @@ func TestLostAnswers(t *testing.T) {
 	for range 4 {
 		w.request(chat(user(fact)), "User-Agent", "odd-client/1.0")
 	}
-	waitUntil(t, "four lost answers", func() bool { return strings.Contains(w.status(), "4 answers of odd-client were not stored") })
+	waitUntil(t, "four lost answers", func() bool { return strings.Contains(w.status(), "odd-client, 4 times: an answer that was not stored") })
 	if got := w.metric(`graphiti_proxy_answers_not_stored_total{reason="no_end"}`); got != "4" {
 		t.Errorf("the metric is %q, want 4", got)
 	}

@@ -74,7 +74,7 @@ func (e *Store) rated(ctx context.Context, q *asked, g *groupIndex, v *groupVect
 	}
 	q.features(g, v, all, pieces)
 	all = slices.DeleteFunc(all, func(h *hit) bool {
-		return h.note.Flags&(isFact|isModels) == 0 && h.exchange == nil && h.features[fStates] < surelyAsked && h.strength < certain
+		return h.note.Flags&(isFact|isModels) == 0 && h.exchange == nil && q.known*h.features[fStates] < surelyAsked && h.strength < certain
 	})
 	for _, h := range all {
 		if h.strength = q.score.Strength(&h.features); q.gate >= asksNothing && h.covers >= certain {

@@ -306,3 +306,28 @@ func BenchmarkEncode(b *testing.B) {
 		}
 	}
 }
+
+// TestModel_Knows checks that languages of the model's training count more than others.
+func TestModel_Knows(t *testing.T) {
+	m := model(t)
+	for _, tc := range []struct {
+		text  string
+		known bool
+	}{
+		{"the staging server listens on port 8884", true},
+		{"der Drucker hat eine neue Adresse im Netz", true},
+		{"¿qué día empieza el curso de natación?", true},
+		{"会議は来週の火曜日の午後です", true},
+		{"ο σκύλος μου λέγεται Κανέλα", false},
+		{"החתול שלי אוהב דגים", false},
+		{"nyckeln till laddskåpet hänger hos vaktmästaren", false},
+		{"আমার বিড়ালের নাম মিশু", false},
+	} {
+		if got := m.Knows(tc.text); got < leastKnown || got > 1 || (got > 0.5) != tc.known {
+			t.Errorf("%q: got %.2f, want known %v", tc.text, got, tc.known)
+		}
+	}
+	if got := m.Knows(""); got < 0.9 {
+		t.Errorf("an empty text: got %.2f, want nearly 1", got)
+	}
+}

@@ -171,6 +171,7 @@ func TestAPanicIsContained(t *testing.T) {
 	}
 	body, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
+	web.Close() // waits for the log
 	if err == nil || strings.Contains(string(body)+log.String(), "Miso") || !strings.Contains(log.String(), "TestAPanicIsContained") {
 		t.Errorf("the body is %q, %v, the log %s", body, err, log.String())
 	}

@@ -105,7 +105,7 @@ func (o *Observer) WithoutPlace(p dialect.Program, agent []byte, why Missing) {
 	one := o.clients.of(version{client.name, client.version})
 	n := [...]*int64{&one.NoPlace, &one.NoDirectory, &one.NotHere}[why]
 	if *n++; *n == 1 {
-		o.log.Warn("client has no memory of its project", slog.String("why", missing[why].Says), slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", why.Remedy()))
+		o.log.Warn(missing[why].Says, slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", why.Remedy())) //nolint:sloglint // one of three constants
 	}
 	o.signs.add(p.Name)
 }
