@@ -187,8 +187,8 @@ func (m *Planner) leftOff(ctx context.Context, t *turn, who graphiti.Who) []stri
 }
 
 // leftOff returns a line with the session's last decision, its changed files and its open
-// points, or "" if it has none. Without room for all parts, the line omits the client's summary of
-// the subject first, then further open points, then files.
+// points, or "" if it has none. If the parts are too long, the line omits the client's
+// summary first, then further open points, then files.
 func (s *snapshot) leftOff(at time.Time) string {
 	left := s.open()
 	if len(left) == 0 {

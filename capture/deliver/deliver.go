@@ -24,8 +24,8 @@ type Ledger interface {
 	Waiting(ctx context.Context) (groups []string, err error)
 
 	// Next returns the first n waiting copies of a group, or without one of all groups: in the
-	// order of arrival, those from histories last. A group that was forgotten has none until
-	// Graphiti has deleted it, which would delete them, too.
+	// order of arrival, those from histories last. A forgotten group has none before Graphiti
+	// has deleted the group: the deletion would include them.
 	Next(ctx context.Context, group string, n int) ([]ledger.Copy, error)
 
 	// Sent returns the sent copies in the order of sending.

@@ -47,7 +47,7 @@ type batch struct {
 	*Ledger
 	now    time.Time
 	copied bool // the turns wait to be copied
-	counts bool // nothing is stored
+	counts bool // the transaction is rolled back
 }
 
 func (b batch) store(ctx context.Context, turns []Turn) (all []Added, err error) {

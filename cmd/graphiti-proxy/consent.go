@@ -42,7 +42,7 @@ func (c *consent) sends(read *config.Config) (to []sent) {
 	return to
 }
 
-// explain logs what each endpoint receives from now on.
+// explain logs the data that each endpoint receives.
 func (c *consent) explain(read *config.Config) {
 	before := c.known
 	c.known = c.sends(read)

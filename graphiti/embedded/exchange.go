@@ -75,7 +75,7 @@ func (e *Store) joined(ctx context.Context, g *groupIndex, q *asked, v *groupVec
 	return slices.DeleteFunc(all, func(h *hit) bool { return h.exchange == nil && in[h.place] }), nil
 }
 
-// exchangeFrom returns the exchange that may begin at a place, or nil. The person went on after the
+// exchangeFrom returns the exchange that may begin at a place, or nil. The person replied to the
 // answer, which may have helped.
 func (g *groupIndex) exchangeFrom(place int64, q *asked, v *groupVectors, all []*hit) *exchange {
 	const others = isFact | isCurated

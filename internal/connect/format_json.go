@@ -66,7 +66,7 @@ func setJSON(text []byte, path []string, value string) ([]byte, error) {
 	return root.Pack(), nil
 }
 
-// comments returns what precedes the last blanks.
+// comments returns the text before the last blanks.
 func comments(b hujson.Extra) hujson.Extra { return bytes.TrimRight(b, " \t\r\n") }
 
 func removeJSON(text []byte, path []string) ([]byte, error) {

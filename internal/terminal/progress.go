@@ -14,7 +14,7 @@ type Progress struct {
 	shown bool
 }
 
-// NewProgress returns a Progress on w for a task of total bytes; what is the noun of a part.
+// NewProgress returns a Progress on w for a task of total bytes. The noun of a part is what.
 func NewProgress(w io.Writer, what string, total int64) *Progress {
 	p := &Progress{what: what, total: total}
 	if Is(w) {
