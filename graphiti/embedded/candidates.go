@@ -97,7 +97,7 @@ func (g *groupIndex) bestByPieces(terms []term) []scored {
 		n, ok := g.note(s.place)
 		return !ok || n.Flags&isOnlyAsked != 0
 	})
-	return slices.Clone(bestOf(w.sums, byPieces))
+	return slices.Clone(bestOf(w.sums, byPieces, &w.scores))
 }
 
 // shareAt returns the weight of the terms that the message at a place has.

@@ -53,7 +53,8 @@ func (g *groupVectors) nearest(vec []int8, most int) []scored {
 	for i, o := range g.vecs {
 		all = append(all, scored{g.places[i], likeness(vec, o)})
 	}
-	return bestOf(all, most)
+	var scores []float64
+	return bestOf(all, most, &scores)
 }
 
 // at returns the vector of the message or fact at a place, or nil.

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"math/bits"
-	"slices"
 	"sync"
 )
 
@@ -28,9 +27,9 @@ func rank(n *Numbers, terms []term, most int) []ranked {
 	defer walks.Put(w)
 	w.merge(terms)
 	// The conversation changes a place's worth by less than half.
-	all := bestOf(w.sum(n, terms), 3*most)
+	all := bestOf(w.sum(n, terms), 3*most, &w.scores)
 	byConversation(n, all, terms)
-	all = bestOf(all, most)
+	all = bestOf(all, most, &w.scores)
 	out := make([]ranked, len(all))
 	at := 0
 	for i := range all {
@@ -98,6 +97,7 @@ type scored struct {
 type walk struct {
 	visits, other []visit
 	sums          []scored
+	scores        []float64
 }
 
 var walks = sync.Pool{New: func() any { return &walk{} }}
@@ -197,25 +197,65 @@ func worthAt(numbers *Numbers, place int64, near []visit, weights []float64) (su
 	return sum
 }
 
-// bestOf returns the best most places, in their order, and of equal places the last. It reuses
-// the memory of all.
-func bestOf(all []scored, most int) []scored {
+// bestOf returns the best most places, in their order, and of equal places the last. scores
+// is a buffer.
+func bestOf(all []scored, most int, scores *[]float64) []scored {
 	if len(all) <= most {
 		return all
 	}
-	best := make([]int, 0, most+1) // indexes, those of the best first
-	for i := len(all) - 1; i >= 0; i-- {
-		if len(best) == most && all[i].score <= all[best[most-1]].score {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(best, all[i].score, func(k int, score float64) int { return 1 - 2*int(bit(all[k].score >= score)) })
-		best = slices.Insert(best, at, i)
-		best = best[:min(len(best), most)]
+	some := (*scores)[:0]
+	for i := range all {
+		some = append(some, all[i].score)
 	}
-	slices.Sort(best)
+	*scores = some
+	least := nthLargest(some, most)
+	equal := most // number of places with the least score that remain
+	ties := 0
+	for i := range all {
+		if all[i].score > least {
+			equal--
+		} else if all[i].score == least {
+			ties++
+		}
+	}
 	out := all[:0]
-	for _, i := range best {
-		out = append(out, all[i])
+	for _, s := range all {
+		if s.score == least {
+			ties--
+		}
+		if s.score > least || s.score == least && ties < equal {
+			out = append(out, s)
+		}
 	}
 	return out
+}
+
+// nthLargest returns the n-th largest number. It changes the order of all.
+func nthLargest(all []float64, n int) float64 {
+	// The part between low and high holds it.
+	low, high := 0, len(all)-1
+	for low < high {
+		middle, i, j := all[(low+high)/2], low, high
+		for i <= j {
+			for all[i] > middle {
+				i++
+			}
+			for middle > all[j] {
+				j--
+			}
+			if i <= j {
+				all[i], all[j] = all[j], all[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case n-1 <= j:
+			high = j
+		case n-1 >= i:
+			low = i
+		default:
+			return middle
+		}
+	}
+	return all[n-1]
 }

@@ -77,7 +77,7 @@ func TestBestOf(t *testing.T) {
 			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.place, a.place))
 		})
 		want = want[:min(len(want), most)]
-		got := bestOf(all, most)
+		got := bestOf(all, most, &[]float64{})
 		slices.SortFunc(got, func(a, b scored) int {
 			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.place, a.place))
 		})

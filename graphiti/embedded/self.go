@@ -86,7 +86,8 @@ func saying(v *groupVectors, g *groupIndex, subject *Gate) (hits []*hit) {
 			all = append(all, scored{v.places[i], says})
 		}
 	}
-	for _, s := range bestOf(all, mostRead) {
+	var scores []float64
+	for _, s := range bestOf(all, mostRead, &scores) {
 		if note, ok := g.note(s.place); ok {
 			hits = append(hits, &hit{place: s.place, note: note, ranked: &ranked{place: s.place}, strength: selfStrength, ofSelf: true})
 		}
