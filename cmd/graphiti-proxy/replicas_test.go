@@ -87,6 +87,10 @@ const (
 	// mayRepeat is the number of messages that may not be stored once in each group if Postgres is busy.
 	mayRepeat = 1
 
+	// typing is the time between an answer and the next message: in a session with pauses, a message
+	// that follows sooner may be a program's, and is held.
+	typing = 350 * time.Millisecond
+
 	// mayMove is the percentage of turns that may lack a known block: a busy Postgres may answer a
 	// replica after recall.timeout, and a request does not wait longer.
 	mayMove = 2
@@ -112,21 +116,19 @@ func TestReplicasActAsOne(t *testing.T) {
 	})
 	server := postgrestest.Start(t)
 	database := server.Database(t)
-	all := replicas(t, 3, model, database)
+	all := replicas(t, 3, model, database, "recall.timeout=2s")
 
 	var answered, repeated atomic.Int64
 	said := make([][]map[string]string, conversations)
-	var pause sync.RWMutex
 	say := func(n int, text string) {
 		session := ""
 		if n%2 == 0 {
 			session = fmt.Sprint("s", n)
 		}
+		time.Sleep(typing)
 		said[n] = append(said[n], map[string]string{"role": "user", "content": text})
 		for {
-			pause.RLock()
 			answer, err := all[rand.IntN(len(all))].ask(session, said[n])
-			pause.RUnlock()
 			if err == nil {
 				said[n] = append(said[n], map[string]string{"role": "assistant", "content": answer})
 				return
@@ -146,30 +148,37 @@ func TestReplicasActAsOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	talk := func(n, from, to int) {
-		for i := from; i < to; i++ {
-			if i%6 == 3 {
-				say(n, told[i/6%len(told)][1])
-			}
-			say(n, fmt.Sprintf("conversation %d says %d", n, i))
-			answered.Add(1)
+	const kept = "FROM graphiti_proxy.messages WHERE role = 'user'"
+	waitUntil(t, "the answers to be stored", func() bool {
+		return postgrestest.Count(t, database, "SELECT count(DISTINCT content) "+kept) >= len(told)
+	})
+	talk := func(n, i int) {
+		if i%6 == 3 {
+			say(n, told[i/6%len(told)][1])
 		}
+		say(n, fmt.Sprintf("conversation %d says %d", n, i))
+		answered.Add(1)
 	}
+	// Each turn needs a ticket, so that the faults hit the same share of the turns on any machine.
+	tickets := make(chan struct{}, conversations*length)
 	var clients sync.WaitGroup
-	next := make(chan int, conversations)
 	for n := range conversations {
-		next <- n
-	}
-	close(next)
-	for range 8 {
 		clients.Go(func() {
-			for n := range next {
-				talk(n, 0, length-1)
+			for i := range length - 1 {
+				<-tickets
+				talk(n, i)
 			}
 		})
 	}
-	at := func(share int) { // percent of the turns
-		for answered.Load() < int64(share*conversations*length/100) {
+	given := int64(0)
+	begin := func(percent int) { // without waiting for the answers
+		for ; given < int64(percent*conversations*(length-1)/100); given++ {
+			tickets <- struct{}{}
+		}
+	}
+	until := func(percent int) {
+		begin(percent)
+		for answered.Load() < given {
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -179,42 +188,39 @@ func TestReplicasActAsOne(t *testing.T) {
 		p.start()
 		time.Sleep(500 * time.Millisecond) // time to read the state of the other replicas
 	}
+	// A replica needs a moment to reach Postgres again.
+	reached := func() {
+		waitUntil(t, "all replicas to reach Postgres", func() bool {
+			return !slices.ContainsFunc(all, func(p *process) bool { s, err := p.queue(); return err != nil || s.SharedDown != nil })
+		})
+	}
 	// While Postgres is down, a replica can repeat only the blocks that it has read before. People
 	// pause for longer than this between two turns.
-	before := func(fault func()) {
-		pause.Lock()
-		defer pause.Unlock()
+	fault := func(end int, begins, ends func()) {
 		time.Sleep(1500 * time.Millisecond)
-		fault()
+		begins()
+		until(end)
+		ends()
+		reached()
 	}
-	at(10)
+	until(30)
+	begin(40)
 	again(all[0])
-	at(25)
-	before(func() { server.Kill(t) })
-	time.Sleep(500 * time.Millisecond)
-	server.Begin(t)
-	time.Sleep(time.Second)
-	at(40)
+	until(50)
+	fault(55, func() { server.Kill(t) }, func() { server.Begin(t) })
+	begin(65)
 	again(all[1])
-	at(55)
-	before(func() { server.Freeze(t) })
-	time.Sleep(2 * time.Second)
-	server.Thaw(t)
-	at(70)
+	until(70)
+	fault(75, func() { server.Freeze(t) }, func() { server.Thaw(t) })
+	begin(85)
 	again(all[2])
-	at(85)
-	before(func() { server.Kill(t) })
-	time.Sleep(200 * time.Millisecond)
-	server.Begin(t)
+	until(92)
+	fault(100, func() { server.Kill(t) }, func() { server.Begin(t) })
 	clients.Wait()
-	// A replica needs a moment to reach Postgres again.
-	waitUntil(t, "all replicas to reach Postgres", func() bool {
-		return !slices.ContainsFunc(all, func(p *process) bool { s, err := p.queue(); return err != nil || s.SharedDown != nil })
-	})
 	// Like people who come back, each conversation sends one more turn. Its history
 	// contains the answers given at the moment of a kill.
 	for n := range conversations {
-		talk(n, length-1, length)
+		talk(n, length-1)
 	}
 	defer func() {
 		for _, p := range all {
@@ -223,7 +229,7 @@ func TestReplicasActAsOne(t *testing.T) {
 			}
 		}
 	}()
-	const stored = "FROM graphiti_proxy.messages WHERE role = 'user' AND content LIKE 'conversation % says %'"
+	const stored = kept + " AND content LIKE 'conversation % says %'"
 	waitUntil(t, fmt.Sprint(conversations*length, " messages"), func() bool {
 		return postgrestest.Count(t, database, "SELECT count(DISTINCT content) "+stored) >= conversations*length
 	})
@@ -242,7 +248,7 @@ func TestReplicasActAsOne(t *testing.T) {
 	if 100*len(seen.moved) > mayMove*conversations*length {
 		t.Errorf("%d conversations began differently than before:\n%q", len(seen.moved), seen.moved[:min(10, len(seen.moved))])
 	}
-	if blocks < conversations {
+	if blocks < conversations*length/2 {
 		t.Errorf("only %d turns had a block: nothing is shown by this", blocks)
 	}
 }
