@@ -37,12 +37,8 @@ type usage struct {
 	next time.Time // earliest time of the next measurement
 }
 
-// tenantOf returns the key of an owner's tenant: a credential with all its people, or a proven
-// person.
-func tenantOf(owner string) string {
-	tenant, _, _ := strings.Cut(owner, "|")
-	return "tenant " + tenant
-}
+// tenantOf returns the key of an owner's tenant.
+func tenantOf(owner string) string { return "tenant " + graphiti.TenantOf(owner) }
 
 func (u *usage) addLocked(of graphiti.Extent, keys ...string) {
 	for _, key := range keys {

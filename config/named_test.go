@@ -123,15 +123,28 @@ func textsIn(path string) (texts []string, err error) {
 	return texts, nil
 }
 
-// TestAges checks that ages of people, projects and kinds are read from a file.
+// TestAges checks that ages of people, projects and kinds are read from a file, and in the
+// same form or as pairs from a flag or the environment.
 func TestAges(t *testing.T) {
-	c, err := load(t, "memory:\n  retention: {\"github_repo:github.com/acme/app\": 30d, \"user:mira\": hold, messages: 180d, work: 7d}\n", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const day = 24 * time.Hour
-	want := map[string]time.Duration{"github_repo:github.com/acme/app": 30 * day, "user:mira": HoldAge, "messages": 180 * day, "work": 7 * day}
-	if ages := c.Ages(); !maps.Equal(ages, want) {
-		t.Errorf("got %v, want %v", ages, want)
+	const ages = `{"github_repo:github.com/acme/app": 30d, "user:mira": hold, messages: 180d, work: 7d}`
+	for name, load := range map[string]func() (*Config, error){
+		"file":        func() (*Config, error) { return load(t, "memory:\n  retention: "+ages+"\n", nil, nil) },
+		"environment": func() (*Config, error) { return load(t, "", []string{"GRAPHITI_PROXY_MEMORY_RETENTION=" + ages}, nil) },
+		"flag":        func() (*Config, error) { return load(t, "", nil, map[string]string{"memory.retention": ages}) },
+		"pairs": func() (*Config, error) {
+			return load(t, "", nil, map[string]string{"memory.retention": "github_repo:github.com/acme/app=30d,user:mira=hold,messages=180d,work=7d"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			const day = 24 * time.Hour
+			want := map[string]time.Duration{"github_repo:github.com/acme/app": 30 * day, "user:mira": HoldAge, "messages": 180 * day, "work": 7 * day}
+			if ages := c.Ages(); !maps.Equal(ages, want) {
+				t.Errorf("got %v, want %v", ages, want)
+			}
+		})
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // field is one setting of Config, accessed by reflection.
@@ -100,6 +102,16 @@ func (f *field) set(s string) error {
 		}
 		return f.checkList(*p)
 	case *map[string]string:
+		if strings.HasPrefix(s, "{") { // as in the file
+			var doc yaml.Node
+			err := yaml.Unmarshal([]byte(s), &doc)
+			if err == nil {
+				s, err = f.scalar(doc.Content[0])
+			}
+			if err != nil {
+				return f.wrong(s, "is no map", "write {name: value, …} or name=value,…")
+			}
+		}
 		return setPairs(p, s, map[string]func(name, value string) error{"name=age": f.checkAge, "name=limit": f.checkLimit, "name=url": f.checkName}[f.kind])
 	}
 	return nil
@@ -158,8 +170,8 @@ func (f *field) checkAge(key, age string) error {
 
 func (f *field) checkLimit(name, limit string) error {
 	switch n, err := parseSize(limit); {
-	case name != "messages" && name != "bytes" && (name != "disk" || f.key != "quota.all") && (name != "tokens" || f.key != "quota.person"):
-		return f.wrong(name, "is no limit", "write messages or bytes, disk in quota.all, or tokens in quota.person")
+	case name != "messages" && name != "bytes" && (name != "disk" || f.key != "quota.all") && (name != "tokens" || f.key == "quota.all"):
+		return f.wrong(name, "is no limit", "write messages or bytes, tokens of a person or tenant, or disk in quota.all")
 	case err != nil || n <= 0:
 		return f.wrong(limit, "is not a number or a size", "write e.g. "+name+": 20000, or 50MiB")
 	}

@@ -75,3 +75,9 @@ func (w Who) Owner() string {
 	}
 	return person
 }
+
+// TenantOf returns the credential of an owner's tenant, or else the owner: a proven person.
+func TenantOf(owner string) string {
+	tenant, _, _ := strings.Cut(owner, "|")
+	return tenant
+}

@@ -342,7 +342,7 @@ func (s *decider) project(m *Memory, p *parsed, at *placed, kind dialect.Kind) (
 	w.unknown = w.unplaced(m, p, at, kind)
 	// Agents that name no place may work in any project, unless their tools are harmless.
 	placed := m.Rules.Optional || w.named || w.unknown || at.place != (dialect.Place{})
-	if !placed && (p.conv.UnknownTools() || s.sessionNote(sessionOf{at.base, at.session.id}).alone) {
+	if !placed && (p.conv.UnknownTools(p.claims.FromServer()) || s.sessionNote(sessionOf{at.base, at.session.id}).alone) {
 		w.alone, w.missing = true, observe.MissingDirectory
 	}
 	if m.Identity.Places != nil && w.Directory != "" {

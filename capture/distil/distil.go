@@ -41,7 +41,7 @@ type Batches interface {
 type Costs interface {
 	Distilled(owner string, s graphiti.Spent)
 
-	// DistilledToday returns the counts of a person or, if owner is empty, of all.
+	// DistilledToday returns the counts of a person, of a tenant or, if owner is empty, of all.
 	DistilledToday(ctx context.Context, owner string) (graphiti.Spent, error)
 }
 
@@ -49,7 +49,8 @@ type Costs interface {
 type Pace struct {
 	After        time.Duration // quiet time until a conversation is distilled
 	DailyTokens  int
-	PersonTokens int // likewise for one person; 0 means no limit
+	TenantTokens int // likewise for one tenant; 0 means no limit
+	PersonTokens int // likewise for one person
 	Paused       bool
 }
 
@@ -172,16 +173,22 @@ func (d *Distiller) step(ctx context.Context) (next time.Time) {
 	cost := (len(instructions)+len(asked))/charsPerToken + answerTokens
 	tomorrow := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 	all, err := d.costs.DistilledToday(ctx, "")
-	of, failed := d.costs.DistilledToday(ctx, b.Owner)
-	switch err = cmp.Or(err, failed); {
+	tenant, failed := d.costs.DistilledToday(ctx, graphiti.TenantOf(b.Owner))
+	person, unknown := d.costs.DistilledToday(ctx, b.Owner)
+	switch err = cmp.Or(err, failed, unknown); {
 	case err != nil:
 		d.report(ctx, err)
 		return now.Add(time.Minute)
 	case all.Tokens+cost > s.DailyTokens:
 		d.report(ctx, errBudget)
 		return tomorrow
-	case s.PersonTokens > 0 && of.Tokens+cost > s.PersonTokens:
-		d.report(ctx, cmp.Or(d.store.Postpone(ctx, b, tomorrow, false), errPerson))
+	case s.TenantTokens > 0 && tenant.Tokens+cost > s.TenantTokens:
+		err = errTenant
+	case s.PersonTokens > 0 && person.Tokens+cost > s.PersonTokens:
+		err = errPerson
+	}
+	if err != nil {
+		d.report(ctx, cmp.Or(d.store.Postpone(ctx, b, tomorrow, false), err))
 		return now
 	}
 	d.report(ctx, d.distil(ctx, b, asked, s.After))
@@ -189,6 +196,8 @@ func (d *Distiller) step(ctx context.Context) (next time.Time) {
 }
 
 var errBudget = errors.New("distil.daily_tokens is reached; the next facts are distilled tomorrow (UTC)")
+
+var errTenant = errors.New("quota.tenant is reached: the next facts of a credential are distilled tomorrow (UTC)")
 
 var errPerson = errors.New("quota.person is reached: a person's next facts are distilled tomorrow (UTC)")
 

@@ -72,9 +72,11 @@ func (s *shelf) Distilled(owner string, more graphiti.Spent) {
 	if s.by == nil {
 		s.by = make(map[string]graphiti.Spent)
 	}
-	of := s.by[owner]
-	of.Add(more)
-	s.by[owner] = of
+	for of := range map[string]bool{owner: true, graphiti.TenantOf(owner): true} {
+		all := s.by[of]
+		all.Add(more)
+		s.by[of] = all
+	}
 }
 
 // DistilledToday implements Costs.
@@ -185,22 +187,35 @@ func TestDistiller_StaysWithinItsBudget(t *testing.T) {
 	})
 }
 
-// TestDistiller_QuotaOfAPerson checks that a person with no tokens left waits until the next UTC
+// TestDistiller_Quota checks that a person or tenant with no tokens left waits until the next UTC
 // day, and that another person's messages are distilled meanwhile.
-func TestDistiller_QuotaOfAPerson(t *testing.T) {
+func TestDistiller_Quota(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pace   Pace
+		second string // owner of the second batch
+	}{
+		"of a person": {Pace{PersonTokens: 10000}, "sha256:1|user:ann"},
+		"of a tenant": {Pace{TenantTokens: 10000}, "sha256:1|user:bob"},
+	} {
+		t.Run(name, func(t *testing.T) { testQuota(t, tc.pace, "sha256:1|user:ann", tc.second, "sha256:2|user:ann") })
+	}
+}
+
+func testQuota(t *testing.T, pace Pace, owners ...string) {
 	synctest.Test(t, func(t *testing.T) {
 		st, m := &shelf{}, make(script, 3)
-		for _, owner := range []string{"user:ann", "user:ann", "user:josh"} {
+		for _, owner := range owners {
 			b := batchOf("user: the lamp is on")
 			b.Owner = owner
 			st.batches = append(st.batches, b)
 			m <- answers(`{"facts":[]}`, 9000)
 		}
-		d := start(t, st, m, Pace{After: time.Minute, DailyTokens: 1e6, PersonTokens: 10000})
+		pace.After, pace.DailyTokens = time.Minute, 1e6
+		d := start(t, st, m, pace)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		if st.by["user:ann"].Calls != 1 || st.by["user:josh"].Calls != 1 || len(st.batches) != 1 {
-			t.Fatalf("got %+v; want one call for each person", st.by)
+		if st.by["sha256:1"].Calls != 1 || st.by["sha256:2"].Calls != 1 || len(st.batches) != 1 {
+			t.Fatalf("got %+v; want one call for each tenant", st.by)
 		}
 		midnight := time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 		if got := st.again[st.batches[0]]; !got.Equal(midnight) || st.batches[0].Tries != 0 {

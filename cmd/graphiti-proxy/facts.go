@@ -51,7 +51,8 @@ func (f *facts) start(r *remembering) {
 
 // settings returns the settings of a configuration. Without consent, the distiller sends no text.
 func (f *facts) settings(cfg *config.Config) distil.Pace {
-	return distil.Pace{After: cfg.Distil.After, DailyTokens: cfg.Distil.DailyTokens, PersonTokens: int(config.Limit(cfg.Quota.Person, "tokens")),
+	return distil.Pace{After: cfg.Distil.After, DailyTokens: cfg.Distil.DailyTokens,
+		TenantTokens: int(config.Limit(cfg.Quota.Tenant, "tokens")), PersonTokens: int(config.Limit(cfg.Quota.Person, "tokens")),
 		Paused: cfg.Distil.Pause || !cfg.DistilConsented() || cfg.Distil.URL != f.url}
 }
 

@@ -122,12 +122,18 @@ func TestFactsFromAModel(t *testing.T) {
 	}
 }
 
-// TestFacts_QuotaOfAPerson checks that a person without tokens waits for the next day, that status
+// TestFacts_Quota checks that a person or tenant without tokens waits for the next day, that status
 // gives the reason, and that the tokens of a person are in their statistics.
-func TestFacts_QuotaOfAPerson(t *testing.T) {
+func TestFacts_Quota(t *testing.T) {
+	for _, quota := range []string{"quota.person", "quota.tenant"} {
+		t.Run(quota, func(t *testing.T) { testFactsQuota(t, quota) })
+	}
+}
+
+func testFactsQuota(t *testing.T, quota string) {
 	t.Parallel()
 	d := newDistiller(t)
-	w := start(t, t.TempDir(), map[string]string{"distil.url": d.URL + "/v1", "distil.model": "m1", "distil.after": "1s", "memory.consent": "true", "quota.person": "tokens=6000"})
+	w := start(t, t.TempDir(), map[string]string{"distil.url": d.URL + "/v1", "distil.model": "m1", "distil.after": "1s", "memory.consent": "true", quota: "{tokens: 6000}"})
 	w.say("the singers sign in by magic link", "X-Graphiti-Session", "s1")
 	waitUntil(t, "the first call", func() bool {
 		out, err := w.cli("memory", "stats", "--user", "me", "--json")
@@ -136,7 +142,7 @@ func TestFacts_QuotaOfAPerson(t *testing.T) {
 	w.say("our choir meets on Mondays", "X-Graphiti-Session", "s2")
 	waitUntil(t, "the quota", func() bool {
 		out, err := w.cli("status")
-		return err == nil && strings.Contains(out, "quota.person is reached")
+		return err == nil && strings.Contains(out, quota+" is reached")
 	})
 	if asked := d.asked(); len(asked) != 1 {
 		t.Errorf("the model was asked %q, want one call", asked)

@@ -54,6 +54,8 @@ func TestAgentThatNamesNoDirectory(t *testing.T) {
 			{name: "tools in other words", body: tools("los", m{"befehl": m{"type": "string"}}, user(fact)), alone: true},
 			{name: "no tools", body: chat(user(fact))},
 			{name: "a harmless tool", body: tools("get_weather", m{"city": m{"type": "string"}}, user(fact))},
+			{name: "Open WebUI's own tool", body: tools("view_note", m{"note_id": m{"type": "string"}}, user(fact)), headers: []string{"X-OpenWebUI-Chat-Id", "1"}},
+			{name: "an own tool of Open WebUI, elsewhere", body: tools("view_note", m{"note_id": m{"type": "string"}}, user(fact)), alone: true},
 			{name: "the header", body: worker(user(fact)), headers: []string{"X-Graphiti-Workspace", "mine"}},
 			{name: "the setting", body: worker(user(fact)), setting: "true"},
 		} {

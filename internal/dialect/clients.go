@@ -49,6 +49,8 @@ type client struct {
 	// interrupted the model.
 	Interrupted []string
 
+	Tools []string // tools of a chat server that touch its own data only
+
 	Quotes []string // in its prompt: it puts the words of its command line into quotation marks
 
 	// Answers holds the beginnings of the client's own answers to a summary that it put

@@ -23,9 +23,9 @@ func TestClientFiles(t *testing.T) {
 		defer f.Close()
 		type some map[string]any
 		var sections struct {
-			Name                                                      string
-			Tags, Tails, Within, Around, Interrupted, Quotes, Answers []string
-			Programs                                                  []struct {
+			Name                                                             string
+			Tags, Tails, Within, Around, Interrupted, Quotes, Tools, Answers []string
+			Programs                                                         []struct {
 				Name, Title     string
 				Places, Library bool
 				Agents, Prompts []string

@@ -60,7 +60,7 @@ func factsOf(t *testing.T, d dialect.Dialect, body string) (f facts) {
 		t.Fatalf("not understood: %s", body)
 	}
 	f = facts{Last: c.Last, Newest: c.Newest, Kind: c.Kind, Tools: c.Tools, Held: c.HeldElsewhere(), Format: c.Format,
-		Prefill: c.Prefill(), Prompt: c.PromptHash(), Works: c.UnknownTools(), Round: c.Answered(), Opens: c.Opens(), Place: c.Place(""),
+		Prefill: c.Prefill(), Prompt: c.PromptHash(), Works: c.UnknownTools(false), Round: c.Answered(), Opens: c.Opens(), Place: c.Place(""),
 	}
 	for i, m := range c.Messages {
 		f.Messages = append(f.Messages, fmt.Sprint(m.Role, m.Person, m.System, m.Results, m.Calls, c.Typed(i), string(c.Text(i))))

@@ -8,25 +8,32 @@ import (
 )
 
 // UnknownTools reports whether the request offers a tool without evidence of harmlessness. An
-// agent with such tools may work in any project. It reads the body again.
-func (c *Conversation) UnknownTools() bool {
+// agent with such tools may work in any project. In a chat server's request, the server's own
+// tools are known by their names. It reads the body again.
+func (c *Conversation) UnknownTools(server bool) bool {
 	if !c.Tools {
 		return false
 	}
+	var known []string
+	if server {
+		known = serverTools
+	}
 	doc := Document(c.body)
 	for _, list := range []string{"tools", "functions", `input.#(type=="additional_tools")#.tools`} {
-		if tools := doc.Get(list); tools.Exists() && !isHarmless(tools) {
+		if tools := doc.Get(list); tools.Exists() && !isHarmless(tools, known) {
 			return true
 		}
 	}
 	return false
 }
 
-// isHarmless reports whether a tool, or each tool of a list, is known to be harmless: the
-// provider runs it away from the client's files, or it can be passed no program.
-func isHarmless(tool gjson.Result) bool {
+var serverTools = gather(func(cl *client) []string { return cl.Tools })
+
+// isHarmless reports whether a tool, or each tool of a list, is known to be harmless: its name is
+// known, the provider runs it away from the client's files, or it can be passed no program.
+func isHarmless(tool gjson.Result, known []string) bool {
 	if tool.IsArray() {
-		return !slices.ContainsFunc(tool.Array(), func(one gjson.Result) bool { return !isHarmless(one) })
+		return !slices.ContainsFunc(tool.Array(), func(one gjson.Result) bool { return !isHarmless(one, known) })
 	}
 	if f := tool.Get("function"); f.IsObject() {
 		tool = f
@@ -35,15 +42,17 @@ func isHarmless(tool gjson.Result) bool {
 	isFunction := kind == "" || kind == "function" || kind == "custom"
 	switch {
 	case kind == "namespace":
-		return isHarmless(tool.Get("tools"))
+		return isHarmless(tool.Get("tools"), known)
 	case !isFunction:
 		isHosted := slices.ContainsFunc(hosted, func(prefix string) bool { return strings.HasPrefix(kind, prefix) })
 		return isHosted || kind == "shell" && strings.HasPrefix(tool.Get("environment.type").String(), "container")
+	case slices.Contains(known, name):
+		return true
 	case name == "": // Gemini's
 		found := false
 		tool.ForEach(func(key, list gjson.Result) bool {
 			isList := key.Str == "functionDeclarations" || key.Str == "function_declarations"
-			found = isList && isHarmless(list) || slices.Contains(hostedByGoogle, key.Str)
+			found = isList && isHarmless(list, known) || slices.Contains(hostedByGoogle, key.Str)
 			return found
 		})
 		return found

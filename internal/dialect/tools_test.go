@@ -109,6 +109,24 @@ func TestUnknownTools_OfProviders(t *testing.T) {
 	}
 }
 
+// TestUnknownTools_OfOpenWebUI checks that Open WebUI's own tools count as harmless in its requests
+// only, and that its code interpreter and other people's tools do not.
+func TestUnknownTools_OfOpenWebUI(t *testing.T) {
+	for name, want := range map[string]bool{"view_note": false, "ask_user": false, "execute_code": true, "run_command": true} {
+		var c dialect.Conversation
+		body := `{"messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"` + name + `","parameters":{"type":"object","properties":{"id":{"type":"string"}}}}}]}`
+		if !(chat.Dialect{}).Parse([]byte(body), &c) {
+			t.Fatalf("not understood: %s", body)
+		}
+		if got := c.UnknownTools(true); got != want {
+			t.Errorf("%s of Open WebUI: got %v, want %v", name, got, want)
+		}
+		if !c.UnknownTools(false) {
+			t.Errorf("%s of another client is known", name)
+		}
+	}
+}
+
 func unknownTools(t *testing.T, api, body string) bool {
 	t.Helper()
 	d := map[string]dialect.Dialect{"chat": chat.Dialect{}, "messages": messages.Dialect{}, "responses": responses.Dialect{}, "gemini": gemini.Dialect{}}[api]
@@ -116,5 +134,5 @@ func unknownTools(t *testing.T, api, body string) bool {
 	if !d.Parse([]byte(body), &c) {
 		t.Fatalf("%s: not understood: %s", api, body)
 	}
-	return c.UnknownTools()
+	return c.UnknownTools(false)
 }

@@ -84,8 +84,11 @@ func Client(agent []byte) string {
 	}, name)
 }
 
+// FromServer reports whether a chat server, Open WebUI, sends the request.
+func (cl *Claims) FromServer() bool { return cl.values[headerIDs[openWebUIChat]] != nil }
+
 // InChat reports whether people talk with the client. Call it after ReadBody.
-func (cl *Claims) InChat() bool { return cl.program.Chats() || len(cl.h.Peek(openWebUIChat)) > 0 }
+func (cl *Claims) InChat() bool { return cl.program.Chats() || cl.FromServer() }
 
 // IsLibrary reports whether an unknown program sends the request with a known library.
 func (cl *Claims) IsLibrary() bool { return cl.program.Library && !cl.InChat() }
