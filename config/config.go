@@ -51,7 +51,7 @@ type Config struct {
 		SkipModels []string `key:"memory.skip_models" reload:"yes" doc:"models of requests without memory; * matches any text"`
 	}
 	Quota struct {
-		Person map[string]string `key:"quota.person" reload:"yes" kind:"name=limit" doc:"maximum messages and bytes of one person: {messages: 20000, bytes: 50MiB}; further messages are not stored. {tokens: 20000} limits the tokens for facts per day (UTC)"`
+		Person map[string]string `key:"quota.person" reload:"yes" kind:"name=limit" doc:"maximum messages and bytes of one person: {messages: 20000, bytes: 50MiB}; further messages are not stored. {tokens: 20000} limits the tokens for facts per day (UTC). In a flag or the environment, likewise, or messages=20000,bytes=50MiB"`
 		Tenant map[string]string `key:"quota.tenant" reload:"yes" kind:"name=limit" doc:"likewise for one credential with all the people that it names"`
 		All    map[string]string `key:"quota.all" reload:"yes" kind:"name=limit" doc:"likewise for everything; {disk: 20GiB} limits the databases"`
 	}

@@ -3,11 +3,16 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,13 +82,13 @@ func TestDeployIsValid(t *testing.T) {
 	for _, key := range regexp.MustCompile("(?m)^\\| `([a-z_.]+)`").FindAllStringSubmatch(string(reference), -1) {
 		known["GRAPHITI_PROXY_"+strings.ToUpper(strings.ReplaceAll(key[1], ".", "_"))] = true
 	}
-	for _, file := range []string{"compose/compose.yaml", "compose/replicas.yaml", "compose/litellm.yaml", "kubernetes/graphiti-proxy.yaml", "kubernetes/replicas/replicas.yaml", "kubernetes/replicas/backup.yaml", "kubernetes/embedded/embedded.yaml", "prometheus/servicemonitor.yaml", "prometheus/alerts.yaml", "prometheus/scrape.yaml", "prometheus/scrape-kubernetes.yaml", "Dockerfile", "systemd/graphiti-proxy.service"} {
+	for _, file := range []string{"compose/compose.yaml", "compose/replicas.yaml", "compose/litellm.yaml", "kubernetes/graphiti-proxy.yaml", "kubernetes/replicas/replicas.yaml", "kubernetes/replicas/backup.yaml", "kubernetes/embedded/embedded.yaml", "kubernetes/common/common.yaml", "kubernetes/monitoring/servicemonitor.yaml", "prometheus/alerts.yaml", "prometheus/scrape.yaml", "prometheus/scrape-kubernetes.yaml", "Dockerfile", "systemd/graphiti-proxy.service"} {
 		b, err := os.ReadFile(filepath.Join(deploy, file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range settings.FindAllString(string(b), -1) {
-			if !known[s] {
+			if !known[strings.TrimSuffix(s, "_FILE")] {
 				t.Errorf("%s sets %s, which is no setting", file, s)
 			}
 		}
@@ -141,36 +146,13 @@ func TestDeployIsValid(t *testing.T) {
 // dropped it.
 func TestReplicasKeepTheirVolumes(t *testing.T) {
 	t.Parallel()
-	read := func(name string) (all []map[string]any) {
-		t.Helper()
-		b, err := os.ReadFile(filepath.Join("..", "..", "deploy", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for d := yaml.NewDecoder(strings.NewReader(string(b))); ; {
-			var doc map[string]any
-			if err := d.Decode(&doc); errors.Is(err, io.EOF) {
-				return all
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, doc)
-		}
-	}
-	at := func(doc any, path ...string) any {
-		for _, p := range path {
-			m, _ := doc.(map[string]any)
-			doc = m[p]
-		}
-		return doc
-	}
 	guide, err := os.ReadFile(filepath.Join("..", "..", "deploy", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"kubernetes/graphiti-proxy.yaml", "kubernetes/replicas/replicas.yaml"} {
 		found := false
-		for _, doc := range read(name) {
+		for _, doc := range manifests(t, name) {
 			if doc["kind"] != "StatefulSet" {
 				continue
 			}
@@ -190,15 +172,15 @@ func TestReplicasKeepTheirVolumes(t *testing.T) {
 		if !found {
 			t.Errorf("%s is no StatefulSet", name)
 		}
-		for _, doc := range read(name) {
+		for _, doc := range manifests(t, name) {
 			if out, _ := at(doc, "spec", "egress").([]any); doc["kind"] == "NetworkPolicy" && len(out) < 3 {
 				t.Errorf("%s: got %v, want at least 3 rules of egress", name, out)
 			}
 		}
 	}
 	volumes := make(map[any]string)
-	services, _ := at(read("compose/replicas.yaml")[0], "services").(map[string]any)
-	base, _ := at(read("compose/compose.yaml")[0], "services").(map[string]any)
+	services, _ := at(manifests(t, "compose/replicas.yaml")[0], "services").(map[string]any)
+	base, _ := at(manifests(t, "compose/compose.yaml")[0], "services").(map[string]any)
 	services["the first"] = base["proxy"]
 	for name, s := range services {
 		list, _ := at(s, "volumes").([]any)
@@ -254,4 +236,83 @@ func TestCompositionIsSafe(t *testing.T) {
 			t.Errorf("%s: %s has a default, want a required value", name, variable)
 		}
 	}
+}
+
+// TestKubernetesBasesAreComplete checks that each Kustomize base has what a cluster asks for, that
+// the component for Prometheus selects the admin side, and that the proxy reads its secrets from
+// files, which change without a restart.
+func TestKubernetesBasesAreComplete(t *testing.T) {
+	t.Parallel()
+	for base, want := range map[string]string{
+		"embedded": "ConfigMap/graphiti-proxy Ingress/graphiti-proxy NetworkPolicy/graphiti-proxy PersistentVolumeClaim/graphiti-proxy PersistentVolumeClaim/graphiti-proxy-backups PodDisruptionBudget/graphiti-proxy Secret/graphiti-proxy Service/graphiti-proxy Service/graphiti-proxy-admin ServiceMonitor/graphiti-proxy StatefulSet/graphiti-proxy",
+		"replicas": "ConfigMap/graphiti-proxy CronJob/graphiti-proxy-backup Ingress/graphiti-proxy NetworkPolicy/graphiti-proxy PersistentVolumeClaim/graphiti-proxy-backups PodDisruptionBudget/graphiti-proxy Secret/graphiti-proxy Service/graphiti-proxy Service/graphiti-proxy-admin ServiceMonitor/graphiti-proxy StatefulSet/graphiti-proxy",
+	} {
+		objects := make(map[string]any)
+		resourcesOf(t, base, objects)
+		resourcesOf(t, "monitoring", objects)
+		if got := strings.Join(slices.Sorted(maps.Keys(objects)), " "); got != want {
+			t.Errorf("%s: got %s, want %s", base, got, want)
+		}
+		if admin, monitor := objects["Service/graphiti-proxy-admin"], objects["ServiceMonitor/graphiti-proxy"]; !reflect.DeepEqual(at(admin, "metadata", "labels"), at(monitor, "spec", "selector", "matchLabels")) ||
+			at(at(admin, "spec", "ports").([]any)[0], "name") != at(at(monitor, "spec", "endpoints").([]any)[0], "port") {
+			t.Errorf("%s: the ServiceMonitor does not select the admin side", base)
+		}
+		container := at(objects["StatefulSet/graphiti-proxy"], "spec", "template", "spec", "containers").([]any)[0]
+		files := make(map[string]bool)
+		for _, v := range at(container, "env").([]any) {
+			if at(v, "valueFrom") != nil {
+				t.Errorf("%s: %v changes only with a restart", base, at(v, "name"))
+			}
+			if dir, file := filepath.Split(at(v, "value").(string)); dir == "/run/secrets/graphiti-proxy/" {
+				files[file] = true
+			}
+		}
+		for key := range at(objects["Secret/graphiti-proxy"], "stringData").(map[string]any) {
+			if !files[key] {
+				t.Errorf("%s: the proxy does not read the secret %s from a file", base, key)
+			}
+		}
+	}
+}
+
+// resourcesOf adds the objects of a Kustomize folder to a map, by kind and name.
+func resourcesOf(t *testing.T, folder string, objects map[string]any) {
+	t.Helper()
+	for _, resource := range at(manifests(t, "kubernetes/"+folder+"/kustomization.yaml")[0], "resources").([]any) {
+		name := path.Join(folder, resource.(string))
+		if path.Ext(name) != ".yaml" {
+			resourcesOf(t, name, objects)
+			continue
+		}
+		for _, doc := range manifests(t, "kubernetes/"+name) {
+			objects[fmt.Sprint(doc["kind"], "/", at(doc, "metadata", "name"))] = doc
+		}
+	}
+}
+
+// manifests returns the documents of a file below deploy.
+func manifests(t *testing.T, name string) (all []map[string]any) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := yaml.NewDecoder(strings.NewReader(string(b))); ; {
+		var doc map[string]any
+		if err := d.Decode(&doc); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, doc)
+	}
+}
+
+// at returns the value at a path of a document, or nil.
+func at(doc any, path ...string) any {
+	for _, p := range path {
+		m, _ := doc.(map[string]any)
+		doc = m[p]
+	}
+	return doc
 }

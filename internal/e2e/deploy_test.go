@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -56,15 +57,28 @@ func TestManifestSchemas(t *testing.T) {
 			}
 			files = append(files, built)
 		}
+		// An overlay as in deploy/README.md.
+		overlay := t.TempDir()
+		deploy, err := filepath.Abs("../../deploy/kubernetes")
+		if err == nil {
+			deploy, err = filepath.Rel(overlay, deploy)
+		}
+		text := strings.ReplaceAll(codeBlocks(t, "../../deploy/README.md")[1], "https://github.com/graphiti-proxy/graphiti-proxy//deploy/kubernetes", deploy)
+		if err = errors.Join(err, os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(strings.ReplaceAll(text, "?ref=main", "")), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if out := tool(t, nil, filepath.Join(".cache", "kustomize", "kustomize"), "build", overlay); !strings.Contains(out, "kind: ServiceMonitor") || strings.Contains(out, "REGISTRY") {
+			t.Errorf("the overlay of deploy/README.md has no ServiceMonitor, or no image:\n%s", out)
+		}
 		out := tool(t, nil, "python3", append([]string{"validate/kubernetes.py"}, files...)...)
-		for _, kind := range []string{"StatefulSet ok", "PodDisruptionBudget ok", "NetworkPolicy ok", "Secret ok", "Service ok", "CronJob ok"} {
+		for _, kind := range []string{"StatefulSet ok", "PodDisruptionBudget ok", "NetworkPolicy ok", "Secret ok", "Service ok", "Ingress ok", "CronJob ok"} {
 			if !strings.Contains(out, kind) {
 				t.Errorf("no %s:\n%s", kind, out)
 			}
 		}
 		// A validator that accepts everything proves nothing.
 		bad := filepath.Join(t.TempDir(), "bad.yaml")
-		text := strings.Replace(read(t, "../../deploy/kubernetes/graphiti-proxy.yaml"), "replicas: 1", "replica: 1", 1)
+		text = strings.Replace(read(t, "../../deploy/kubernetes/graphiti-proxy.yaml"), "replicas: 1", "replica: 1", 1)
 		if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
