@@ -2,16 +2,15 @@ package cache
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
@@ -194,33 +193,27 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 	s.Close()
 }
 
-// forgetful is a database that drops all writes.
-type forgetful struct{ database.DB }
-
-func (forgetful) WriteAsync(_ func(*database.Tx) error, done func()) bool {
-	done()
-	return true
-}
-
 // TestPendingConversationEnds checks that a pending conversation ends with its answer or
 // after pendingFor.
 func TestPendingConversationEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newSessions(&tables{db: forgetful{}, unwritten: unwritten{n: make(map[string]int)}})
-		c.SetPending(t.Context(), key(1), "session:1")
-		c.SetPending(t.Context(), key(2), "session:2")
-		if s, ok := c.Pending(t.Context(), key(1)); !ok || s != "session:1" {
-			t.Errorf("Pending(key 1): %q, %v; want session:1", s, ok)
-		}
-		c.EndPending(key(1))
-		if s, ok := c.Pending(t.Context(), key(1)); ok {
-			t.Errorf("Pending(key 1) after its answer: %q, want none", s)
-		}
-		time.Sleep(pendingFor + time.Second)
-		if s, ok := c.Pending(t.Context(), key(2)); ok {
-			t.Errorf("Pending(key 2) after %v: %q, want none", pendingFor, s)
-		}
-	})
+	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
+	defer s.Close()
+	c := s.Sessions
+	c.SetPending(t.Context(), key(1), "session:1")
+	if session, ok := c.Pending(t.Context(), key(3), key(1)); !ok || session != "session:1" {
+		t.Errorf("Pending(key 1): %q, %v; want session:1", session, ok)
+	}
+	c.EndPending(key(1))
+	if session, ok := c.Pending(t.Context(), key(1)); ok {
+		t.Errorf("Pending(key 1) after its answer: %q, want none", session)
+	}
+	old, of := binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(-time.Second).Unix())), key(2)
+	if err := s.tables.write(t.Context(), &record{kind: pendingKind, key: of[:], value: append(old, "session:2"...)}); err != nil {
+		t.Fatal(err)
+	}
+	if session, ok := c.Pending(t.Context(), of); ok {
+		t.Errorf("Pending(key 2) after %v: %q, want none", pendingFor, session)
+	}
 }
 
 // TestPendingConversationOutlivesTheProcess checks that a client that repeats its request

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -43,20 +44,8 @@ func (e *Ended) In(ctx context.Context, groups ...string) (since map[string]stri
 
 // Restore makes ended messages of a group valid again.
 func (e *Ended) Restore(ctx context.Context, group string, names ...string) error {
-	since, err := e.In(ctx, group)
+	err := e.store.remove(ctx, endedKind, []string{group}, func(name, _ []byte) bool { return slices.Contains(names, string(name)) })
 	if err != nil {
-		return err
-	}
-	var records []*record
-	for _, name := range names {
-		if at, ended := since[name]; ended {
-			records = append(records, &record{kind: endedKind, list: group, key: []byte(name), was: []byte(at)})
-		}
-	}
-	if len(records) == 0 {
-		return nil
-	}
-	if err := e.store.write(ctx, records...); err != nil {
 		return fmt.Errorf("restore messages: %w", err)
 	}
 	return nil

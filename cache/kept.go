@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 )
@@ -20,19 +19,10 @@ func (k *Kept) Add(ctx context.Context, f *Forget, process string) error {
 	return nil
 }
 
-// Prove deletes the records of a group that a process added: the summaries have been checked. It leaves those of other processes, which may have deleted messages without a
-// proof.
+// Prove deletes the records of a group that a process added: the summaries have been checked.
+// It leaves those of other processes, which may have deleted messages without a proof.
 func (k *Kept) Prove(ctx context.Context, group, process string) error {
-	var gone []*record
-	err := k.store.list(ctx, keptKind, []string{group}, func(list string, key, value []byte) error {
-		if string(value) == process {
-			gone = append(gone, &record{kind: keptKind, list: list, key: bytes.Clone(key), was: bytes.Clone(value)})
-		}
-		return nil
-	})
-	if err == nil && len(gone) > 0 {
-		err = k.store.write(ctx, gone...)
-	}
+	err := k.store.remove(ctx, keptKind, []string{group}, func(_, value []byte) bool { return string(value) == process })
 	if err != nil {
 		return fmt.Errorf("remove the records of a deletion: %w", err)
 	}

@@ -11,7 +11,6 @@ import (
 
 const (
 	sessionsInRAM = 8 << 20 // bytes of fingerprints with a session
-	pendingInRAM  = 2 << 20 // bytes of fingerprints of conversations without an answer
 	linkOverhead  = 150     // bytes of a fingerprint in RAM, besides its session
 
 	// pendingFor is the retention of a conversation without an answer, for its retries and
@@ -33,59 +32,38 @@ const (
 // Sessions maps the fingerprint of a conversation's beginning to its session. It is safe
 // for concurrent use.
 type Sessions struct {
-	store *tables
-
-	// A fingerprint is in one of them. With a file, only pending knows conversations without an
-	// answer.
-	recent  *memo.LRU[[16]byte, string] // "" if the store does not know the fingerprint
-	pending *memo.LRU[[16]byte, pending]
+	store  *tables
+	recent *memo.LRU[[16]byte, string] // "" if the store does not know the fingerprint
 }
 
 func newSessions(s *tables) *Sessions {
-	return &Sessions{store: s, recent: memo.NewLRU[[16]byte, string](sessionsInRAM), pending: memo.NewLRU[[16]byte, pending](pendingInRAM)}
+	return &Sessions{store: s, recent: memo.NewLRU[[16]byte, string](sessionsInRAM)}
 }
 
-// pending is the session of a conversation without an answer.
-type pending struct {
-	session string
-	until   time.Time
-}
-
-// Pending returns the session of the first fingerprint with an unanswered conversation.
-func (s *Sessions) Pending(ctx context.Context, fingerprints ...[16]byte) (string, bool) {
-	if s.store.shared != nil && len(fingerprints) > 0 {
-		// Another replica may have seen the answer.
-		asked := fingerprints[:min(len(fingerprints), maxPrefixes)]
-		first, session := len(asked), ""
-		err := s.store.get(ctx, pendingKind, keysOf(asked), func(i int, value []byte) error {
-			if i < first {
-				first, session = i, string(value[min(len(value), untilLen):])
-			}
-			return nil
-		})
-		if err == nil {
-			return session, session != ""
+// Pending returns the session of the first fingerprint with an unanswered conversation. If
+// the store cannot be read, it knows the recent ones of this process.
+func (s *Sessions) Pending(ctx context.Context, fingerprints ...[16]byte) (session string, ok bool) {
+	asked, now := fingerprints[:min(len(fingerprints), maxPrefixes)], time.Now().Unix()
+	first := len(asked)
+	err := s.store.get(ctx, pendingKind, keysOf(asked), func(i int, value []byte) error {
+		if i < first && len(value) > untilLen && now < int64(binary.BigEndian.Uint64(value)) { // #nosec G115 -- SetPending has written it
+			first, session = i, string(value[untilLen:])
 		}
+		return nil
+	})
+	for i := 0; err != nil && i < len(asked) && session == ""; i++ {
+		session, _ = s.recent.Get(asked[i])
 	}
-	for _, f := range fingerprints {
-		if p, ok := s.pending.Get(f); ok && time.Now().Before(p.until) {
-			return p.session, true
-		}
-		if session, _ := s.recent.Get(f); session != "" {
-			return session, true
-		}
-	}
-	return "", false
+	return session, session != ""
 }
 
 // SetPending stores a conversation without an answer for pendingFor. With a file it does
 // not block; with a shared store it waits up to pendingWait, because the next request may
 // reach another replica.
 func (s *Sessions) SetPending(ctx context.Context, fingerprint [16]byte, session string) {
-	until := time.Now().Add(pendingFor)
-	s.wait(fingerprint, session, until)
-	value := append(binary.BigEndian.AppendUint64(nil, uint64(until.Unix())), session...)
-	r := &record{kind: pendingKind, key: fingerprint[:], value: value}
+	s.remember(fingerprint, session)
+	until := time.Now().Add(pendingFor).Unix()
+	r := &record{kind: pendingKind, key: fingerprint[:], value: append(binary.BigEndian.AppendUint64(nil, uint64(until)), session...)} // #nosec G115 -- after 1970
 	if s.store.shared == nil {
 		s.store.writeAsync(r)
 		return
@@ -95,48 +73,20 @@ func (s *Sessions) SetPending(ctx context.Context, fingerprint [16]byte, session
 	_ = s.store.write(ctx, r) // on error, other replicas treat the conversation as new
 }
 
-// loadPending reads the conversations that an earlier process left without an answer: their
-// clients will retry.
-func (s *Sessions) loadPending(ctx context.Context) error {
-	err := s.store.list(ctx, pendingKind, []string{""}, func(_ string, key, value []byte) error {
-		if len(key) == 16 && len(value) > untilLen {
-			until := time.Unix(int64(binary.BigEndian.Uint64(value)), 0)
-			s.wait([16]byte(key), string(value[untilLen:]), until)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("read sessions: %w", err)
-	}
-	return nil
-}
-
-func (s *Sessions) wait(fingerprint [16]byte, session string, until time.Time) {
+// EndPending removes an answered conversation: another one with the same beginning is then
+// new.
+func (s *Sessions) EndPending(fingerprint [16]byte) {
 	s.recent.Remove(fingerprint)
-	s.pending.Add(fingerprint, pending{session, until}, linkOverhead+len(session))
+	s.store.writeAsync(&record{kind: pendingKind, key: fingerprint[:]})
 }
 
 func (s *Sessions) remember(fingerprint [16]byte, session string) {
-	s.pending.Remove(fingerprint)
 	s.recent.Add(fingerprint, session, linkOverhead+len(session))
 }
 
 // rememberNew is remember for a fingerprint without a session in RAM.
 func (s *Sessions) rememberNew(fingerprint [16]byte, session string) {
-	if _, waits := s.pending.Get(fingerprint); !waits {
-		s.recent.AddOver(fingerprint, session, linkOverhead+len(session), func(string) bool { return false })
-	}
-}
-
-// EndPending removes an answered conversation: another one with the same beginning is then
-// new.
-func (s *Sessions) EndPending(fingerprint [16]byte) {
-	_, waits := s.pending.Get(fingerprint)
-	s.pending.Remove(fingerprint)
-	s.recent.Remove(fingerprint)
-	if s.store.shared != nil || waits { // most have had an answer before
-		s.store.writeAsync(&record{kind: pendingKind, key: fingerprint[:]})
-	}
+	s.recent.AddOver(fingerprint, session, linkOverhead+len(session), func(string) bool { return false })
 }
 
 // Find returns the session of the first known fingerprint.

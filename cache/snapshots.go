@@ -95,16 +95,7 @@ func (s *Snapshots) Entries(ctx context.Context, f func(list string, entry []byt
 
 // Remove deletes the entries of lists for which meant returns true.
 func (s *Snapshots) Remove(ctx context.Context, meant func(entry []byte) bool, lists ...string) error {
-	var gone []*record
-	err := s.store.list(ctx, standingKind, lists, func(list string, key, entry []byte) error {
-		if meant(entry) {
-			gone = append(gone, &record{kind: standingKind, list: list, key: bytes.Clone(key), was: bytes.Clone(entry)})
-		}
-		return nil
-	})
-	if err == nil && len(gone) > 0 {
-		err = s.store.write(ctx, gone...)
-	}
+	err := s.store.remove(ctx, standingKind, lists, func(_, entry []byte) bool { return meant(entry) })
 	if err != nil {
 		return fmt.Errorf("delete a card: %w", err)
 	}

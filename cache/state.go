@@ -34,11 +34,7 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 		return nil, err
 	}
 	s := newState(f)
-	err = s.Sessions.loadPending(context.Background())
-	if err == nil {
-		err = s.Generations.Refresh(context.Background())
-	}
-	if err != nil {
+	if err := s.Generations.Refresh(context.Background()); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
 	return s, nil

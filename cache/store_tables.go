@@ -198,6 +198,21 @@ func (f *tables) list(ctx context.Context, k *kind, lists []string, do func(stri
 	return f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE list IN (?"+strings.Repeat(",?", len(args)-1)+") ORDER BY list, born, key", args, do)
 }
 
+// remove removes the records of lists that match, unless another write changes them meanwhile.
+func (f *tables) remove(ctx context.Context, k *kind, lists []string, matches func(key, value []byte) bool) error {
+	var gone []*record
+	err := f.list(ctx, k, lists, func(list string, key, value []byte) error {
+		if matches(key, value) {
+			gone = append(gone, &record{kind: k, list: list, key: bytes.Clone(key), was: bytes.Clone(value)})
+		}
+		return nil
+	})
+	if err == nil && len(gone) > 0 {
+		err = f.write(ctx, gone...)
+	}
+	return err
+}
+
 // scoped calls do for the records with all of the scopes, in key order.
 func (f *tables) scoped(ctx context.Context, k *kind, scopes []string, do func(key, value []byte) error) error {
 	f.flush(ctx)
