@@ -42,7 +42,7 @@ func TestAuditor(t *testing.T) {
 		t.Errorf("people: got %d %s", status, answer)
 	}
 	for operation, in := range map[string]m{
-		"memory/show": {"user": "josh"}, "memory/search": {"user": "josh", "query": "cat"}, "memory/facts": {"user": "josh"}, "memory/list": {"user": "josh"}, "memory/history": {"user": "josh"},
+		"memory/show": {"user": "josh"}, "memory/search": {"user": "josh", "query": "cat"}, "memory/list": {"user": "josh"}, "memory/history": {"user": "josh"},
 		"memory/forget": {"group": "user_josh"}, "memory/groups": {"user": "josh"}, "registry/accept": {"id": "josh"}, "queue/drop": {"numbers": []int{1}},
 	} {
 		if status, answer := w.asks("sk-eve", operation, in); status != http.StatusForbidden || strings.Contains(answer, "Miso") {

@@ -53,7 +53,7 @@ func TestEditedMessagesReplaceEarlierOnes(t *testing.T) {
 				}
 				w.delivered(i + 1)
 			}
-			_, valid := w.asks("", "memory/facts", m{"user": "me"})
+			_, valid := w.asks("", "memory/search", m{"user": "me", "kind": "fact", "state": "valid"})
 			if strings.Contains(valid, "Rex") != tc.rex {
 				t.Errorf("got the valid facts %s, want Rex in them: %v", valid, tc.rex)
 			}

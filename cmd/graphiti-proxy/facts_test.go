@@ -92,7 +92,7 @@ func TestFactsFromAModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := regexp.MustCompile(`(\w+) .* fact  Singers`).FindStringSubmatch(facts)[1]
+	id := regexp.MustCompile(`(\w+) .* fact .* Singers`).FindStringSubmatch(facts)[1]
 	if out, err := w.cli("memory", "forget", "--message", id); err != nil {
 		t.Errorf("forget a fact: %v\n%s", err, out)
 	}

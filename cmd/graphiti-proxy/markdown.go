@@ -80,7 +80,9 @@ func projectSection(c *cobra.Command, at *cli.Runner, key string) (section strin
 	if err != nil {
 		return "", 0, err
 	}
-	known, err := cli.Call(c.Context(), at, service.Facts, service.FactsRequest{Selector: project, Limit: service.MaxListed})
+	known, err := cli.Call(c.Context(), at, service.Search, service.SearchRequest{
+		Selector: project, SearchFilter: service.SearchFilter{Kind: service.KindFact, State: string(service.Valid), Newest: true}, Limit: service.MaxListed,
+	})
 	if err != nil {
 		return "", 0, err
 	}
@@ -99,7 +101,7 @@ func projectSection(c *cobra.Command, at *cli.Runner, key string) (section strin
 		}
 	}
 	for _, k := range known.Facts {
-		if k.State == service.Valid && k.Kind != service.KindSaid && k.Scope == string(graphiti.ScopeWorkspace) {
+		if k.Origin != service.KindSaid && k.Scope == string(graphiti.ScopeWorkspace) {
 			add(&facts, k.Text)
 		}
 	}

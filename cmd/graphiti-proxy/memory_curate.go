@@ -156,7 +156,7 @@ func printHits(w io.Writer, answer *service.Searched) {
 	var t terminal.Table
 	t.Row("ID", "TIME", "KIND", "STATE", "BY", "CLIENT", "IN", "TEXT")
 	for _, f := range answer.Facts {
-		kind := f.Kind
+		kind := strings.ReplaceAll(cmp.Or(f.Origin, f.Kind), "_", " ")
 		if f.ByMeaning {
 			kind += ", by meaning"
 		}

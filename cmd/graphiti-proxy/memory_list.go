@@ -65,43 +65,35 @@ func printMore(w io.Writer, more int) {
 }
 
 func newMemoryFactsCommand() *cobra.Command {
-	c, in := described("memory-facts"), service.Facts.Default
-	cli.InputFlags(c, &in)
-	return operation(c, service.Facts, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Valids) {
-		if len(answer.Facts) > 0 {
-			printValid(w, answer, in.All)
-		} else {
-			fmt.Fprintf(errOut, "no facts yet for %s\n", in.Whose())
+	c, in := newMemoryFilterCommand("memory-facts", "facts", service.SearchFilter{Kind: service.KindFact, State: string(service.Valid), Newest: true}, "session")
+	all := c.Flags().Bool("all", false, "also list facts that are not valid")
+	c.PreRun = func(*cobra.Command, []string) {
+		if *all {
+			in.State = ""
 		}
-	})
-}
-
-func printValid(w io.Writer, answer *service.Valids, all bool) {
-	var t terminal.Table
-	t.Row("ID", "SINCE", terminal.If(all, "UNTIL"), terminal.If(all, "STATE"), "SCOPE", "KIND", "TEXT")
-	for _, k := range answer.Facts {
-		t.Row(cmp.Or(k.ID, "-"), minute(k.Since), terminal.If(all, minute(k.Until)), terminal.If(all, k.State), k.Scope, strings.ReplaceAll(k.Kind, "_", " "), k.Text)
 	}
-	t.Print(w)
-	if more := answer.AllFacts - len(answer.Facts); answer.AtMost {
-		fmt.Fprintf(w, "… and at most %d more; show them with --limit\n", more)
-	} else {
-		printMore(w, more)
-	}
+	return c
 }
 
 func newMemoryWorkCommand() *cobra.Command {
-	c, in := described("memory-work"), service.Search.Default
-	cli.InputFlags(c, &in.Selector)
-	c.Flags().IntVar(&in.Limit, "limit", in.Limit, "how many turns")
-	in.SearchFilter = service.SearchFilter{Everything: true, Kind: graphiti.KindWork, Newest: true}
+	c, _ := newMemoryFilterCommand("memory-work", "work of agents", service.SearchFilter{Kind: graphiti.KindWork, Newest: true})
+	return c
+}
+
+// newMemoryFilterCommand returns a command that lists what a filter selects, and its input. It has
+// no flags for the fields of a selector named without.
+func newMemoryFilterCommand(name, what string, filter service.SearchFilter, without ...string) (*cobra.Command, *service.SearchRequest) {
+	c, in := described(name), service.Search.Default
+	cli.InputFlags(c, &in.Selector, without...)
+	c.Flags().IntVar(&in.Limit, "limit", in.Limit, "how many")
+	in.SearchFilter = filter
 	return operation(c, service.Search, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Searched) {
 		if len(answer.Facts) == 0 {
-			fmt.Fprintf(errOut, "no work of agents yet for %s\n", in.Whose())
+			fmt.Fprintf(errOut, "no %s yet for %s\n", what, in.Whose())
 			return
 		}
 		printHits(w, answer)
-	})
+	}), &in
 }
 
 func newMemoryStatsCommand() *cobra.Command {

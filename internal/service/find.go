@@ -80,6 +80,7 @@ type Hit struct {
 	Turn         string    `json:"turn,omitempty"`
 	ByMeaning    bool      `json:"by_meaning,omitempty"` // it has no word of the query
 	Message      bool      `json:"message,omitempty"`    // its ID is that of a message
+	Origin       string    `json:"origin,omitempty"`     // of a fact: said, fact for one of a model, or the kind of a promoted text
 	Said         int       `json:"said,omitempty"`       // other messages with these words
 	Before       []Version `json:"before,omitempty"`     // oldest first
 	LastShown    *InTurn   `json:"last_shown,omitempty"` // of a fact, in the newest turns
@@ -299,7 +300,7 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 			return err
 		}
 		for _, k := range facts {
-			add(k.ID, k.Text, k.Since, Hit{Kind: KindFact, State: stateNames[k.State == Valid || k.State == Later], Role: string(graphiti.RoleUser), Message: k.Kind != KindFact, Said: k.Said, Before: k.Before, copies: k.copies})
+			add(k.ID, k.Text, k.Since, Hit{Origin: k.Kind, Kind: KindFact, State: stateNames[k.State == Valid || k.State == Later], Role: string(graphiti.RoleUser), Message: k.Kind != KindFact, Said: k.Said, Before: k.Before, copies: k.copies})
 		}
 		for k := range lines {
 			if l := &lines[k]; l.Group == o.Group {

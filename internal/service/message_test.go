@@ -262,14 +262,14 @@ func TestForgetMessage_Lines(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.Settle(t)
-		if known, err := m.Memory.Facts(t.Context(), &service.FactsRequest{Selector: of, Limit: 50}); err != nil || len(known.Facts) != 1 {
-			t.Fatalf("multi %v: facts %+v, %v; want the confirmed text", multi, known.Facts, err)
+		if known, err := m.Memory.Search(t.Context(), &service.SearchRequest{Selector: of, SearchFilter: validFacts, Limit: 50}); err != nil || len(known.Facts) != 2 {
+			t.Fatalf("multi %v: facts %+v, %v; want the message and the confirmed text", multi, known.Facts, err)
 		}
 		id := graphiti.MessageID(graphiti.EpisodeName(turn, graphiti.RoleUser))
 		if _, err := m.Memory.Forget(t.Context(), &service.ForgetRequest{Selector: service.Selector{Group: group, Message: id}}); err != nil {
 			t.Fatal(err)
 		}
-		if known, err := m.Memory.Facts(t.Context(), &service.FactsRequest{Selector: of, Limit: 50}); err != nil || len(known.Facts) != 0 {
+		if known, err := m.Memory.Search(t.Context(), &service.SearchRequest{Selector: of, SearchFilter: validFacts, Limit: 50}); err != nil || len(known.Facts) != 0 {
 			t.Errorf("multi %v: facts %+v, %v after the message was forgotten, want nothing", multi, known.Facts, err)
 		}
 		in := service.PendingRequest{Selector: of, All: true}

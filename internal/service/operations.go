@@ -18,7 +18,7 @@ import (
 
 // Operations returns all operations.
 func Operations() []Mountable {
-	return []Mountable{Status, Health, Counts, Turns, Retry, Drop, Send, Groups, Show, SettleHeld, List, Search, Promote, Suggest, Import, ImportTurns, Forget, Correct, ChangeMany, History, Undo, Pending, Settle, Facts, Stats, Retention, MakeLink, Accept, Export,
+	return []Mountable{Status, Health, Counts, Turns, Retry, Drop, Send, Groups, Show, SettleHeld, List, Search, Promote, Suggest, Import, ImportTurns, Forget, Correct, ChangeMany, History, Undo, Pending, Settle, Stats, Retention, MakeLink, Accept, Export,
 		TurnsOf, ListPeople, Requests}
 }
 

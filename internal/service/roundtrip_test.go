@@ -108,7 +108,7 @@ func readings(t *testing.T, m *servicetest.Fixture) map[string]string {
 	all := make(map[string]string)
 	for _, s := range []string{`"user":"me",`, `"workspace":"` + widgets + `",`, `"workspace":"` + widgets + `","own":true,`} {
 		for _, c := range []string{
-			`memory/show {"last":100}`, `memory/list {}`, `memory/facts {"all":true,"limit":100}`, `memory/pending {"all":true}`,
+			`memory/show {"last":100}`, `memory/list {}`, `memory/search {"kind":"fact","newest":true,"limit":100}`, `memory/pending {"all":true}`,
 			`memory/search {"query":"Which port?","all":true}`, `memory/search {"query":"hotel"}`, `memory/search {"query":"staging server","all":true}`,
 		} {
 			op, in, _ := strings.Cut(c, " ")

@@ -105,7 +105,7 @@ func TestOpenAPI(t *testing.T) {
 		"/api/v1/memory/groups": {"group": "g"}, "/api/v1/memory/show": {}, "/api/v1/memory/list": {}, "/api/v1/memory/search": {"query": "cat", "all": true, "workspace": "w"},
 		"/api/v1/memory/promote": {"kind": "decision", "text": "Use Postgres."}, "/api/v1/memory/suggest": {"text": "Use Redis.", "workspace": "w"}, "/api/v1/memory/forget": {"group": "g"},
 		"/api/v1/memory/send":  {"since": "2026-01-31"},
-		"/api/v1/memory/stats": {}, "/api/v1/memory/link": {}, "/api/v1/memory/work": {}, "/api/v1/memory/facts": {}, "/api/v1/memory/correct": {"message": shown.Messages[0].ID, "text": "My cat is called Momo.", "workspace": "w"},
+		"/api/v1/memory/stats": {}, "/api/v1/memory/link": {}, "/api/v1/memory/work": {}, "/api/v1/memory/correct": {"message": shown.Messages[0].ID, "text": "My cat is called Momo.", "workspace": "w"},
 		"/api/v1/memory/conversation": {"hash": graphiti.SessionHash("session:s"), "workspace": "w"}, "/api/v1/memory/people": {},
 		"/api/v1/memory/import":       {"lines": []m{{"role": "user", "content": "hi"}}},
 		"/api/v1/memory/import-turns": {"import": "import-1", "turns": []m{{"client": "qwen", "session": "s1", "id": "1", "user": "hi", "assistant": "Hello."}}},
