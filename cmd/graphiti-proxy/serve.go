@@ -39,8 +39,6 @@ func newServeCommand() *cobra.Command {
 // serve serves until a signal. settings names the source of the settings, and read reads
 // them again.
 func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Config, read func() (*config.Config, error)) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
@@ -51,10 +49,13 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 	log := telemetry.NewLogger(os.Stderr, cfg.Log.Format, level)
 	log.Info("settings", "file", settings)
 	_, missing := os.Stat(turnsFile(cfg))
-	a, err := beginApp(ctx, cfg, log)
+	a, err := newApp(cfg, log)
 	if err != nil {
 		return err
 	}
+	// Until now a signal ends the process at once: the start may wait for a directory that hangs.
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	for _, note := range cfg.Notes() {
 		log.Info("setting adjusted", "note", note)
 	}
@@ -108,32 +109,6 @@ func shutDown(a *app, served <-chan error, log *slog.Logger) error {
 		err = lost // the other errors have the same cause on the disk
 	}
 	return errors.Join(err, <-served)
-}
-
-// beginApp makes the app, unless a signal arrives first: a directory or a service that
-// hangs must not delay the end of the process.
-func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, error) {
-	type made struct {
-		app *app
-		err error
-	}
-	done := make(chan made, 1)
-	// Ends with newApp, or with the process.
-	go func() {
-		a, err := newApp(cfg, log)
-		done <- made{a, err}
-	}()
-	select {
-	case m := <-done:
-		return m.app, m.err
-	case <-ctx.Done():
-	}
-	select {
-	case m := <-done: // ended like any other app
-		return m.app, m.err
-	case <-time.After(partBound):
-		return nil, fmt.Errorf("startup timed out: a component did not start within %s; check that data_dir is reachable", partBound)
-	}
 }
 
 // banner prints the information for the use of the proxy; command is the command line of

@@ -11,14 +11,11 @@ import (
 )
 
 const (
-	// partBound is the time for the end of a part after the grace.
-	partBound = 5 * time.Second
+	// stopBound is the time for the end of a part after the grace.
+	stopBound = 5 * time.Second
 
-	// stopBound is the time for all parts together.
-	stopBound = 10 * time.Second
-
-	// leastBound is the time that each part has in any case, so that one that hangs does
-	// not keep the others from writing their data.
+	// leastBound is that time after a part that hangs, which must not keep the others from
+	// writing their data.
 	leastBound = 100 * time.Millisecond
 )
 
@@ -79,7 +76,7 @@ func (s *stopStack) Undo(begun int) {
 }
 
 // Shutdown ends all parts, the last one first: it stops requests, then writes their data,
-// then closes the files. After the end of ctx it waits for stopBound, and then at most
+// then closes the files. After the end of ctx it waits for stopBound, and then for at most
 // leastBound for each other part that hangs. A second call does nothing.
 func (s *stopStack) Shutdown(ctx context.Context) (err error) {
 	s.once.Do(func() {
@@ -94,16 +91,16 @@ func (s *stopStack) Shutdown(ctx context.Context) (err error) {
 }
 
 func (s *stopStack) end(ctx context.Context, begun int) (err error) {
-	left := stopBound
+	patience := stopBound
 	var stuck []string
 	for i := len(s.parts) - 1; i >= begun; i-- {
 		p := s.parts[i]
 		if p.lock && len(stuck) > 0 {
 			continue // it ends with the process
 		}
-		ended, e := p.end(ctx, &left)
+		ended, e := p.end(ctx, patience)
 		if !ended {
-			stuck = append(stuck, p.name)
+			stuck, patience = append(stuck, p.name), leastBound
 			s.Log.Error("a part does not end and is left behind", "part", p.name)
 		} else if e != nil {
 			err = errors.Join(err, fmt.Errorf("stop %s: %w", p.name, e))
@@ -116,9 +113,8 @@ func (s *stopStack) end(ctx context.Context, begun int) (err error) {
 	return err
 }
 
-// end ends the part, and reports whether it has ended. After the end of ctx it waits for at
-// most partBound, and subtracts the wait from left.
-func (p *part) end(ctx context.Context, left *time.Duration) (ended bool, err error) {
+// end ends the part, and reports whether it has ended within some time after the end of ctx.
+func (p *part) end(ctx context.Context, patience time.Duration) (ended bool, err error) {
 	done := make(chan error, 1)
 	// Ends with the part, or with the process.
 	go func() { done <- p.close(ctx) }()
@@ -127,14 +123,10 @@ func (p *part) end(ctx context.Context, left *time.Duration) (ended bool, err er
 		return true, err
 	case <-ctx.Done():
 	}
-	began := time.Now()
-	t := time.NewTimer(max(min(partBound, *left), leastBound))
-	defer t.Stop()
-	defer func() { *left -= time.Since(began) }()
 	select {
 	case err := <-done:
 		return true, err
-	case <-t.C:
+	case <-time.After(patience):
 		return false, nil
 	}
 }

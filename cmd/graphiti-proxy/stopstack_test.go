@@ -20,10 +20,10 @@ func TestStopIsBounded(t *testing.T) {
 		longer time.Duration
 	}{
 		"none":           {nil, true, -grace},
-		"one":            {[]string{"ingestion"}, true, partBound},
-		"without an end": {[]string{"ingestion"}, false, partBound},
-		"some":           {[]string{"probe", "ingestion"}, true, 2 * partBound},
-		"all":            {[]string{"listeners", "probe", "recall", "answers", "ingestion", "memory"}, true, stopBound + 4*leastBound},
+		"one":            {[]string{"ingestion"}, true, stopBound},
+		"without an end": {[]string{"ingestion"}, false, stopBound},
+		"some":           {[]string{"probe", "ingestion"}, true, stopBound + leastBound},
+		"all":            {[]string{"listeners", "probe", "recall", "answers", "ingestion", "memory"}, true, stopBound + 5*leastBound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
