@@ -50,11 +50,10 @@ func TestConfigCheckLooksIntoFiles(t *testing.T) {
 	}
 	out, err := runConfig(t, dir, "config", "check", "--json")
 	var answer struct {
-		Valid          bool
-		Listen, Memory string
+		Valid bool
 	}
-	if err != nil || json.Unmarshal([]byte(out), &answer) != nil || !answer.Valid || answer.Listen == "" || answer.Memory == "" {
-		t.Errorf("got %s, %v, want no error, and a valid configuration with its address and memory", out, err)
+	if err != nil || json.Unmarshal([]byte(out), &answer) != nil || !answer.Valid {
+		t.Errorf("got %s, %v, want no error, and a valid configuration", out, err)
 	}
 }
 

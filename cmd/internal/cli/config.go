@@ -53,16 +53,12 @@ func NewConfigCommand() *cobra.Command {
 	return c
 }
 
-// checked is the result of a check, for programs.
+// checked is the result of a check. config print has the settings themselves.
 type checked struct {
 	Valid    bool     `json:"valid"`
 	Mistakes []string `json:"mistakes,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
 	File     string   `json:"file,omitempty"`
-	Listen   string   `json:"listen,omitempty"`
-	Upstream string   `json:"upstream,omitempty"`
-	Memory   string   `json:"memory,omitempty"`
-	People   int      `json:"people"`
 }
 
 // check prints notes on the settings, and returns all their mistakes.
@@ -70,49 +66,49 @@ func check(c *cobra.Command) error {
 	var found checked
 	cfg, err := LoadConfig(c)
 	if err == nil {
-		found = checked{
-			File: cfg.File(), Listen: cfg.Listen, Upstream: cfg.Upstream.OpenAI, Memory: MemoryLine(cfg), Notes: cfg.Notes(),
-		}
-		if room := wire.RoomForClients(); wire.TooFew(room, cfg.Limits.Connections) {
-			found.Notes = append(found.Notes, fmt.Sprintf("limits.connections is %d, and there are file descriptors for %d clients; %s", cfg.Limits.Connections, room, wire.MoreFiles))
-		}
-		if cfg.Identity.UsersFile != "" && cfg.Identity.Mode == "single" {
-			found.Notes = append(found.Notes, "identity.users_file: keys of people and auditors open the admin side only with identity.mode: multi")
-		}
-		found.People, err = CheckFiles(cfg)
+		found.File, found.Notes = cfg.File(), notes(cfg)
+		err = checkFiles(cfg)
 	}
 	if err != nil {
 		found.Mistakes = strings.Split(err.Error(), "\n")
 	}
 	found.Valid = err == nil
-	if WantsJSON(c) || err == nil {
-		err = errors.Join(err, Output(c, found, func(w io.Writer) { printChecked(w, FileLine(cfg), cfg, &found) }))
+	if !WantsJSON(c) && err != nil {
+		return err
 	}
-	return err
+	return errors.Join(err, Output(c, found, func(w io.Writer) {
+		fmt.Fprintf(w, "settings  %s\n", FileLine(cfg))
+		for _, n := range found.Notes {
+			fmt.Fprintf(w, "note      %s\n", n)
+		}
+		fmt.Fprintln(w, "the configuration is valid")
+	}))
 }
 
-func printChecked(w io.Writer, settings string, cfg *config.Config, found *checked) {
-	fmt.Fprintf(w, "settings  %s\nlisten    %s\nupstream  %s\nmemory    %s\n",
-		settings, cfg.Listen, UpstreamLine(cfg.Upstreams()), found.Memory)
-	if line := factsLine(cfg); line != "" {
-		fmt.Fprintf(w, "facts     %s\n", line)
+// notes returns what valid settings do that their operator may not expect.
+func notes(cfg *config.Config) []string {
+	list := cfg.Notes()
+	if cfg.RemoteMemory() && !cfg.Consented() {
+		list = append(list, "memory is "+MemoryLine(cfg))
 	}
-	if cfg.Identity.UsersFile != "" {
-		fmt.Fprintf(w, "people    %d in %s\n", found.People, cfg.Identity.UsersFile)
+	if cfg.Distil.URL != "" && !cfg.DistilConsented() {
+		list = append(list, "facts are OFF: to send conversations to "+cfg.Distil.URL+", set memory.consent to that address")
 	}
-	for _, n := range found.Notes {
-		fmt.Fprintf(w, "note      %s\n", n)
+	if room := wire.RoomForClients(); wire.TooFew(room, cfg.Limits.Connections) {
+		list = append(list, fmt.Sprintf("limits.connections is %d, and there are file descriptors for %d clients; %s", cfg.Limits.Connections, room, wire.MoreFiles))
 	}
-	fmt.Fprintln(w, "the configuration is valid")
+	if cfg.Identity.UsersFile != "" && cfg.Identity.Mode == "single" {
+		list = append(list, "identity.users_file: keys of people and auditors open the admin side only with identity.mode: multi")
+	}
+	return list
 }
 
 // ErrOwner is the error of an identity.owner that is not a name.
 var ErrOwner = errors.New("identity.owner: not a name; write e.g. github_login:octocat")
 
-// CheckFiles returns all mistakes in the files that the configuration names, and the number
-// of registered people.
-func CheckFiles(cfg *config.Config) (people int, err error) {
-	list, err := identity.LoadPeople(cfg.Identity.UsersFile)
+// checkFiles returns all mistakes in the files that the configuration names.
+func checkFiles(cfg *config.Config) error {
+	_, err := identity.LoadPeople(cfg.Identity.UsersFile)
 	if cfg.Identity.Owner != "" {
 		if _, ok := graphiti.UserKey(cfg.Identity.Owner); !ok {
 			err = errors.Join(err, ErrOwner)
@@ -125,7 +121,7 @@ func CheckFiles(cfg *config.Config) (people int, err error) {
 			err = errors.Join(err, m.Close())
 		}
 	}
-	return len(list), errors.Join(err, failed)
+	return errors.Join(err, failed)
 }
 
 // StorePlace returns the place of the embedded memory.
@@ -147,25 +143,6 @@ func MemoryLine(cfg *config.Config) string {
 		return "OFF: Graphiti at " + cfg.Memory.Endpoint + " needs your consent; to send conversations there, set memory.consent to that address"
 	}
 	return "Graphiti at " + cfg.Memory.Endpoint
-}
-
-// factsLine describes the model that distils facts, or returns "" if there is none.
-func factsLine(cfg *config.Config) string {
-	at := "at " + cfg.Distil.URL
-	if cfg.Distil.Upstream {
-		at = "at the caller's provider"
-	}
-	switch {
-	case cfg.Distil.URL == "" && !cfg.Distil.Upstream:
-		return ""
-	case cfg.Memory.Backend != "embedded":
-		return "off: they need memory.backend embedded"
-	case !cfg.DistilConsented():
-		return "OFF: the model " + at + " needs your consent; to send conversations there, set memory.consent to that address"
-	case cfg.Distil.Pause:
-		return "paused (distil.pause); " + cfg.Distil.Model + " " + at
-	}
-	return fmt.Sprintf("%s %s, at most %d tokens a day", cfg.Distil.Model, at, cfg.Distil.DailyTokens)
 }
 
 // UpstreamLine lists the default upstream and then the others.

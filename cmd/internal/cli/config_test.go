@@ -3,30 +3,28 @@ package cli
 import (
 	"strings"
 	"testing"
-
-	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
-func TestFactsLine(t *testing.T) {
+// TestConfigCheckNotes checks that config check notes settings without consent.
+func TestConfigCheckNotes(t *testing.T) {
 	const url = "http://127.0.0.1:11434/v1"
 	for name, tc := range map[string]struct {
-		change func(*config.Config)
-		want   string // part of the line; "" for no line
+		set  []string
+		note string // part of the note; "" for none
 	}{
-		"no model":            {func(c *config.Config) { c.Distil.URL = "" }, ""},
-		"a model":             {func(c *config.Config) { c.Memory.Consent = url }, "m1 at " + url + ", at most 9 tokens a day"},
-		"no consent":          {func(*config.Config) {}, "needs your consent"},
-		"paused":              {func(c *config.Config) { c.Memory.Consent, c.Distil.Pause = url, true }, "paused (distil.pause); m1"},
-		"a service":           {func(c *config.Config) { c.Memory.Backend = "graphiti" }, "memory.backend embedded"},
-		"the caller's own":    {func(c *config.Config) { c.Distil.URL, c.Distil.Upstream = "", true }, "m1 at the caller's provider"},
-		"consent for another": {func(c *config.Config) { c.Memory.Consent = "http://elsewhere.example/v1" }, "OFF"},
+		"a model":             {[]string{"distil.url=" + url, "distil.model=m1", "memory.consent=" + url}, ""},
+		"no consent":          {[]string{"distil.url=" + url, "distil.model=m1"}, "facts are OFF: to send conversations to " + url},
+		"consent for another": {[]string{"distil.url=" + url, "distil.model=m1", "memory.consent=http://elsewhere.example"}, "facts are OFF"},
+		"a service":           {[]string{"memory.endpoint=http://127.0.0.1:8000"}, "memory is OFF: Graphiti at http://127.0.0.1:8000 needs your consent"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := &config.Config{}
-			cfg.Memory.Backend, cfg.Distil.URL, cfg.Distil.Model, cfg.Distil.DailyTokens = "embedded", url, "m1", 9
-			tc.change(cfg)
-			if got := factsLine(cfg); !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
-				t.Errorf("factsLine = %q, want %q in it", got, tc.want)
+			args := []string{"config", "check"}
+			for _, s := range tc.set {
+				args = append(args, "--set", s)
+			}
+			out, err := runConfig(t, t.TempDir(), args...)
+			if err != nil || !strings.Contains(out, tc.note) || tc.note == "" && strings.Contains(out, "OFF") {
+				t.Errorf("got %s, %v; want the note %q", out, err, tc.note)
 			}
 		})
 	}
