@@ -38,7 +38,6 @@ func (c *Config) check(fail func(error)) {
 	if slices.Contains(slices.Collect(maps.Values(c.Upstreams())), "") {
 		fail(errors.New("upstream: an address is empty; omit the setting to use its default"))
 	}
-	c.checkUpstreams(fail)
 	c.checkDistil(fail)
 	c.checkState(fail)
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {

@@ -59,8 +59,8 @@ func (f *field) set(s string) error {
 		if b, err := strconv.ParseBool(s); err == nil && f.kind == "consent" {
 			s = strconv.FormatBool(b)
 		}
-		*p = f.withScheme(s)
-		return f.checkText(*p)
+		*p = s
+		return f.checkText(s)
 	case *bool:
 		b, err := strconv.ParseBool(s)
 		if err != nil {
@@ -197,27 +197,6 @@ func (f *field) setInt(p *int, s string) error {
 	}
 	*p = n
 	return nil
-}
-
-// withScheme adds the scheme to host[:port] for settings where users omit it, and Graphiti's
-// port to its host. It excludes providers, because http would send their keys in the clear.
-func (f *field) withScheme(s string) string {
-	switch {
-	case s == "" || strings.Contains(s, "://"):
-	case f.key == "memory.endpoint", f.kind == "consent" && (s == "localhost" || strings.ContainsAny(s, ":.")):
-		return withGraphitiPort("http://" + s)
-	}
-	return s
-}
-
-// withGraphitiPort adds Graphiti's default port to an address without a port.
-func withGraphitiPort(s string) string {
-	u, err := url.Parse(s)
-	if err != nil || u.Port() != "" || u.Host == "" {
-		return s
-	}
-	u.Host = strings.TrimSuffix(u.Host, ":") + ":8000"
-	return u.String()
 }
 
 func (f *field) checkText(s string) error {

@@ -122,7 +122,8 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	if lock != nil && cfg.Admin.Listen != "off" {
 		a.startRequestLog()
 	}
-	a.OnClose("listeners", a.closeSides)
+	a.OnClose("admin side", a.closeAdmin)
+	a.OnClose("listeners", a.proxy.Shutdown)
 	a.hosted = a.host()
 	memory.start(a.proxy)
 	remember.awaited.start(a)
@@ -184,25 +185,17 @@ func (a *app) stored(ctx context.Context) (s graphiti.Stored, err error) {
 // adminGrace bounds the wait for calls of the admin side at the end.
 const adminGrace = time.Second
 
-// closeSides closes both sides at the same time: clients must not connect while a call of
-// the admin side, or an idle connection to it, delays its end.
-func (a *app) closeSides(ctx context.Context) error {
+// closeAdmin ends the admin side, after the client side.
+func (a *app) closeAdmin(ctx context.Context) error {
 	if a.admin == nil {
-		return a.proxy.Shutdown(ctx)
+		return nil
 	}
-	done := make(chan struct{})
-	// Ends within adminGrace.
-	go func() {
-		defer close(done)
-		ctx, cancel := context.WithTimeout(ctx, adminGrace)
-		defer cancel()
-		if err := a.admin.Shutdown(ctx); err != nil {
-			a.log.Info("calls of the admin side were cut off", "error", err)
-		}
-	}()
-	err := a.proxy.Shutdown(ctx)
-	<-done
-	return err
+	ctx, cancel := context.WithTimeout(ctx, adminGrace)
+	defer cancel()
+	if err := a.admin.Shutdown(ctx); err != nil {
+		a.log.Info("calls of the admin side were cut off", "error", err)
+	}
+	return nil
 }
 
 // Serve serves until Shutdown, or until one side fails.

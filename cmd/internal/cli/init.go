@@ -1,23 +1,18 @@
 package cli
 
 import (
-	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
 // NewVersionCommand returns the command that prints the version.
@@ -98,43 +93,12 @@ func NewInitCommand() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "wrote %s; change what you need, and see graphiti-proxy config check\n", name)
-			if model := ollamaModel(c.Context(), ollama); model != "" {
-				fmt.Fprintf(c.OutOrStdout(), "Ollama runs on this machine; its model %s can distil facts from your conversations if you set\n  memory.consent: %[2]s/v1\n  distil.url: %[2]s/v1\n  distil.model: %[1]s\n",
-					terminal.Printable(model), ollama)
-			}
 			return nil
 		},
 	}
 	c.Flags().BoolVar(&short, "short", false, "write only the settings that most people change")
 	c.Flags().BoolVar(&force, "force", false, "replace an existing file")
 	return c
-}
-
-// ollama is the usual address of an Ollama server.
-const ollama = "http://127.0.0.1:11434"
-
-// ollamaModel returns the name of the first model of an Ollama server, or "".
-func ollamaModel(ctx context.Context, base string) string {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/tags", nil)
-	if err != nil {
-		return ""
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return ""
-	}
-	defer resp.Body.Close()
-	var tags struct {
-		Models []struct {
-			Name string `json:"name"`
-		} `json:"models"`
-	}
-	if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&tags) != nil || len(tags.Models) == 0 {
-		return ""
-	}
-	return tags.Models[0].Name
 }
 
 func writeTemplate(name string, force, short bool) error {
