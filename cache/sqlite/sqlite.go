@@ -57,8 +57,7 @@ const (
 	// that changes more writes some pages twice.
 	writerCache = "2048"
 
-	// restAfter is the idle time after which a connection releases the RAM of its pages.
-	// It is longer than the interval of the checks of an idle file.
+	// restAfter is the idle time after which a reader closes, which releases its pages.
 	restAfter = 90 * time.Second
 
 	// readerCache bounds the pages that a reader holds in RAM, in KiB. It reads them again

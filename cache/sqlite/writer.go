@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
@@ -75,18 +74,9 @@ func (d *DB) run() {
 		s.conn = conn
 		defer s.close()
 	}
-	rest := time.NewTimer(restAfter)
-	defer rest.Stop()
 	batch := make([]*job, 0, maxBatch)
 	for open := true; open; {
-		select {
-		case <-d.wake:
-		case <-rest.C:
-			if s.conn != nil {
-				_, _ = s.conn.ExecContext(context.Background(), "PRAGMA shrink_memory") // on error they stay in RAM
-			}
-			continue
-		}
+		<-d.wake
 		if batch, open = d.gather(batch[:0]); len(batch) == 0 {
 			continue
 		}
@@ -97,7 +87,6 @@ func (d *DB) run() {
 				j.reply(err)
 			}
 		}
-		rest.Reset(restAfter)
 	}
 }
 

@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +17,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/transcripts"
@@ -60,8 +57,7 @@ type agentImport struct {
 	Waiting  int             `json:"waiting,omitempty"`
 	Notes    []string        `json:"notes,omitempty"`
 
-	dry       bool // count only
-	continued bool // an interrupted import under the same name
+	dry bool // count only
 }
 
 // countTranscripts returns the number of conversations in the transcripts in the home of this process.
@@ -86,11 +82,9 @@ func importAgents(c *cobra.Command, at *cli.Runner, dry bool) error {
 	if err != nil {
 		return err
 	}
-	done, unfinished := agentImport{Projects: []*agentProject{}}, filepath.Join(cfg.DataDir, importNameFile)
+	done := agentImport{Projects: []*agentProject{}}
 	if !dry {
-		if done.Import, done.continued, err = importName(unfinished); err != nil {
-			return err
-		}
+		done.Import = "import-" + time.Now().UTC().Format("20060102-150405")
 		fmt.Fprintf(c.ErrOrStderr(), "importing as %s\n", done.Import)
 	}
 	progress := terminal.NewProgress(c.ErrOrStderr(), "transcript", 0)
@@ -119,30 +113,8 @@ func importAgents(c *cobra.Command, at *cli.Runner, dry bool) error {
 		if err := done.sendNotes(c.Context(), at); err != nil {
 			return err
 		}
-		if err := os.Remove(unfinished); err != nil {
-			return fmt.Errorf("end the import: %w", err)
-		}
 	}
 	return cli.Output(c, &done, func(w io.Writer) { done.print(w, dry) })
-}
-
-// importNameFile holds the name of an import until it is finished, in data_dir.
-const importNameFile = "import"
-
-// importName returns the name of the unfinished import in a file, or stores a new one: an
-// import that was killed continues under its name, so that one command takes back all of it.
-func importName(file string) (name string, continued bool, err error) {
-	text, err := os.ReadFile(file) // #nosec G304 -- in data_dir
-	if name = strings.TrimSpace(string(text)); err == nil && strings.HasPrefix(name, "import-") {
-		return name, true, nil
-	}
-	id := make([]byte, 4)
-	_, _ = rand.Read(id) // never fails
-	name = "import-" + time.Now().UTC().Format("20060102") + "-" + hex.EncodeToString(id)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil { // the proxy may be elsewhere
-		return "", false, fmt.Errorf("keep the name of the import: %w", err)
-	}
-	return name, false, datadir.WriteFile(file, []byte(name+"\n"))
 }
 
 // sort assigns the turns to projects. It returns those to import, oldest first.
@@ -289,7 +261,7 @@ func (d *agentImport) print(w io.Writer, dry bool) {
 	if d.Invalid > 0 {
 		fmt.Fprintf(w, "%s left out: no valid session or time\n", terminal.Count(d.Invalid, "turn"))
 	}
-	if d.Kept > 0 || d.continued {
+	if d.Kept > 0 {
 		fmt.Fprintf(w, "to take it back: graphiti-proxy memory forget --import %s\n", d.Import)
 	}
 }

@@ -90,7 +90,7 @@ func (m *Machine) Plan(c *Client) (*Plan, error) {
 		return p, nil
 	}
 	var err error
-	if p.File, err = m.resolve(p.File); err != nil {
+	if p.File, err = resolve(p.File); err != nil {
 		return nil, err
 	}
 	if p.now, err = readFile(p.File); err != nil {
@@ -204,36 +204,16 @@ func readFile(file string) ([]byte, error) {
 	return text, err
 }
 
-// resolve follows links, and rejects a target outside of the person's home.
-func (m *Machine) resolve(file string) (string, error) {
+// resolve follows links. It rejects a link to nothing.
+func resolve(file string) (string, error) {
 	target, err := filepath.EvalSymlinks(file)
-	if errors.Is(err, os.ErrNotExist) {
-		if exists(file) {
-			return "", fmt.Errorf("%s is a link to a file that does not exist; create it, or remove the link", file)
-		}
-		return file, nil
+	switch {
+	case !errors.Is(err, os.ErrNotExist):
+		return target, err
+	case exists(file):
+		return "", fmt.Errorf("%s is a link to a file that does not exist; create it, or remove the link", file)
 	}
-	if err != nil {
-		return "", err
-	}
-	if target == file {
-		return file, nil
-	}
-	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
-	if err != nil {
-		return "", err
-	}
-	if filepath.Join(dir, filepath.Base(file)) == target {
-		return target, nil // only a directory is a link
-	}
-	home, err := filepath.EvalSymlinks(m.Home)
-	if err != nil {
-		return "", err
-	}
-	if rel, err := filepath.Rel(home, target); err != nil || !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("%s is a link to %s, outside of your home directory; change that file yourself", file, target)
-	}
-	return target, nil
+	return file, nil
 }
 
 // Apply writes the planned file. First it stores a record with the original bytes; if the
@@ -379,7 +359,7 @@ func (m *Machine) Disconnect(c *Client) (done Undone, err error) {
 		return done, fmt.Errorf("%s %w", c.Name, ErrNotConnected)
 	}
 	done = Undone{Client: c.Name, File: r.File}
-	file, err := m.resolve(r.File)
+	file, err := resolve(r.File)
 	if err != nil {
 		return done, err
 	}
