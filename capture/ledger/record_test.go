@@ -352,6 +352,14 @@ func TestWithdrawn(t *testing.T) {
 			if n, err := s.Counts(t.Context()); err != nil || n.Withdrawn != len(rows) || part.Message == "" && n.Pending != 0 {
 				t.Errorf("got %+v, %v, want %d withdrawn", n, err, len(rows))
 			}
+			if err := s.Forget(part, 2); err != nil {
+				t.Fatal(err)
+			}
+			if all, err := s.Withdrawn(t.Context(), "g"); err != nil || len(all) != len(rows) {
+				t.Errorf("forgotten again: got %+v, %v, want %d rows", all, err, len(rows))
+			} else {
+				rows = all
+			}
 			again := turn("again", "g")
 			again.Generation = 3
 			if _, err := s.Add(t.Context(), []Turn{again}, time.Now()); err != nil {

@@ -53,8 +53,13 @@ func (s *Ledger) withdraw(tx *sqlite.Tx, part Part, generation int64, names []st
 	if s.worth == nil || graphiti.CheckGroup(part.Group) != nil { // such as the distilled facts of a group
 		return nil
 	}
-	add := func(session, turn, message string, sent int64) error {
-		return run(tx, "INSERT INTO withdrawn (grp, session, turn, message, sent, at) VALUES (?, ?, ?, ?, ?, ?)", part.Group, session, turn, message, sent, now.UnixMilli())
+	add := func(session, turn, message string, sent int64) error { // once, also if it is forgotten again
+		const same = " FROM withdrawn WHERE grp = ?1 AND session = ?2 AND turn = ?3 AND message = ?4"
+		if err := run(tx, "DELETE"+same+" AND sent = 0", part.Group, session, turn, message); err != nil {
+			return err
+		}
+		return run(tx, "INSERT INTO withdrawn (grp, session, turn, message, sent, at) SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE NOT EXISTS (SELECT 1"+same+")",
+			part.Group, session, turn, message, sent, now.UnixMilli())
 	}
 	turns := make(map[string]bool)
 	for _, name := range names {

@@ -218,6 +218,9 @@ func (g *groupIndex) settle(hits []*hit, q *asked) []*hit {
 		h.score *= factScore
 		valid := g.successor(h.place, now)
 		over := valid != h.place
+		if over && q.dates.former {
+			g.before(h, hits)
+		}
 		if !over || past && (!dated || then(h)) {
 			h.over = over
 			add(h.place, h)
@@ -233,6 +236,17 @@ func (g *groupIndex) settle(hits []*hit, q *asked) []*hit {
 	}
 	order(out)
 	return out
+}
+
+// before makes an ended fact as good an answer as the fact of its form that began at its end: a question
+// about an earlier state may name the later one.
+func (g *groupIndex) before(h *hit, hits []*hit) {
+	c := g.claimOf(h.place)
+	for _, next := range hits {
+		if form := h.note.form; next.place == c.ended.by || next.note.Flags&isFact != 0 && next.note.Day == dayOf(c.ended.at) && form.like(&next.note.form) >= sameForm {
+			h.score, h.strength = max(h.score, next.score), max(h.strength, next.strength)
+		}
+	}
 }
 
 // answeredBy returns the strength of a hit with these terms. A fact is short, and its keys

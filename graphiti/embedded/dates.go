@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -38,33 +37,23 @@ const maxDated = 2048
 // datesIn returns the times that a question of the time now names.
 func datesIn(text string, now time.Time) (d dates) {
 	words := strings.FieldsFunc(strings.ToLower(text[:min(len(text), maxDated)]), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
-	number := func(i int) int {
-		if i < 0 || i >= len(words) {
-			return 0
-		}
-		n, err := strconv.Atoi(strings.TrimRight(words[i], "stndrh"))
-		if err != nil {
-			return 0
-		}
-		return n
-	}
 	d.spans = append(spansIn(words, now.Local()), daysIn(text[:min(len(text), maxDated)])...)
 	d.former = asksFormer(words)
 	for i, w := range words {
 		m, ok := monthNames[w]
 		if !ok {
-			if n := number(i); n >= 1990 && n < 2100 && len(w) == 4 {
+			if n := numberAt(words, i); n >= 1990 && n < 2100 && len(w) == 4 {
 				d.years = append(d.years, n)
 			}
 			continue
 		}
 		beside := false
 		for _, j := range []int{i - 2, i - 1, i + 1} { // 7 May, 7th of May, May 7
-			if n := number(j); n >= 1 && n <= 31 {
+			if n := numberAt(words, j); n >= 1 && n <= 31 {
 				d.days[n], beside = true, true
 			}
 		}
-		if ambiguous[w] && !beside && number(i+1) < 1990 && (i == 0 || !before[words[i-1]]) {
+		if ambiguous[w] && !beside && numberAt(words, i+1) < 1990 && (i == 0 || !before[words[i-1]]) {
 			continue
 		}
 		d.months[m], d.month = true, true

@@ -96,7 +96,7 @@ func (o *Others) has(group string) bool {
 }
 
 // Search implements graphiti.Searcher. It waits for Graphiti only if no earlier answer has a
-// match, and never after Set(ask, false).
+// match or the question is about the past, and never after Set(ask, false).
 func (o *Others) Search(ctx context.Context, groups []string, query string, most int) ([]graphiti.Fact, error) {
 	i := slices.IndexFunc(groups, o.has)
 	if i < 0 {
@@ -104,18 +104,22 @@ func (o *Others) Search(ctx context.Context, groups []string, query string, most
 	}
 	answered, hasty := o.ask(groups[i], query, most)
 	found, err := o.find(ctx, groups[i], query, most)
-	if err != nil || len(found) > 0 || hasty {
+	now := time.Now()
+	if times := datesIn(firstOf(query), now); err != nil || hasty || len(found) > 0 && !times.past(now) {
 		return found, err
 	}
 	select {
-	case err := <-answered:
-		if err != nil {
-			return nil, err
-		}
+	case err = <-answered:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		err = ctx.Err()
 	}
-	return o.find(ctx, groups[i], query, most)
+	if err == nil {
+		return o.find(ctx, groups[i], query, most)
+	}
+	if len(found) > 0 {
+		err = nil
+	}
+	return found, err
 }
 
 // ask searches Graphiti and indexes its answer. The channel receives the result. hasty is that of

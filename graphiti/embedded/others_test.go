@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -21,6 +22,7 @@ type otherFacts struct {
 	list     []graphiti.Fact
 	episodes []graphiti.Row
 	dated    bool // it selects dates
+	err      error
 }
 
 func (f *otherFacts) Search(_ context.Context, _ []string, _ string, most int) ([]graphiti.Fact, error) {
@@ -33,7 +35,7 @@ func (f *otherFacts) SearchDated(_ context.Context, _, _ string, most int, d gra
 			out = append(out, fact)
 		}
 	}
-	return out[:min(most, len(out))], nil
+	return out[:min(most, len(out))], f.err
 }
 
 func (f *otherFacts) Episodes(context.Context, string, int) ([]graphiti.Row, error) {
@@ -71,6 +73,48 @@ func TestOthers_WithoutWaiting(t *testing.T) {
 	}
 }
 
+// TestOthers_Past checks that a question about the past waits for Graphiti, though the memory has a valid
+// fact, and gets that fact if Graphiti fails.
+func TestOthers_Past(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		err  error
+		want []string
+	}{{"answered", nil, []string{"f1", "f2"}}, {"failed", errors.New("503"), []string{"f2"}}} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			e, err := openAny(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			day := time.Now().AddDate(0, 0, -10)
+			old := graphiti.Fact{UUID: "f1", Text: "The coach is Ilse.", ValidAt: day.AddDate(0, 0, -10), InvalidAt: day}
+			graph := &otherFacts{list: []graphiti.Fact{{UUID: "f2", Text: "The coach is Marek.", ValidAt: day}}}
+			o := e.OpenOthers(filepath.Join(t.TempDir(), "others.db"), &graphiti.Memory{Searcher: graph, Arrivals: graph}, slog.New(slog.DiscardHandler))
+			defer o.Close()
+			o.Add([]graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "theirs"}})
+			if _, err := o.Search(t.Context(), []string{"theirs"}, "Who is the coach?", 18); err != nil {
+				t.Fatal(err)
+			}
+			o.asking.Wait()
+			graph.list, graph.err = append(graph.list, old), tc.err
+			found, err := o.Search(t.Context(), []string{"theirs"}, "Who was the previous coach?", 18)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for i := range found {
+				got = append(got, found[i].UUID)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // slowFacts answers after answer is closed.
 type slowFacts struct {
 	otherFacts
@@ -104,6 +148,12 @@ func TestOthers(t *testing.T) {
 	}
 	back := []graphiti.Fact{fact(1, 1, 2, "e1", "e3"), fact(2, 2, 0, "e2")}
 	said := []graphiti.Row{{Key: "e1", Said: day(1)}, {Key: "e2", Said: day(2)}, {Key: "e3", Said: day(3)}}
+	var moves []graphiti.Fact
+	for n, text := range []string{"The office is in Bergen.", "The office is in Graz.", "The office is in Porto.", "The staging port is 6543.", "The coach is Marek."} {
+		f := fact(n+1, n+1, (n+2)*int(bit(n < 2)))
+		f.Text = text
+		moves = append(moves, f)
+	}
 	const now = "On which port does the archive server of Borealis listen?"
 	for _, tc := range []struct {
 		name  string
@@ -117,6 +167,7 @@ func TestOthers(t *testing.T) {
 		{"100 that are over, a server without dates", now, otherFacts{list: many(100)}, []string{"f100"}},
 		{"a value that comes back", now, otherFacts{list: back, episodes: said}, []string{"f1"}},
 		{"a value that does not come back", now, otherFacts{list: back, episodes: said[:2]}, []string{"f2"}},
+		{"before a value", "Where was the office before Porto?", otherFacts{list: moves, dated: true}, []string{"f2", "f3"}},
 		{"a day of the past", "On which port did the archive server of Borealis listen on 2026-01-07?", otherFacts{list: many(50), dated: true}, []string{"f2", "f1"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

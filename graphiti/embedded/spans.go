@@ -1,8 +1,8 @@
 package embedded
 
 import (
+	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -40,11 +40,7 @@ var (
 func asksFormer(words []string) bool {
 	was := slices.ContainsFunc(words, func(w string) bool { return wasSo[w] })
 	for i, w := range words {
-		after := ""
-		if i+1 < len(words) {
-			after = words[i+1]
-		}
-		if formerly[w] || (w == "use" && was || w == "used") && after == "to" || was && earlier[w] || strings.Contains(w, "以前") || strings.Contains(w, "之前") {
+		if formerly[w] || (w == "use" && was || w == "used") && wordAt(words, i+1) == "to" || was && earlier[w] || strings.Contains(w, "以前") || strings.Contains(w, "之前") {
 			return true
 		}
 	}
@@ -94,12 +90,6 @@ func set(words string) map[string]bool {
 // time includes a margin.
 func spansIn(words []string, now time.Time) (out []span) {
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
-	at := func(i int) string {
-		if i < 0 || i >= len(words) {
-			return ""
-		}
-		return words[i]
-	}
 	isFrench := slices.ContainsFunc(words, func(w string) bool { return french[w] })
 	for i, w := range words {
 		n, ok := pastDays[w]
@@ -119,17 +109,14 @@ func spansIn(words []string, now time.Time) (out []span) {
 		if !ok {
 			continue
 		}
-		n, err := strconv.Atoi(at(i - 1))
-		if err != nil {
-			n = numbers[at(i-1)]
-		}
+		n = cmp.Or(number(wordAt(words, i-1)), numbers[wordAt(words, i-1)])
 		switch {
-		case n > 0 && n < 1000 && (agoAfter[at(i+1)] || agoFirst[at(i-2)]):
+		case n > 0 && n < 1000 && (agoAfter[wordAt(words, i+1)] || agoFirst[wordAt(words, i-2)]):
 			out = append(out, ago(today, n, unit))
 		case unit == days:
-		case theLast[at(i-1)] || theLast[at(i+1)]:
+		case theLast[wordAt(words, i-1)] || theLast[wordAt(words, i+1)]:
 			out = append(out, period(today, unit, -1))
-		case this[at(i-1)]:
+		case this[wordAt(words, i-1)]:
 			out = append(out, period(today, unit, 0))
 		}
 	}

@@ -53,12 +53,6 @@ func endIn(text string, said time.Time) time.Time {
 // dateAt returns the end of the day with which some words begin, or zero. isDay tells that a bare
 // number is a day.
 func dateAt(words []string, isDay bool, said time.Time) time.Time {
-	at := func(i int) string {
-		if i < len(words) {
-			return words[i]
-		}
-		return ""
-	}
 	if t, err := time.Parse(time.DateOnly, words[0]); err == nil {
 		return endOfDay(t.Year(), t.Month(), t.Day(), said)
 	}
@@ -78,13 +72,13 @@ func dateAt(words []string, isDay bool, said time.Time) time.Time {
 		return endOfDay(year, time.Month(month), day, said)
 	}
 	next := 1
-	if at(1) == "of" || at(1) == "de" {
+	if w := wordAt(words, 1); w == "of" || w == "de" {
 		next = 2
 	}
 	day := number(strings.TrimRight(words[0], "stndrhº"))
-	month, year := monthNames[at(next)], number(at(next+1))
+	month, year := monthNames[wordAt(words, next)], number(wordAt(words, next+1))
 	if m := monthNames[words[0]]; m != 0 { // "November 27th"
-		day, month, year = number(strings.TrimRight(at(1), "stndrh")), m, number(at(2))
+		day, month, year = numberAt(words, 1), m, number(wordAt(words, 2))
 	}
 	if year < 1990 {
 		year = 0
@@ -97,6 +91,19 @@ func dateAt(words []string, isDay bool, said time.Time) time.Time {
 		return endOfDay(said.Year(), month, day, said)
 	}
 	return endOfDay(year, month, day, said)
+}
+
+// wordAt returns a word, or "" if there is none.
+func wordAt(words []string, i int) string {
+	if i < 0 || i >= len(words) {
+		return ""
+	}
+	return words[i]
+}
+
+// numberAt returns the number that a word is, such as 7 and 7th, or 0.
+func numberAt(words []string, i int) int {
+	return number(strings.TrimRight(wordAt(words, i), "stndrh"))
 }
 
 func number(s string) int {

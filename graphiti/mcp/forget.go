@@ -95,28 +95,15 @@ func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 
 // meant lists the episodes of a group for which meant returns true.
 func (m *Client) meant(ctx context.Context, group string, meant func(*graphiti.Row) bool) ([]graphiti.Row, error) {
-	list, most, err := m.episodes(ctx, group, maxMCPList)
-	if err == nil && len(list) >= most {
-		err = fmt.Errorf("%w: %d episodes or more", graphiti.ErrTooLarge, most)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(list, func(e graphiti.Row) bool { return !meant(&e) }), nil
+	list, err := m.all(ctx, group)
+	return slices.DeleteFunc(list, func(e graphiti.Row) bool { return !meant(&e) }), err
 }
 
 // countLeft counts the episodes that are still listed, and the facts that were first read from
 // the deleted ones.
 func (m *Client) countLeft(ctx context.Context, gone []graphiti.Row, meant func(*graphiti.Row) bool, left *graphiti.RemainsError) error {
-	list, most, err := m.episodes(ctx, left.Group, maxMCPList)
-	if err == nil && len(list) >= most {
-		err = graphiti.ErrTooLarge
-	}
-	for i := range list {
-		if meant(&list[i]) {
-			left.Episodes++
-		}
-	}
+	list, err := m.meant(ctx, left.Group, meant)
+	left.Episodes = len(list)
 	for i := range gone[:min(len(gone), remote.MaxSearched)] {
 		facts, failed := m.readFrom(ctx, &gone[i])
 		left.Facts, err = left.Facts+len(facts), errors.Join(err, failed)

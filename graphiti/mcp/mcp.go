@@ -215,36 +215,35 @@ func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Ro
 }
 
 func (m *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Row, error) {
-	list, _, err := m.episodes(ctx, group, n)
+	list, err := m.episodes(ctx, group, n)
 	if err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
 	}
 	return list[max(0, len(list)-n):], nil
 }
 
-// episodes lists at least the last n episodes, oldest first. most is the limit of the
-// listing.
-func (m *Client) episodes(ctx context.Context, group string, n int) (out []graphiti.Row, most int, err error) {
+// episodes lists at least the last n episodes, oldest first.
+func (m *Client) episodes(ctx context.Context, group string, n int) (out []graphiti.Row, err error) {
 	set, err := m.session.tools(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	name, takes, err := set.find(toolEpisodes)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	ordered := takes["last_n"]
-	if most = n; !ordered {
-		most = maxMCPList
+	if !ordered {
+		n = maxMCPList
 	}
 	var raw []byte
-	args := keepKnown(map[string]any{"group_ids": []string{group}, "group_id": group, "last_n": most, "max_episodes": most}, takes)
+	args := keepKnown(map[string]any{"group_ids": []string{group}, "group_id": group, "last_n": n, "max_episodes": n}, takes)
 	if err := m.session.call(ctx, name, args, &raw); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	list, err := episodesIn(raw)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	slices.SortStableFunc(list, func(a, b remote.EpisodeJSON) int { return a.CreatedAt.Compare(b.CreatedAt.Time) })
 	last := make(map[string][]string)
@@ -261,17 +260,23 @@ func (m *Client) episodes(ctx context.Context, group string, n int) (out []graph
 	for of, uuids := range last {
 		m.previous.Add(of, uuids[max(0, len(uuids)-mostPrevious):])
 	}
-	if !ordered && len(out) >= most { // the missing ones may be the last
-		return nil, 0, fmt.Errorf("%w: %d episodes or more", graphiti.ErrTooLarge, most)
+	if !ordered && len(out) >= n { // the missing ones may be the last
+		return nil, fmt.Errorf("%w: %d episodes or more", graphiti.ErrTooLarge, n)
 	}
-	return out, most, nil
+	return out, nil
+}
+
+// all lists the episodes of a group. It fails if there may be more.
+func (m *Client) all(ctx context.Context, group string) ([]graphiti.Row, error) {
+	list, err := m.episodes(ctx, group, maxMCPList)
+	if err == nil && len(list) >= maxMCPList {
+		err = fmt.Errorf("%w: %d episodes or more", graphiti.ErrTooLarge, maxMCPList)
+	}
+	return list, err
 }
 
 func (m *Client) Export(ctx context.Context, group string, f func(graphiti.Row) error) error {
-	list, most, err := m.episodes(ctx, group, maxMCPList)
-	if err == nil && len(list) >= most {
-		err = fmt.Errorf("%w: %d episodes or more", graphiti.ErrTooLarge, most)
-	}
+	list, err := m.all(ctx, group)
 	if err != nil {
 		return fmt.Errorf("export group: %w", err)
 	}

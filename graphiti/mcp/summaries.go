@@ -46,7 +46,7 @@ func (m *Client) noteSummaries(ctx context.Context, group string, going []graphi
 	if len(going) == 0 {
 		return nil
 	}
-	all, _, err := m.episodes(ctx, group, maxMCPList)
+	all, err := m.all(ctx, group)
 	if err != nil {
 		return err
 	}
