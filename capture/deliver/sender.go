@@ -54,20 +54,21 @@ func due(at, now time.Time, wait *time.Duration) bool {
 
 // patience returns how long a turn may be missing. In a silence, it is a tenth of the silence: recovery
 // takes little longer than the fault, and a long one gets few tests. Over REST a silent worker is
-// dead, and a restart drops the tests. Over MCP a worker tries a message for about a minute while
+// dead, and a restart drops the tests. Over MCP a worker tries a message for up to 70 seconds while
 // its model refuses, and stores each test after all.
 func (s *sender) patience(t *Timing) time.Duration {
-	least := t.Silence / 3
+	first, again := t.Silence, t.Silence/3
 	if s.group != "" {
-		least = 2 * t.Silence
+		first = 5 * t.Silence / 2
+		again = first
 	}
 	switch f := s.flight; {
 	case f != nil && !s.silent.IsZero():
-		return min(max(least, 4*s.pace, f.since.Sub(s.silent)/10), t.LastTest)
+		return min(max(again, 4*s.pace, f.since.Sub(s.silent)/10), t.LastTest)
 	case s.pace > 0:
-		return max(t.Silence, 10*s.pace)
+		return max(first, 10*s.pace)
 	case f != nil && f.doubt:
-		return t.Silence
+		return first
 	}
 	return t.StallAfter
 }

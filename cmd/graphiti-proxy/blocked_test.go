@@ -271,3 +271,23 @@ func TestForgetReportsRemainingParts(t *testing.T) {
 		}
 	}
 }
+
+// TestForgottenSessionIsNamed checks that the command names the session in each group whose entities may
+// remain.
+func TestForgottenSessionIsNamed(t *testing.T) {
+	t.Parallel()
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw"})
+	w.ask("s1", user("My cat is called Miso."))
+	w.delivered(1)
+	settled(t, g)
+	dir := t.TempDir()
+	_, says, err := commandIn(t, dir, dir, "memory", "forget", "--session", "s1", "--yes", "--set", "admin.listen="+w.app.admin.Addr().String())
+	if err != nil || strings.Count(says, "s1 are deleted") != 2 {
+		t.Errorf("got %q, %v, want s1 in both groups", says, err)
+	}
+}

@@ -179,7 +179,7 @@ func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups 
 		switch {
 		case f.NamesKept:
 			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s: messages and facts of %s are deleted; Graphiti may keep names and summaries of entities; to delete them too, forget the whole group: graphiti-proxy memory forget --group %s\n",
-				i+1, len(groups), g.Group, g.Session, g.Group)
+				i+1, len(groups), g.Group, cmp.Or(g.Session, f.Session), g.Group)
 		case g.Session != "":
 			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s has no messages of %s\n", i+1, len(groups), g.Group, g.Session)
 		default:
