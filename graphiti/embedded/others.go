@@ -95,8 +95,8 @@ func (o *Others) has(group string) bool {
 	return o.groups[group]
 }
 
-// Search implements graphiti.Searcher. It waits for Graphiti only if no earlier answer has a
-// match or the question is about the past, and never after Set(ask, false).
+// Search implements graphiti.Searcher. It waits for Graphiti unless an earlier answer has nearly all words
+// of a question about the present, and never after Set(ask, false).
 func (o *Others) Search(ctx context.Context, groups []string, query string, most int) ([]graphiti.Fact, error) {
 	i := slices.IndexFunc(groups, o.has)
 	if i < 0 {
@@ -105,7 +105,8 @@ func (o *Others) Search(ctx context.Context, groups []string, query string, most
 	answered, hasty := o.ask(groups[i], query, most)
 	found, err := o.find(ctx, groups[i], query, most)
 	now := time.Now()
-	if times := datesIn(firstOf(query), now); err != nil || hasty || len(found) > 0 && !times.past(now) {
+	strong := func(f graphiti.Fact) bool { return f.Strength >= exactWords && !f.Meant }
+	if times := datesIn(firstOf(query), now); err != nil || hasty || slices.ContainsFunc(found, strong) && !times.past(now) {
 		return found, err
 	}
 	select {
