@@ -174,22 +174,19 @@ func TestTextAfterForget(t *testing.T) {
 }
 
 // TestForgetAfterAcceptedMessages checks that messages in the queue of the memory do
-// not appear after a forget, also without verification and with a queue for each group.
+// not appear after a forget, also with a queue for each group.
 func TestForgetAfterAcceptedMessages(t *testing.T) {
 	rest := func(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, Memory) { return service(t, o) }
 	mcp := func(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, Memory) {
 		o.MCP = graphititest.Today
 		return mcpService(t, o)
 	}
-	for name, tc := range map[string]struct {
-		open   func(*testing.T, graphititest.Options) (*graphititest.Graphiti, Memory)
-		verify bool
-	}{"verified": {rest, true}, "taken for delivered": {rest, false}, "over MCP": {mcp, true}, "over MCP, taken for delivered": {mcp, false}} {
+	for name, open := range map[string]func(*testing.T, graphititest.Options) (*graphititest.Graphiti, Memory){"REST": rest, "MCP": mcp} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, m := tc.open(t, graphititest.Options{Delay: 20 * time.Millisecond})
+			g, m := open(t, graphititest.Options{Delay: 20 * time.Millisecond})
 			p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) {
-				o.Verify, o.Timeout = tc.verify, 5*time.Second
+				o.Timeout = 5 * time.Second
 			})
 			for i := range 12 {
 				add(t, p, spoken(fmt.Sprint(i), "g"))

@@ -53,7 +53,7 @@ func (p *Pipeline) openOutbox(o *Options, t deliver.Timing) (*outbox, error) {
 	b.traces, _ = lru.New[string, string](maxTraces) // fails only for a size of 0
 	b.pulls = newPuller(p, o, b.leads.Load)
 	b.loop = deliver.New(deliver.Options{
-		Ledger: b, Memory: o.Graph, Apart: o.Apart, Verify: o.Verify,
+		Ledger: b, Memory: o.Graph, Apart: o.Apart,
 		Timing: t, Timeout: o.Timeout,
 		OnDelivered: b.delivered, Log: o.Log,
 		OnSeen: b.seen,

@@ -46,8 +46,7 @@ type Destination struct {
 	// Disk returns the used bytes of the databases, for a quota.
 	Disk func(context.Context) (int64, error)
 
-	Verify bool  // a copy counts as delivered only if Graph shows it
-	Lease  Lease // nil if no other process uses the ledger
+	Lease Lease // nil if no other process uses the ledger
 
 	// States reports whether a text may be a statement: Graphiti gets no copy of a turn in which the
 	// person states nothing. Nil copies all.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -59,19 +60,12 @@ type Memory interface {
 	Apart() bool
 }
 
-// accepting marks a memory whose acceptance of a turn counts as proof of storage.
-type accepting interface{ acceptanceIsProof() }
-
-func isVerified(m Memory) bool {
-	_, accepts := m.(accepting)
-	return !accepts
-}
-
 // fakeMemory stores all messages, unless fail returns an error.
 type fakeMemory struct {
 	mu   sync.Mutex
 	got  map[string][]string // texts by group, in order
 	from map[string]string   // speakers and sources by group
+	rows map[string][]graphiti.Row
 	fail func(group string, m []graphiti.Row) error
 }
 
@@ -84,11 +78,12 @@ func (f *fakeMemory) Write(_ context.Context, group string, messages []graphiti.
 		}
 	}
 	if f.got == nil {
-		f.got, f.from = make(map[string][]string), make(map[string]string)
+		f.got, f.from, f.rows = make(map[string][]string), make(map[string]string), make(map[string][]graphiti.Row)
 	}
 	for _, m := range messages {
 		f.got[group] = append(f.got[group], m.Text)
 		f.from[group] += m.Speaker + m.Source
+		f.rows[group] = append(f.rows[group], m)
 	}
 	return nil
 }
@@ -99,8 +94,7 @@ func (f *fakeMemory) sources(group string) string {
 	return f.from[group]
 }
 
-func (f *fakeMemory) acceptanceIsProof() {}
-func (f *fakeMemory) Apart() bool        { return false }
+func (f *fakeMemory) Apart() bool { return false }
 
 func (*fakeMemory) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
 	return nil, nil
@@ -108,14 +102,18 @@ func (*fakeMemory) Search(context.Context, []string, string, int) ([]graphiti.Fa
 
 func (f *fakeMemory) Health(context.Context) error { return nil }
 
-func (f *fakeMemory) Episodes(context.Context, string, int) ([]graphiti.Row, error) {
-	panic("BUG: acceptance was proof")
+func (f *fakeMemory) Episodes(_ context.Context, group string, n int) ([]graphiti.Row, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := f.rows[group]
+	return slices.Clone(list[max(0, len(list)-n):]), nil
 }
 
 func (f *fakeMemory) Forget(_ context.Context, group string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.got, group)
+	delete(f.rows, group)
 	return nil
 }
 
@@ -155,7 +153,7 @@ func destination(t testing.TB, path string, m Memory) Destination {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	return Destination{Ledger: e.Ledger, Graph: m, Apart: m.Apart(), Verify: isVerified(m)}
+	return Destination{Ledger: e.Ledger, Graph: m, Apart: m.Apart()}
 }
 
 // openLedger opens the ledger of a memory without a pipeline.
@@ -313,7 +311,7 @@ func TestTurnsOfAGroupStayInOrder(t *testing.T) {
 	calls := 0
 	m := &fakeMemory{fail: func(string, []graphiti.Row) error {
 		if calls++; calls < 3 {
-			return errors.New("down")
+			return &graphiti.StatusError{Code: 503}
 		}
 		return nil
 	}}

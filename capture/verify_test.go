@@ -313,19 +313,6 @@ func TestBusyGroup(t *testing.T) {
 	}
 }
 
-// TestWithoutVerification checks that an accepted turn counts as delivered if verification
-// is off.
-func TestWithoutVerification(t *testing.T) {
-	s, m := service(t, graphititest.Options{})
-	s.Always(graphititest.Episodes, graphititest.Answer(500, ""))
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) { o.Verify = false })
-	add(t, p, spoken("1", "a"))
-	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 1 })
-	if st := p.Status(); st.Verified != 0 || st.Pending != 0 {
-		t.Errorf("got %+v, want Verified 0, Pending 0", st)
-	}
-}
-
 // TestDownMemoryIsLeftAlone checks that a memory that is down gets few messages, and that all
 // turns arrive after its return.
 func TestDownMemoryIsLeftAlone(t *testing.T) {

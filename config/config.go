@@ -86,7 +86,6 @@ type Config struct {
 		Scopes          []string      `key:"ingest.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"scopes that store turns"`
 		Episodes        string        `key:"ingest.episodes" reload:"yes" default:"turn" kind:"one of turn, message" doc:"episodes for Graphiti: turn sends both sides as one message, message one per side, for about twice the model calls"`
 		MaxMessageChars int           `key:"ingest.max_message_chars" reload:"yes" default:"8000" min:"100" max:"1000000" doc:"maximum characters of a stored message; longer ones lose their middle"`
-		Verify          bool          `key:"ingest.verify" default:"true" doc:"count a turn as delivered once Graphiti lists it, and resend a lost one; false counts it as soon as Graphiti accepts it"`
 		StallAfter      time.Duration `key:"ingest.stall_after" reload:"yes" default:"5m" min:"1s" doc:"silence after which Graphiti's worker counts as dead, and delivery pauses until it recovers"`
 		BackfillTurns   int           `key:"ingest.backfill_turns" reload:"yes" default:"10" min:"0" max:"1000" doc:"maximum turns to store from a history new to the proxy, newest first"`
 		Ownership       bool          `key:"ingest.ownership" reload:"yes" default:"false" doc:"write the owner and the subject of each group into it once"`

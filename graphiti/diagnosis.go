@@ -34,9 +34,9 @@ var diagnoses = map[Diagnosis]struct{ says, remedy string }{
 		"often a rate limit (429), a model alias unknown to its endpoint (gpt-4.1-nano, text-embedding-3-small), an API key, or a group id with other characters than letters, digits, - and _"},
 	NeverKept: {"Graphiti accepts messages and has stored none", "find the exception that ended the worker in Graphiti's log (getzep/graphiti#1707), fix its cause and restart Graphiti: " +
 		`"Driver closed": install neo4j<6 beside graphiti (getzep/graphiti#1622); a model or a key that its endpoint does not take: correct it; a rate limit (429): raise it; ` +
-		"no exception: its listing asks another database (FalkorDB with an old graphiti-core); upgrade Graphiti or set ingest.verify: false"},
+		"no exception: its listing asks another database (FalkorDB with an old graphiti-core); upgrade Graphiti"},
 	ModelFails: {"Graphiti accepts messages and stores none, although its workers run", "find \"Failed to process episode\" in the MCP server's log: its model endpoint fails (key, model name, rate limit); " +
-		"fix that, and restart only for new settings; the proxy resends dropped turns; if the log has no such line, set ingest.verify: false: the server's listing asks another database"},
+		"fix that, and restart only for new settings; the proxy resends dropped turns; if the log has no such line, upgrade Graphiti: the server's listing asks another database"},
 }
 
 // Says returns a description of the diagnosis, or "" for NoDiagnosis.

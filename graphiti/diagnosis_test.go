@@ -49,7 +49,7 @@ func TestEveryDiagnosisHasARemedy(t *testing.T) {
 			t.Errorf("kind %+v: want words in lower case, and a diagnosis with a remedy", k)
 		}
 	}
-	for d, want := range map[Diagnosis]string{DriverClosed: "neo4j<6", NeverKept: "neo4j<6", WorkerDead: "restart Graphiti", ModelFails: "ingest.verify: false"} {
+	for d, want := range map[Diagnosis]string{DriverClosed: "neo4j<6", NeverKept: "neo4j<6", WorkerDead: "restart Graphiti", ModelFails: "upgrade Graphiti"} {
 		if !strings.Contains(d.Remedy(), want) {
 			t.Errorf("remedy of %s: %q, want it to contain %q", d, d.Remedy(), want)
 		}

@@ -71,7 +71,6 @@ type Options struct {
 	Ledger      Ledger
 	Memory      Backend
 	Apart       bool // each group has a worker of its own
-	Verify      bool // acceptance is not a proof of delivery
 	Timing      Timing
 	Timeout     time.Duration  // of a call
 	OnDelivered func(Delivery) // called for each settled copy

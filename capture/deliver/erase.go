@@ -18,9 +18,6 @@ const (
 
 	// mostErase is the longest pause between two deletions.
 	mostErase = 5 * time.Minute
-
-	// unprovenFor is how long an unverified message may still appear.
-	unprovenFor = time.Hour
 )
 
 // ErrQuiet means that all of a forgotten part that Graphiti shows is deleted, and that its worker is
@@ -128,8 +125,7 @@ func (l *Loop) settle(s *sender, e *erasing) error {
 	var settled, left []ledger.Withdrawn
 	for _, w := range e.rows {
 		found, was := e.found[w.ID]
-		if w.Sent <= s.proven || was && time.Since(found) > l.run.timing.Silence ||
-			!l.o.Verify && time.Since(time.UnixMicro(w.Sent)) > unprovenFor {
+		if w.Sent <= s.proven || was && time.Since(found) > l.run.timing.Silence {
 			settled = append(settled, w)
 		} else {
 			left = append(left, w)

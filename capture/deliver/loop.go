@@ -199,7 +199,7 @@ func (l *Loop) read(ctx context.Context) error {
 	if !l.woken {
 		return nil
 	}
-	if !l.apart() {
+	if !l.o.Apart {
 		l.sender("").waits = true
 	} else {
 		groups, err := l.o.Ledger.Waiting(ctx)
@@ -224,7 +224,7 @@ func (l *Loop) resume(ctx context.Context) error {
 		if f, err = l.newFlight(ctx, &sent[i]); err != nil {
 			break
 		}
-		if s.waits = true; !l.o.Verify || s.flight != nil || len(f.missing) == 0 {
+		if s.waits = true; s.flight != nil || len(f.missing) == 0 {
 			err = l.o.Ledger.Requeue(&sent[i], "")
 			continue
 		}
@@ -233,11 +233,9 @@ func (l *Loop) resume(ctx context.Context) error {
 	return err
 }
 
-func (l *Loop) apart() bool { return l.o.Apart && l.o.Verify }
-
 // key returns the key of a group's sender.
 func (l *Loop) key(group string) string {
-	if l.apart() {
+	if l.o.Apart {
 		return group
 	}
 	return ""

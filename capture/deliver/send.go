@@ -28,11 +28,8 @@ const (
 	maxQuery = 200
 )
 
-// The reasons of dead letters: the memory lost the turn, or gave unclear answers and is not verified.
-const (
-	reasonPoison  = "the memory lost it three times, and stored other turns meanwhile: its worker probably fails at this turn"
-	reasonUnclear = "its calls ended without a clear answer, and those of other turns did not; graphiti-proxy queue retry sends it again"
-)
+// reasonPoison is the reason of dead letters that the memory lost.
+const reasonPoison = "the memory lost it three times, and stored other turns meanwhile: its worker probably fails at this turn"
 
 // blame is the last failure of a copy.
 type blame struct {
@@ -97,7 +94,7 @@ func (l *Loop) send(ctx context.Context, s *sender) error {
 	if len(f.missing) == 0 { // forgotten meanwhile
 		return l.o.Ledger.MarkDelivered(c, false)
 	}
-	if c.Sends > 0 && l.o.Verify {
+	if c.Sends > 0 {
 		switch l.find(ctx, f); {
 		case f.unreadable:
 			l.blame(c)
@@ -125,27 +122,18 @@ func (l *Loop) gave(s *sender, f *flight, err error) error {
 		l.episodes += len(f.missing)
 	}
 	now, doubt := time.Now(), err != nil && !unsent(err)
-	switch {
-	case l.o.Verify && (err == nil || doubt):
-		f.since, f.doubt = now, doubt
-		s.flight, s.at = f, now.Add(l.run.timing.FirstLook)
-		if s.silent.IsZero() {
-			s.sign = now
+	if err != nil && !doubt {
+		if !graphiti.Retryable(err) && l.blame(&f.Copy) {
+			return l.dead(&f.Copy, f.at, err.Error(), errDead)
 		}
-		return nil
-	case err == nil:
-		return l.accepted(s, f)
-	case doubt:
-		if f.Losses++; f.Losses >= maxLosses {
-			s.at = now.Add(min(l.run.timing.Silence<<min(f.Losses, 10), l.run.timing.LastTest))
-			if l.blame(&f.Copy) {
-				return l.dead(&f.Copy, f.at, reasonUnclear, errLost)
-			}
-		}
-	case !graphiti.Retryable(err) && l.blame(&f.Copy):
-		return l.dead(&f.Copy, f.at, err.Error(), errDead)
+		return l.o.Ledger.Requeue(&f.Copy, clip(err.Error()))
 	}
-	return l.o.Ledger.Requeue(&f.Copy, clip(err.Error()))
+	f.since, f.doubt = now, doubt
+	s.flight, s.at = f, now.Add(l.run.timing.FirstLook)
+	if s.silent.IsZero() {
+		s.sign = now
+	}
+	return nil
 }
 
 // unsent reports whether a failed call certainly had no effect.
@@ -250,7 +238,7 @@ func (l *Loop) arrived(s *sender, f *flight) error {
 	return nil
 }
 
-// accepted settles a turn that no listing has to show.
+// accepted settles a turn that may be older than the longest listing.
 func (l *Loop) accepted(s *sender, f *flight) error {
 	if err := l.o.Ledger.MarkDelivered(&f.Copy, false); err != nil {
 		return err

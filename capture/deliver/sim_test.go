@@ -371,7 +371,7 @@ func (s *sim) run(over func() bool) {
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan struct{})
 		l := New(Options{
-			Ledger: s.ledger, Memory: s, Apart: s.apart, Verify: true, Timing: DefaultTiming(5 * time.Minute), Timeout: time.Minute,
+			Ledger: s.ledger, Memory: s, Apart: s.apart, Timing: DefaultTiming(5 * time.Minute), Timeout: time.Minute,
 			OnDelivered: func(Delivery) {}, OnSeen: func(string, []graphiti.Row) {},
 			Log: slog.New(slog.DiscardHandler),
 		}, listed)

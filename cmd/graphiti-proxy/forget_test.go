@@ -54,9 +54,6 @@ func TestForgetting(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) (settings, *graphititest.Graphiti){
 		"embedded": func(*testing.T) (settings, *graphititest.Graphiti) { return settings{}, nil },
 		"REST":     func(t *testing.T) (settings, *graphititest.Graphiti) { return stand(t, graphititest.Options{}, nil) },
-		"REST, taken for delivered": func(t *testing.T) (settings, *graphititest.Graphiti) {
-			return stand(t, graphititest.Options{}, settings{"ingest.verify": "false"})
-		},
 		"MCP": func(t *testing.T) (settings, *graphititest.Graphiti) {
 			return stand(t, graphititest.Options{MCP: graphititest.Today}, settings{"memory.backend": "graphiti-mcp"})
 		},

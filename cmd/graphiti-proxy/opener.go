@@ -224,7 +224,7 @@ func (o *opener) openPipeline(r *remembering, state *cache.State) (p *capture.Pi
 	cards := card.Cards{Lists: state.Snapshots}
 	options := capture.Options{
 		Bounds: ingestBounds(cfg),
-		Destination: capture.Destination{Ledger: b.Ledger, Verify: cfg.Ingest.Verify, Disk: func(ctx context.Context) (int64, error) {
+		Destination: capture.Destination{Ledger: b.Ledger, Disk: func(ctx context.Context) (int64, error) {
 			s, err := b.Facts.Stored(ctx)
 			return s.Bytes - s.Free + datadir.Size(cfg.DataDir), err
 		}},

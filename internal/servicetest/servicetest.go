@@ -123,7 +123,7 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 
 // destination is a store with copies in a Graphiti.
 func destination(store *embedded.Store, o *Options) capture.Destination {
-	to := capture.Destination{Ledger: store.Ledger, Verify: true}
+	to := capture.Destination{Ledger: store.Ledger}
 	if o.Graph == nil {
 		return to
 	}
