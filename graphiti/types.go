@@ -33,8 +33,8 @@ type Fact struct {
 	// says there who they are, and the question needs that.
 	OfUser bool
 
-	// Meant reports whether the question may be about something else. A message was found by its
-	// meaning alone, or has facts, or the question asks for nothing. Of a distilled fact, no key
+	// Meant reports whether the question may be about something else. A message has no word of it: its
+	// meaning, or an earlier question, found it. Or it has facts, or the question asks for nothing. Of a distilled fact, no key
 	// is in the question, which needs nothing about the person either.
 	Meant bool
 

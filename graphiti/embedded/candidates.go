@@ -17,6 +17,8 @@ const (
 	mostPieceVisits = 2500 // messages with them to visit, the rarest pieces first
 
 	byPieces, byLikeness = 40, 24 // candidates of each kind
+
+	leastPieces = 0.1 // share of the weight of a question's pieces below which they are no shared word
 )
 
 // eachPiece calls f for the pieces of a word: its runs of four characters. Forms of one word,
@@ -174,7 +176,7 @@ func (g *groupIndex) candidates(q *asked, v *groupVectors, hits []*hit, pieces [
 	for _, s := range slices.Concat(g.bestByPieces(visited(pieces)), g.bestByPieces(visited(q.keys)), v.nearest(q.vec, byLikeness)) {
 		if note, ok := g.note(s.place); ok && !at[s.place] && !note.isNamed() && !q.repeatedBy(g, s.place, &note) {
 			at[s.place] = true
-			out = append(out, &hit{place: s.place, note: note, ranked: &ranked{place: s.place}, meant: shareAt(pieces, s.place) == 0})
+			out = append(out, &hit{place: s.place, note: note, ranked: &ranked{place: s.place}})
 		}
 	}
 	q.terms = pieces

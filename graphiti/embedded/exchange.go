@@ -127,17 +127,17 @@ func (x *exchange) context() string {
 }
 
 // specific reports whether a text names something to type: a command in backticks, or a word
-// with a sign that prose does not have within a word.
+// with a sign that prose does not have within a word or before it.
 func specific(text string) bool {
 	if strings.Contains(text, "`") {
 		return true
 	}
 	for w := range strings.FieldsSeq(text) {
-		w = strings.TrimFunc(w, func(r rune) bool { return unicode.IsPunct(r) && r != '/' && r != '-' })
+		w = strings.TrimRightFunc(strings.TrimLeft(w, `"'([“„«`), func(r rune) bool { return unicode.IsPunct(r) && r != '/' && r != '-' })
 		if len(w) > 2 && w[0] == '-' || strings.ContainsAny(w, `_=\[{<$@`) {
 			return true
 		}
-		if i := strings.IndexAny(w, "./:"); i > 0 && i+1 < len(w) && strings.ContainsFunc(w, unicode.IsLetter) && !unicode.IsNumber(rune(w[0])) {
+		if i := strings.IndexAny(w, "./:"); i >= 0 && i+1 < len(w) && strings.ContainsFunc(w, unicode.IsLetter) && !unicode.IsNumber(rune(w[0])) {
 			return true
 		}
 	}

@@ -54,8 +54,8 @@ func TestExchangeAnswersAWholeProblem(t *testing.T) {
 
 func TestSpecificNamesSomethingToType(t *testing.T) {
 	for text, want := range map[string]bool{
-		"Run `make`.": true, "Set busy_timeout to 5000.": true, "Pass --force.": true, "Build with -tags timetzdata.": true, "Yes - done.": false, "It is in database.yml.": true, "apt install php8.3-intl": true, "Decode payload[1:].": true,
-		"Noted.": false, "That took 3.5 seconds.": false, "Yes: done.": false, "It starts at 10:30.": false, "e.g": true, "We agreed, mostly.": false,
+		"Run `make`.": true, "Set busy_timeout to 5000.": true, "Pass --force.": true, "Build with -tags timetzdata.": true, "Yes - done.": false, "It is in database.yml.": true, "apt install php8.3-intl": true, "Decode payload[1:].": true, "Set prepare: :unnamed in the repo config": true, "It is in .gitignore.": true, "Look into /etc.": true,
+		"Noted.": false, "That took 3.5 seconds.": false, "Yes: done.": false, "It starts at 10:30.": false, "e.g": true, "We agreed, mostly.": false, "Well ... maybe": false, "Yes (done) :)": false, "“Yes”, they said": false,
 	} {
 		if got := specific(text); got != want {
 			t.Errorf("specific(%q) = %v, want %v", text, got, want)

@@ -178,6 +178,40 @@ func TestUnderstand_Facts(t *testing.T) {
 	}
 }
 
+// TestMeant_EarlierQuestion checks that a message with a word of an earlier question only is not
+// found by a word of the question.
+func TestMeant_EarlierQuestion(t *testing.T) {
+	e := openEmbedded(t)
+	m, err := sentence.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
+	const rent = "the van for the move is 89 euros a day"
+	tell(t, e, "g", "a", rent, "Noted.")
+	polltest.Until(t, "vectors of all messages", func() bool {
+		var n int
+		return e.db.QueryRow(t.Context(), "SELECT count(*) FROM vectors", nil, &n) == nil && n == 2
+	})
+	for _, tc := range []struct {
+		asked string
+		want  bool
+	}{
+		{"what does the van cost?", false},
+		{"how much is it for a day?" + graphiti.Earlier + "i need a van", false},
+		{"what did they charge?" + graphiti.Earlier + "i need a van for the move", true},
+	} {
+		facts, err := e.Search(t.Context(), []string{"g"}, tc.asked, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(facts, func(f graphiti.Fact) bool { return strings.Contains(f.Text, rent) })
+		if i < 0 || facts[i].Meant != tc.want {
+			t.Errorf("%q finds %+v, want the rent with Meant %v", tc.asked, facts, tc.want)
+		}
+	}
+}
+
 // TestUnderstand_Routine checks that an everyday request finds no message that only shares
 // words with it, that earlier everyday requests are not shown, and that an answer to a
 // question is.

@@ -82,6 +82,7 @@ func (e *Store) answers(ctx context.Context, g *groupIndex, q *asked, max int) (
 		}
 	}
 	for _, h := range hits {
+		h.meant = h.covers == 0 && shareAt(q.terms, h.place) < leastPieces*weightOf(q.terms)
 		if h.note.Flags&isFact != 0 {
 			h.meant = !e.isAbout(q, h)
 		} else {
