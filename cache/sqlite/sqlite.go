@@ -42,10 +42,6 @@ const (
 	maxBatch   = 512  // writes in one commit
 	maxWaiting = 4096 // writes in the queue; with more, Write waits and WriteAsync drops its write
 
-	// linger is the time that a write without a waiting caller waits for others to share
-	// its commit.
-	linger = 50 * time.Millisecond
-
 	// patience is the timeout of a call while another program uses the file, and
 	// openPatience that of Open.
 	patience     = 5 * time.Second
@@ -82,9 +78,6 @@ type DB struct {
 	queue  chan *job
 	mu     sync.RWMutex // guards closed against sends on queue
 	closed bool
-	wake   chan struct{} // wakes the writer; one slot is enough
-	late   *time.Timer   // wakes the writer for jobs that can wait
-	waits  atomic.Bool   // late runs
 	done   chan struct{}
 
 	committing   sync.Mutex    // held during a commit, and during the end of a checkpoint
@@ -157,11 +150,8 @@ func connect(path string, o Options) (*DB, error) {
 }
 
 func newDB(path string, o Options) *DB {
-	d := &DB{path: path, holds: o.Holds, version: o.Version, queue: make(chan *job, maxWaiting), wake: make(chan struct{}, 1),
+	return &DB{path: path, holds: o.Holds, version: o.Version, queue: make(chan *job, maxWaiting),
 		done: make(chan struct{}), full: make(chan struct{}, 1), checkpointed: make(chan struct{})}
-	d.late = time.AfterFunc(linger, d.signal)
-	d.late.Stop()
-	return d
 }
 
 func dsn(path string, s Sync, readOnly bool) string {
@@ -302,7 +292,6 @@ func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	select {
 	case d.queue <- j:
 		d.mu.RUnlock()
-		d.signal()
 	case <-j.ctx.Done():
 		d.mu.RUnlock()
 		return fmt.Errorf("write to %s: %w", filepath.Base(d.path), j.ctx.Err())
@@ -318,10 +307,9 @@ func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	}
 }
 
-// WriteAsync is Write without waiting for the commit, for data that may be lost. Its commit
-// waits up to linger for other writes, and happens no later than that of a subsequent Write.
-// done is called after the commit, or after a failure, and must neither block nor write. If
-// the queue is full, WriteAsync does nothing and returns false.
+// WriteAsync is Write without waiting for the commit, for data that may be lost. done is
+// called after the commit, or after a failure, and must neither block nor write. If the
+// queue is full, WriteAsync does nothing and returns false.
 func (d *DB) WriteAsync(fn func(*Tx) error, done func()) (queued bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -330,7 +318,6 @@ func (d *DB) WriteAsync(fn func(*Tx) error, done func()) (queued bool) {
 	}
 	select {
 	case d.queue <- &job{ctx: context.Background(), fn: fn, reply: func(error) { done() }}:
-		d.signalLate()
 		return true
 	default:
 		return false
@@ -354,7 +341,6 @@ func (d *DB) Close() error {
 	d.closed = true
 	close(d.queue)
 	d.mu.Unlock()
-	d.signal()
 	<-d.done
 	<-d.checkpointed
 	return errors.Join(d.read.Close(), d.write.Close())

@@ -75,53 +75,32 @@ func (d *DB) run() {
 		defer s.close()
 	}
 	batch := make([]*job, 0, maxBatch)
-	for open := true; open; {
-		<-d.wake
-		if batch, open = d.gather(batch[:0]); len(batch) == 0 {
-			continue
-		}
+	for j := range d.queue {
+		batch = d.gather(append(batch[:0], j))
 		if err == nil {
 			d.commit(tx, batch)
-		} else {
-			for _, j := range batch {
-				j.reply(err)
-			}
+			continue
+		}
+		for _, j := range batch {
+			j.reply(err)
 		}
 	}
 }
 
-// signal wakes the writer.
-func (d *DB) signal() {
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
-}
-
-// signalLate wakes the writer after linger, unless it commits the waiting jobs before.
-func (d *DB) signalLate() {
-	if d.waits.CompareAndSwap(false, true) {
-		d.late.Reset(linger)
-	}
-}
-
-// gather takes the queued jobs, up to maxBatch. open is false after the last one.
-func (d *DB) gather(batch []*job) (_ []*job, open bool) {
-	d.late.Stop()
-	d.waits.Store(false) // before the queue is read: later jobs call signalLate again
+// gather adds the queued jobs to a batch, up to maxBatch.
+func (d *DB) gather(batch []*job) []*job {
 	for len(batch) < maxBatch {
 		select {
 		case j, open := <-d.queue:
 			if !open {
-				return batch, false
+				return batch
 			}
 			batch = append(batch, j)
 		default:
-			return batch, true
+			return batch
 		}
 	}
-	d.signal() // there may be more
-	return batch, true
+	return batch
 }
 
 // close closes the statements before the connection: with an open statement, SQLite would
