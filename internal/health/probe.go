@@ -3,6 +3,7 @@ package health
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,57 +39,51 @@ type Prober struct {
 	suspect *atomic.Bool // a call to the memory failed since the last search
 
 	last   atomic.Pointer[Probe]
-	asked  chan chan struct{} // requests of Ask
-	ctx    context.Context    // ends with Close
+	mu     sync.Mutex      // held during a check
+	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	ended  chan struct{}
+	checks sync.WaitGroup
 }
 
 // NewProber returns a Prober that checks until Close. If a caller sets suspect, the next
 // check searches.
 func NewProber(m *graphiti.Memory, allowed func() bool, suspect *atomic.Bool) *Prober {
-	p := &Prober{memory: m, allowed: allowed, suspect: suspect, asked: make(chan chan struct{}), ended: make(chan struct{})}
+	p := &Prober{memory: m, allowed: allowed, suspect: suspect}
 	p.last.Store(&Probe{})
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	// Ends with Close.
-	go p.run()
+	p.checks.Go(p.run) // ends with Close
 	return p
 }
 
 // Close stops the checks after the current one.
 func (p *Prober) Close() {
 	p.cancel()
-	<-p.ended
+	p.checks.Wait()
 }
 
-// run checks immediately, and then when a check is due or requested.
+// run checks immediately, and then at intervals.
 func (p *Prober) run() {
-	defer close(p.ended)
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
-	var waiting []chan struct{}
 	for {
-		p.last.Store(p.probe(p.last.Load(), len(waiting) > 0))
-		for _, w := range waiting {
-			close(w)
-		}
-		waiting = waiting[:0]
+		p.check(false)
 		select {
 		case <-p.ctx.Done():
 			return
 		case <-tick.C:
-		case w := <-p.asked:
-			waiting = append(waiting, w)
-		}
-		for more := true; more; { // one check answers all waiting requests
-			select {
-			case w := <-p.asked:
-				waiting = append(waiting, w)
-			default:
-				more = false
-			}
 		}
 	}
+}
+
+// check checks the memory, unless a check has begun since the call.
+func (p *Prober) check(asked bool) {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.Last().At.After(now) {
+		return
+	}
+	p.last.Store(p.probe(p.last.Load(), asked))
 }
 
 // Last returns the newest Probe.
@@ -97,17 +92,10 @@ func (p *Prober) Last() *Probe { return p.last.Load() }
 // Ask requests a check, and returns after it or at the end of ctx.
 func (p *Prober) Ask(ctx context.Context) {
 	done := make(chan struct{})
-	select {
-	case p.asked <- done:
-	case <-ctx.Done():
-		return
-	case <-p.ended:
-		return
-	}
+	p.checks.Go(func() { defer close(done); p.check(true) }) // its calls are bounded
 	select {
 	case <-done:
 	case <-ctx.Done():
-	case <-p.ended:
 	}
 }
 
