@@ -60,7 +60,7 @@ func (w *awaited) open(a *app) {
 		}
 		w.opener.stop.Undo(0)
 		if !sqlite.IsBusy(err) {
-			a.files.broken(err, true)
+			a.files.broken(err, false)
 			return
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 )
 
@@ -31,27 +30,16 @@ func (f *files) serving() proxy.Memory {
 	return proxy.Memory{Off: proxy.Off{Reason: inject.ReasonState, Missed: func() { f.lost.Add(1) }}}
 }
 
-// busy records that another program uses a file. The proxy tries the file again.
-func (f *files) busy(err error) {
-	f.Broken(f.cfg.DataDir, err)
-	for _, t := range f.NotOpened() {
-		f.log.Warn("memory is off until its storage can be used; requests are forwarded without memory", "error", t.What(), "to_do", t.Remedy)
-	}
-}
-
-// broken records that a file could not be opened, and logs all faults. It tests the other
-// files only with the lock: without it they may be another process's.
-func (f *files) broken(err error, locked bool) {
-	all := []error{err}
+// broken records that a file could not be opened. If it is busy, the proxy tries it again.
+func (f *files) broken(err error, busy bool) {
 	f.Opened()
-	if locked && f.cfg.State.Backend != "postgres" {
-		if more := service.TryFiles(f.cfg.DataDir); len(more) > 0 {
-			all = more
-		}
+	f.Broken(f.cfg.DataDir, err)
+	until := "a restart"
+	if busy {
+		until = "its storage can be used"
 	}
-	f.Broken(f.cfg.DataDir, all...)
 	for _, t := range f.NotOpened() {
-		f.log.Error("memory is off: its storage is unusable; requests are forwarded without memory until a restart", "error", t.What(), "to_do", t.Remedy)
+		f.log.Error("memory is off; requests are forwarded without memory until "+until, "error", t.What(), "to_do", t.Remedy)
 	}
 }
 

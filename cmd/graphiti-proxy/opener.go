@@ -71,12 +71,12 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 	switch {
 	case sqlite.IsBusy(err) && holder == datadir.Proxy:
 		o.stop.Undo(before)
-		o.files.busy(err)
+		o.files.broken(err, true)
 		o.awaited = o.await()
 		return withoutFiles(o.files), lock, nil
 	case sqlite.IsFault(err):
 		o.stop.Undo(before)
-		o.files.broken(err, true)
+		o.files.broken(err, false)
 		return withoutFiles(o.files), lock, nil
 	case err != nil:
 		return nil, nil, err

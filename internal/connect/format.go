@@ -33,24 +33,13 @@ var (
 	dotenv     = inFile(format{decodeDotenv, setDotenv, removeDotenv})
 )
 
-// inFile returns a format for files, which may begin with a byte order mark.
+// inFile returns a format for files, which may begin with a byte order mark. An edit drops it.
 func inFile(f format) *format {
-	edit := func(file []byte, edit func(text []byte) ([]byte, error)) ([]byte, error) {
-		text, marked := bytes.CutPrefix(file, byteOrderMark)
-		text, err := edit(text)
-		if err == nil && marked {
-			text = slices.Concat(byteOrderMark, text)
-		}
-		return text, err
-	}
+	text := func(file []byte) []byte { return bytes.TrimPrefix(file, byteOrderMark) }
 	return &format{
-		decode: func(file []byte) (map[string]any, error) { return f.decode(bytes.TrimPrefix(file, byteOrderMark)) },
-		set: func(file []byte, path []string, value string) ([]byte, error) {
-			return edit(file, func(text []byte) ([]byte, error) { return f.set(text, path, value) })
-		},
-		remove: func(file []byte, path []string) ([]byte, error) {
-			return edit(file, func(text []byte) ([]byte, error) { return f.remove(text, path) })
-		},
+		decode: func(file []byte) (map[string]any, error) { return f.decode(text(file)) },
+		set:    func(file []byte, path []string, value string) ([]byte, error) { return f.set(text(file), path, value) },
+		remove: func(file []byte, path []string) ([]byte, error) { return f.remove(text(file), path) },
 	}
 }
 
