@@ -129,9 +129,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	remember.awaited.start(a)
 	if cfg.Admin.Listen != "off" {
 		o := adminOptions(cfg, log, a.hosted, t.Handler(), only("admin"))
-		if o.Project = projectFinder(a.live.Load); o.Project != nil {
-			o.Transcripts = countTranscripts
-		}
+		o.Project = projectFinder(a.live.Load)
 		if _, ok := memory.(*remembering); (ok || remember.awaited != nil) && cfg.Identity.Mode == "multi" {
 			o.Callers = a.holder
 		}

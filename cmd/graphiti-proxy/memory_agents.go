@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,15 +57,6 @@ type agentImport struct {
 	Notes    []string        `json:"notes,omitempty"`
 
 	dry bool // count only
-}
-
-// countTranscripts returns the number of conversations in the transcripts in the home of this process.
-func countTranscripts() int {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return 0
-	}
-	return transcripts.Home{Dir: home, Env: os.Getenv}.Count()
 }
 
 // importAgents imports the transcripts of coding agents, or only lists them if dry.

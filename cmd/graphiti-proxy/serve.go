@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -48,7 +47,6 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 	setLevel(level, cfg)
 	log := telemetry.NewLogger(os.Stderr, cfg.Log.Format, level)
 	log.Info("settings", "file", settings)
-	_, missing := os.Stat(turnsFile(cfg))
 	a, err := newApp(cfg, log)
 	if err != nil {
 		return err
@@ -64,9 +62,6 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 	}
 	if cfg.Log.Format != "json" {
 		banner(out, settings, cli.Called(os.Args[0]), a)
-		if errors.Is(missing, fs.ErrNotExist) && cfg.Identity.Mode == "single" {
-			offerTranscripts(out, cli.Called(os.Args[0]), countTranscripts())
-		}
 	}
 	served := make(chan error, 1)
 	// It ends with Shutdown below.
@@ -129,13 +124,6 @@ graphiti-proxy %s
     %s test
 
 `, settings, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), a.inspector(), command, base, base, command)
-}
-
-// offerTranscripts tells a newcomer about n conversations in transcripts.
-func offerTranscripts(w io.Writer, command string, n int) {
-	if n > 0 {
-		fmt.Fprintf(w, "  import earlier conversations: %s in transcripts of coding agents on this machine\n    %s memory import --agents\n\n", terminal.Count(n, "conversation"), command)
-	}
 }
 
 // base returns the address for clients on this machine.

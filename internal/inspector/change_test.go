@@ -233,23 +233,6 @@ func TestImport_BrowserLeft(t *testing.T) {
 	}
 }
 
-// TestToday_Transcripts checks that an empty memory offers the transcripts of coding agents
-// to an operator, if any exist.
-func TestToday_Transcripts(t *testing.T) {
-	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
-	n := 0
-	s.pages.o.Transcripts = func() int { return n }
-	for _, tc := range []struct {
-		n    int
-		want bool
-	}{{0, false}, {37, true}} {
-		n = tc.n
-		if _, page := s.get(t, "/"); strings.Contains(page, "37 conversations with coding agents can be imported") != tc.want {
-			t.Errorf("%d conversations: got offered %t, want %t", tc.n, !tc.want, tc.want)
-		}
-	}
-}
-
 // TestExportsAreImported checks that an exported file can be imported, and that a second
 // import stores nothing.
 func TestExportsAreImported(t *testing.T) {

@@ -13,10 +13,6 @@ type Options struct {
 	Host *service.Host
 	Log  *slog.Logger
 
-	// Transcripts returns the number of conversations with coding agents that can be imported. nil if
-	// they cannot be imported.
-	Transcripts func() int
-
 	// Audit writes the audit line for a visitor's call of an operation; err is the error of
 	// the call, or nil.
 	Audit func(r *http.Request, e *service.Entry, err error)

@@ -51,8 +51,6 @@ type silence struct {
 type welcome struct {
 	Lines []struct{ For, Set string }
 	Off   bool
-
-	Transcripts int // conversations with coding agents on this machine, which can be imported
 }
 
 func (v *visit) today() error {
@@ -83,9 +81,6 @@ func (v *visit) today() error {
 	}
 	if w.Week == (service.Figures{}) && len(t.Since) == 0 {
 		t.New = newcomer(t.State)
-		if count := v.p.o.Transcripts; count != nil && v.Caller.Operator {
-			t.New.Transcripts = count()
-		}
 	}
 	if err := v.waiting(&t); err != nil {
 		return err

@@ -87,27 +87,11 @@ func isReverted(revert gjson.Result, id string) bool {
 	return from != "" && (id > from || id == from && revert.Get("partID").Str == "")
 }
 
-// openCode opens a database of opencode.
-func openCode(path string) (*sql.DB, error) {
-	// Readers of a WAL write to the -shm file, so the database may be read only where
-	// that is possible.
-	return sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: filepath.ToSlash(path), RawQuery: "mode=ro&_pragma=query_only(1)"}).String())
-}
-
-// countOpenCode returns the number of sessions in a file, or 0 if it cannot be read.
-func countOpenCode(path string) (n int) {
-	db, err := openCode(path)
-	if err != nil {
-		return 0
-	}
-	defer db.Close()
-	_ = db.QueryRow("SELECT count(*) FROM session WHERE coalesce(parent_id, '') = ''").Scan(&n) // 0 if it fails
-	return n
-}
-
 // readOpenCode reads the database. Version 1.2 moved the files of earlier ones into it.
 func readOpenCode(s *source, t *turns) error {
-	db, err := openCode(s.path)
+	// Readers of a WAL write to the -shm file, so the database may be read only where that is
+	// possible.
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: filepath.ToSlash(s.path), RawQuery: "mode=ro&_pragma=query_only(1)"}).String())
 	if err != nil {
 		return err
 	}

@@ -113,25 +113,6 @@ func (h Home) Read(note func(files int)) (all []Found) {
 	return all
 }
 
-// Count returns the approximate number of conversations, without those of aider, which are in
-// projects.
-func (h Home) Count() (n int) {
-	for i := range clients {
-		c := &clients[i]
-		for _, path := range h.paths(c) {
-			info, err := os.Lstat(path)
-			switch {
-			case err != nil || !info.Mode().IsRegular() || info.Size() == 0:
-			case filepath.Ext(path) == ".db":
-				n += countOpenCode(path)
-			default:
-				n++
-			}
-		}
-	}
-	return n
-}
-
 // dirOf returns the directory of a client.
 func (h Home) dirOf(c *client) string {
 	switch {

@@ -174,22 +174,6 @@ func compare(t *testing.T, got *Exchange, want *expected) {
 	}
 }
 
-func TestCount_Conversations(t *testing.T) {
-	t.Parallel()
-	all := recordings(t)
-	for _, recording := range []string{"opencode-1.18.33", "kilo-7.7.7", "claude-2.1.332-tui"} {
-		i := slices.IndexFunc(places, func(p struct{ recording, client, from, to string }) bool { return p.recording == recording })
-		home := homeWith(t, all, recording, places[i].from, places[i].to)
-		sessions := make(map[string]bool)
-		for _, turn := range home.Read(func(int) {})[0].Turns {
-			sessions[turn.Session] = true
-		}
-		if got := home.Count(); got != len(sessions) {
-			t.Errorf("%s: got %d conversations, want %d", recording, got, len(sessions))
-		}
-	}
-}
-
 func TestRead_Trials(t *testing.T) {
 	t.Parallel()
 	home := Home{Dir: t.TempDir()}

@@ -39,8 +39,6 @@ type Options struct {
 	// Project is mcpserver.Options.Project.
 	Project func(dir string) (key string, err error)
 
-	Transcripts func() int // inspector.Options.Transcripts
-
 	Metrics http.Handler
 	DataDir string // for SocketFile; "" without a data directory
 
@@ -83,7 +81,7 @@ func New(o Options) (*Server, error) {
 		sessions: newSessions(),
 	}
 	s.SetToken(o.Token)
-	s.pages = inspector.New(inspector.Options{Host: o.Host, Log: o.Log, Audit: s.auditPage, Transcripts: o.Transcripts})
+	s.pages = inspector.New(inspector.Options{Host: o.Host, Log: o.Log, Audit: s.auditPage})
 	if o.DataDir != "" {
 		if s.socket, err = listenToCommands(o.DataDir); err != nil {
 			o.Log.Warn("commands cannot find this proxy by its data_dir", "error", err)
