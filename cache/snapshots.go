@@ -109,7 +109,7 @@ func (s *Snapshots) Drop(ctx context.Context, scope string) error {
 
 // Forget removes the snapshots and the list entries with a scope.
 func (s *Snapshots) Forget(ctx context.Context, scope string) error {
-	return s.forget(ctx, scope, snapshotKind, standingKind, endedKind, keptKind)
+	return s.forget(ctx, scope, snapshotKind, standingKind, endedKind)
 }
 
 func (s *Snapshots) forget(ctx context.Context, scope string, kinds ...*kind) error {

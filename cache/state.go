@@ -15,7 +15,6 @@ type State struct {
 	Sessions    *Sessions
 	Snapshots   *Snapshots
 	Ended       *Ended
-	Kept        *Kept
 	Tenants     *Tenants
 	Generations *Generations
 	Proofs      *Proofs
@@ -44,7 +43,7 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 func newState(s *tables) *State {
 	return &State{
 		Decisions: &Decisions{s, memo.NewLRU[[16]byte, recentDecision](decisionsInRAM)},
-		Sessions:  newSessions(s), Snapshots: &Snapshots{s, snapshotKind}, Ended: &Ended{s}, Kept: &Kept{s}, Tenants: newTenants(s),
+		Sessions:  newSessions(s), Snapshots: &Snapshots{s, snapshotKind}, Ended: &Ended{s}, Tenants: newTenants(s),
 		Generations: newGenerations(s), Proofs: &Proofs{s}, Figures: newFigures(s), Trials: &Snapshots{s, trialKind}, tables: s,
 	}
 }

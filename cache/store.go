@@ -32,7 +32,6 @@ var (
 	snapshotKind   = &kind{name: "snapshot", long: true}                        // a session's short-term memory
 	standingKind   = &kind{name: "standing", life: standingFor, most: 400}      // card entry
 	endedKind      = &kind{name: "ended", life: neverExpires, most: 10_000}     // message ended by its person; one list per group
-	keptKind       = &kind{name: "kept", life: neverExpires, most: 10_000}      // forget whose words summaries may hold; one list per group
 	tenantKind     = &kind{name: "accepted", life: neverExpires, most: 100_000} // tenant with accepted credentials
 	proofKind      = &kind{name: "proof", life: neverExpires}                   // memory that a key or identity belongs to
 	generationKind = &kind{name: "generation", life: neverExpires}              // number of forgets, in one record
@@ -42,7 +41,7 @@ var (
 	trialKind      = &kind{name: "trial", life: trialsFor}                      // conversation in proof mode
 )
 
-var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, endedKind, keptKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind, trialKind}
+var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, endedKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind, trialKind}
 
 // record is a write to a store.
 type record struct {

@@ -86,7 +86,7 @@ func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (f Forgotten, 
 		s.Message = ""
 		many, err := sv.Change(ctx, &ManyRequest{Selector: s, Do: whatForget, Messages: []string{id}})
 		if err == nil {
-			err = sv.lookAt(ctx, &many.Forgotten, in.Wait)
+			sv.lookAt(ctx, &many.Forgotten, in.Wait)
 		}
 		return many.Forgotten, err
 	}
@@ -107,7 +107,7 @@ func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (f Forgotten, 
 	more, err := sv.forget(ctx, part)
 	if f.Blocks += more; err == nil {
 		f.change.What, f.change.Parts = whatForget, []ChangedPart{{Group: s.Group}}
-		err = sv.lookAt(ctx, &f, in.Wait)
+		sv.lookAt(ctx, &f, in.Wait)
 	}
 	switch {
 	case err != nil:
@@ -121,9 +121,9 @@ func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (f Forgotten, 
 }
 
 // lookAt waits for the deletion in Graphiti, and completes f.
-func (sv *Service) lookAt(ctx context.Context, f *Forgotten, wait bool) error {
+func (sv *Service) lookAt(ctx context.Context, f *Forgotten, wait bool) {
 	if sv.o.Graph == nil {
-		return nil
+		return
 	}
 	most := lookFor
 	if wait {
@@ -142,21 +142,10 @@ func (sv *Service) lookAt(ctx context.Context, f *Forgotten, wait bool) error {
 		if d := sv.o.Pipeline.Status().Diagnosis; f.Withdrawn > 0 && err == nil && d != graphiti.NoDiagnosis {
 			f.Remaining += "; probably " + d.Says() + "; to do: " + d.Remedy()
 		}
-		if f.Message+f.Session == "" {
-			continue
+		if f.Message+f.Session != "" {
+			f.NamesKept = f.NamesKept || left > 0 || sv.o.Graph.KeepsNames(short, g)
 		}
-		kept := left > 0 || sv.o.Graph.KeepsNames(short, g)
-		if !kept {
-			if err := sv.o.State.Kept.Prove(ctx, g, sv.process); err != nil {
-				return err
-			}
-			if kept, err = sv.o.State.Kept.Has(ctx, g, ""); err != nil {
-				return err
-			}
-		}
-		f.NamesKept = f.NamesKept || kept
 	}
-	return nil
 }
 
 // refused describes a failed deletion in Graphiti, or returns "" without an error.
@@ -197,11 +186,6 @@ func (sv *Service) try(ctx context.Context, f cache.Forget) (blocks int, err err
 	if !f.Emptied {
 		if blocks, f, deaf = sv.empty(ctx, f); f.Generation == 0 {
 			return blocks, deaf
-		}
-	}
-	if sv.o.Graph != nil && f.Scope != f.Group {
-		if err := sv.o.State.Kept.Add(ctx, &f, sv.process); err != nil {
-			return blocks, errors.Join(deaf, err)
 		}
 	}
 	part := ledger.Part{Group: f.Group, Session: f.Session, Owner: f.Owner, Message: f.Message}

@@ -116,38 +116,19 @@ func TestForget_NamesKept(t *testing.T) {
 	}
 }
 
-// TestForget_NamesKeptAfterRestart checks that after a restart Forget still reports
-// remaining names, unless the first process proved their deletion. Forgetting the whole
-// group clears the report.
-func TestForget_NamesKeptAfterRestart(t *testing.T) {
+// TestForget_NamesKeptUntilRewritten checks that Forget reports names in a summary that the model of
+// an MCP server has not rewritten.
+func TestForget_NamesKeptUntilRewritten(t *testing.T) {
 	t.Parallel()
-	for name, fails := range map[string]bool{"proven": false, "the model failed": true} {
-		g, dir := startGraphiti(t, "graphiti-mcp"), t.TempDir()
-		open := func() *servicetest.Fixture {
-			return servicetest.Open(t, dir, servicetest.Options{Graph: memoryOf(t, "graphiti-mcp", g)})
-		}
-		forget := func(m *servicetest.Fixture, session string) bool {
-			f := run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: servicetest.OwnersGroup, Session: session}})
-			return f.NamesKept
-		}
-		m := open()
+	for name, fails := range map[string]bool{"rewritten": false, "the model failed": true} {
+		g := startGraphiti(t, "graphiti-mcp")
+		m := onGraphiti(t, "graphiti-mcp", g)
 		opens(t, m, "", "s1", "Project Aurora uses the codeword Zanzibar.")
 		opens(t, m, "", "s2", "Project Aurora ships on Fridays.")
 		g.FailToRewrite(fails)
-		if got := forget(m, "s1"); got != fails {
-			t.Errorf("%s: got names kept: %v, want %v", name, got, fails)
-		}
-		m.Close()
-		m = open()
-		if parts := run(t, m, service.Groups, service.Selector{Session: "s1"}).Parts; (len(parts) == 1) != fails {
-			t.Errorf("%s, after a restart: got parts %+v, want one only without a proof", name, parts)
-		}
-		if got := forget(m, "s1"); got != fails {
-			t.Errorf("%s, after a restart: got names kept: %v, want %v", name, got, fails)
-		}
-		run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: servicetest.OwnersGroup}})
-		if forget(m, "s1") {
-			t.Errorf("%s, after the group was forgotten: got names kept, want none", name)
+		f := run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: servicetest.OwnersGroup, Session: "s1"}})
+		if f.NamesKept != fails {
+			t.Errorf("%s: got names kept: %v, want %v", name, f.NamesKept, fails)
 		}
 	}
 }

@@ -291,7 +291,7 @@ var ChangeMany = Operation[ManyRequest, Many]{
 	Run: func(ctx context.Context, h *Host, in *ManyRequest) (Many, error) {
 		out, err := h.Memory.Change(ctx, in)
 		if err == nil && in.Do == whatForget {
-			err = h.Memory.lookAt(ctx, &out.Forgotten, false)
+			h.Memory.lookAt(ctx, &out.Forgotten, false)
 		}
 		return out, err
 	},

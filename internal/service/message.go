@@ -313,7 +313,7 @@ func (sv *Service) Correct(ctx context.Context, in *CorrectRequest) (c Corrected
 		err = sv.endHeld(ctx, all, &made)
 		c.Forgotten = changed(id, also, made)
 	} else if c.Forgotten, err = sv.forgetHeld(ctx, id, all, also); err == nil {
-		err = sv.lookAt(ctx, &c.Forgotten, false)
+		sv.lookAt(ctx, &c.Forgotten, false)
 	}
 	for i := range kept { // the card may first have to drop an old line with the same words
 		if failed := sv.cards().Keep(&kept[i], []string{found[i].in.Group}); failed != nil {

@@ -196,11 +196,7 @@ func (r *resolution) parts(ctx context.Context) (list []ledger.Owned, err error)
 			}
 		default:
 			if search {
-				part := ledger.Part{Group: o.Group, Session: r.who.Session, Owner: r.owner}
-				there, err := r.sv.o.State.Kept.Has(ctx, part.Group, part.Scope())
-				if err == nil && !there {
-					there, err = r.sv.holds(ctx, part)
-				}
+				there, err := r.sv.holds(ctx, ledger.Part{Group: o.Group, Session: r.who.Session, Owner: r.owner})
 				if err != nil {
 					return nil, err
 				}

@@ -4,7 +4,6 @@ package service
 
 import (
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -73,8 +72,7 @@ type Service struct {
 
 	hearings sync.WaitGroup // background work for messages
 
-	process string // identifies this process in durable records
-	prices  prices
+	prices prices
 
 	mu       sync.Mutex     // protects the fields below
 	commands map[string]int // running forget commands, by group and scope
@@ -82,7 +80,7 @@ type Service struct {
 
 // New returns a Service. Until Close it continues unfinished forgets.
 func New(o Options) *Service {
-	sv := &Service{o: o, ended: make(chan struct{}), wake: make(chan struct{}, 1), commands: make(map[string]int), process: rand.Text(),
+	sv := &Service{o: o, ended: make(chan struct{}), wake: make(chan struct{}, 1), commands: make(map[string]int),
 		listings: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 	sv.base, sv.close = context.WithCancel(context.Background())
 	sv.Set(o.Settings)
