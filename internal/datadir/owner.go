@@ -14,8 +14,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// ownerless is the kind of a fault in the owner file.
-const ownerless sqlite.FaultKind = "does not name the owner of the memory"
+// ownerless is the kind of a fault in the owner file, and ownerRemedy its remedy.
+const (
+	ownerless   sqlite.FaultKind = "does not name the owner of the memory"
+	ownerRemedy                  = "put the file back from a backup, or set identity.owner to the owner (a new name, such as user:me, begins an empty memory), and restart the proxy"
+)
 
 var (
 	ownerForm = regexp.MustCompile(`^[a-z_]+:[!-~]{1,200}$`)
@@ -69,7 +72,7 @@ func Owner(dir string, held func() ([]string, error)) (owner string, recovered b
 	case len(made) == 1:
 		owner, recovered = made[0], true
 	default:
-		return "", false, &sqlite.Fault{Path: ownerFile(dir), Kind: ownerless, Since: time.Now(), Err: why, Remedy: ownerRemedy(who)}
+		return "", false, &sqlite.Fault{Path: ownerFile(dir), Kind: ownerless, Since: time.Now(), Err: why, Remedy: ownerRemedy}
 	}
 	if err = os.MkdirAll(dir, 0o700); err == nil {
 		err = WriteFile(ownerFile(dir), []byte(owner+"\n"))
@@ -78,18 +81,4 @@ func Owner(dir string, held func() ([]string, error)) (owner string, recovered b
 		return "", false, fault(dir, err)
 	}
 	return owner, recovered, nil
-}
-
-// ownerRemedy returns the remedy for a missing owner, with the possible owners.
-func ownerRemedy(who []string) string {
-	const most = 3
-	named := slices.DeleteFunc(slices.Clone(who), func(key string) bool { return !ownerForm.MatchString(key) })
-	to := "who that was"
-	if len(named) > 0 {
-		to = strings.Join(named[:min(len(named), most)], " or ")
-	}
-	if len(named) > most {
-		to += fmt.Sprintf(" or one of %d others", len(named)-most)
-	}
-	return "put the file back from a backup, or set identity.owner to " + to + " (a new name, such as user:me, begins an empty memory), and restart the proxy"
 }

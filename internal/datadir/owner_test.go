@@ -26,9 +26,9 @@ func TestOwnerIsNeverReplaced(t *testing.T) {
 		{"empty", "", []string{made, made}, made, ""},
 		{"missing", "-", []string{made, "user:discord:1"}, made, ""},
 		{"zeroes, as some file systems leave", "\x00\x00\x00\x00", []string{made}, made, ""},
-		{"two people", "", []string{made, other}, "", made},
-		{"a person who was named in the configuration", "-", []string{"user:josh"}, "", "identity.owner to user:josh (a new name"},
-		{"tenants", "-", []string{"sha256:ab"}, "", "identity.owner to who that was"},
+		{"two people", "", []string{made, other}, "", "from a backup"},
+		{"a person who was named in the configuration", "-", []string{"user:josh"}, "", "identity.owner to the owner (a new name"},
+		{"tenants", "-", []string{"sha256:ab"}, "", "identity.owner to the owner"},
 		{"nobody knows", "", []string{""}, "", "from a backup"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
