@@ -193,7 +193,7 @@ const (
 func TestDemoProvesThatAMemoryArrived(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := cli.RunDemo(&out, "graphiti-proxy", startDemo); err != nil {
+	if err := cli.RunDemo(&out, startDemo); err != nil {
 		t.Fatalf("%v, after\n%s", err, out.String())
 	}
 	for _, want := range []string{"<graphiti_memory>", "My cat is called Miso", "recalled; facts=1", "The memory arrived."} {

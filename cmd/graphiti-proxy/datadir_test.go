@@ -300,7 +300,7 @@ func TestDamagedFile(t *testing.T) {
 					t.Errorf("answer %q, header %q, the model saw %q; want off with reason=state, and the question alone", answer, header, saw)
 				}
 				var out bytes.Buffer
-				banner(&out, "none", "graphiti-proxy", w.app)
+				banner(&out, "none", w.app)
 				for what, text := range map[string]string{"status": w.status(), "log": w.log.String(), "banner": out.String()} {
 					if !strings.Contains(text, path) || what != "banner" && (!strings.Contains(text, "move") || !strings.Contains(text, cost)) {
 						t.Errorf("the %s lacks the path %s, the remedy or what it costs (%s):\n%s", what, path, cost, text)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +14,7 @@ import (
 func newDemoCommand() *cobra.Command {
 	c := described("demo")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return cli.RunDemo(c.OutOrStdout(), cli.Called(os.Args[0]), startDemo)
+		return cli.RunDemo(c.OutOrStdout(), startDemo)
 	}
 	return c
 }

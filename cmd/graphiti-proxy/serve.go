@@ -61,7 +61,7 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 		begun(log, a)
 	}
 	if cfg.Log.Format != "json" {
-		banner(out, settings, cli.Called(os.Args[0]), a)
+		banner(out, settings, a)
 	}
 	served := make(chan error, 1)
 	// It ends with Shutdown below.
@@ -106,9 +106,8 @@ func shutDown(a *app, served <-chan error, log *slog.Logger) error {
 	return errors.Join(err, <-served)
 }
 
-// banner prints the information for the use of the proxy; command is the command line of
-// the person.
-func banner(w io.Writer, settings, command string, a *app) {
+// banner prints the information for the use of the proxy.
+func banner(w io.Writer, settings string, a *app) {
 	base := a.base()
 	fmt.Fprintf(w, `settings: %s
 graphiti-proxy %s
@@ -117,13 +116,13 @@ graphiti-proxy %s
   memory        %s
   inspector     %s
 
-  connect your client with %s connect, or point it at the proxy:
+  connect your client with graphiti-proxy connect, or point it at the proxy:
     export OPENAI_BASE_URL=%s/v1
     export ANTHROPIC_BASE_URL=%s
   try it, with your key in OPENAI_API_KEY or ANTHROPIC_API_KEY:
-    %s test
+    graphiti-proxy test
 
-`, settings, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), a.inspector(), command, base, base, command)
+`, settings, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), a.inspector(), base, base)
 }
 
 // base returns the address for clients on this machine.

@@ -102,7 +102,7 @@ func TestAddressesWithTLS(t *testing.T) {
 	cert, key, _ := writeCertificate(t, t.TempDir(), 1)
 	w := start(t, t.TempDir(), map[string]string{"tls.cert": cert, "tls.key": key, "tls.listeners": "client"})
 	var shown, status bytes.Buffer
-	banner(&shown, "none", "graphiti-proxy", w.app)
+	banner(&shown, "none", w.app)
 	s := w.app.status(t.Context(), false)
 	printStatus(&status, &s)
 	clients := "https://" + w.app.proxy.Addr().String()

@@ -68,9 +68,9 @@ type DemoProxy struct {
 	Stop      func(context.Context) error
 }
 
-// RunDemo shows the demonstration on w, and prints the command for the next step. start
+// RunDemo shows the demonstration on w, and the next step. start
 // starts a proxy, with a directory for its memory, in front of an upstream.
-func RunDemo(w io.Writer, command string, start func(dir, upstream string) (*DemoProxy, error)) (err error) {
+func RunDemo(w io.Writer, start func(dir, upstream string) (*DemoProxy, error)) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), demoTimeout)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "graphiti-proxy-demo-")
@@ -91,7 +91,7 @@ func RunDemo(w io.Writer, command string, start func(dir, upstream string) (*Dem
 	if err := converse(ctx, w, p, model); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nThe memory arrived. To have it with your own model:\n  %s serve\n  export OPENAI_BASE_URL=http://127.0.0.1:8787/v1\n", command)
+	fmt.Fprint(w, "\nThe memory arrived. To have it with your own model:\n  graphiti-proxy serve\n  export OPENAI_BASE_URL=http://127.0.0.1:8787/v1\n")
 	return nil
 }
 
