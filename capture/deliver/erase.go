@@ -69,8 +69,7 @@ func (l *Loop) erase(ctx context.Context) (wait time.Duration, err error) {
 		last, s := e.last(), l.sender(g)
 		failed := l.eraseNow(ctx, g, e)
 		l.report(failing{g, true}, failed)
-		if e.wait = min(2*max(e.wait, l.run.timing.FirstLook/2), l.run.timing.LastTest); failed == nil {
-			e.wait = min(e.wait, mostErase)
+		if e.wait = min(2*max(e.wait, l.run.timing.FirstLook/2), mostErase); failed == nil {
 			if err := l.settle(s, e); err != nil {
 				return 0, err
 			}

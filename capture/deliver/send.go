@@ -117,7 +117,7 @@ func (l *Loop) send(ctx context.Context, s *sender) error {
 
 // gave records the result of a call that sent a copy.
 func (l *Loop) gave(s *sender, f *flight, err error) error {
-	l.report(ofGroup(f.Group), err)
+	l.report(failing{group: f.Group}, err)
 	if err == nil {
 		l.episodes += len(f.missing)
 	}
@@ -178,7 +178,7 @@ func (l *Loop) look(ctx context.Context, s *sender) error {
 // a listing, it lists more.
 func (l *Loop) find(ctx context.Context, f *flight) {
 	err := l.list(ctx, f)
-	l.report(ofGroup(f.Group), err)
+	l.report(failing{group: f.Group}, err)
 	var status *graphiti.StatusError
 	f.unlisted, f.unreadable = err != nil, errors.As(err, &status) && status.Code == http.StatusInternalServerError
 }

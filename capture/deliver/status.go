@@ -114,8 +114,6 @@ type failing struct {
 // ofLedger is the part that reads and writes the ledger.
 var ofLedger = failing{"", false}
 
-func ofGroup(group string) failing { return failing{group, false} }
-
 type failure struct {
 	since, last time.Time
 	why, remedy string

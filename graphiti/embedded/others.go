@@ -52,7 +52,7 @@ type othersFacts struct {
 
 // OpenOthers returns a search with facts of graph. path is a scratch file.
 func (e *Store) OpenOthers(path string, graph *graphiti.Memory, log *slog.Logger) *Others {
-	o := &Others{Store: e, path: path, graph: graph, log: log, facts: make(map[string]*othersFacts)}
+	o := &Others{Store: e, path: path, graph: graph, log: log, groups: make(map[string]bool), facts: make(map[string]*othersFacts)}
 	o.base, o.cancel = context.WithCancel(context.Background())
 	return o
 }
@@ -75,9 +75,6 @@ func (o *Others) Add(groups []graphiti.Target) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, g := range groups {
-		if o.groups == nil {
-			o.groups = make(map[string]bool)
-		}
 		o.groups[g.Group] = true
 	}
 }
@@ -105,14 +102,20 @@ func (o *Others) Search(ctx context.Context, groups []string, query string, most
 	answered, hasty := o.ask(groups[i], query, most)
 	found, err := o.find(ctx, groups[i], query, most)
 	now := time.Now()
-	strong := func(f graphiti.Fact) bool { return f.Strength >= exactWords && !f.Meant }
+	strong := func(f graphiti.Fact) bool { return f.Strength >= exactWords }
 	if times := datesIn(firstOf(query), now); err != nil || hasty || slices.ContainsFunc(found, strong) && !times.past(now) {
 		return found, err
 	}
+	patience := ctx
+	if by, ok := ctx.Deadline(); ok && len(found) > 0 { // an earlier answer is returned in time
+		var cancel context.CancelFunc
+		patience, cancel = context.WithDeadline(ctx, now.Add(by.Sub(now)*3/4))
+		defer cancel()
+	}
 	select {
 	case err = <-answered:
-	case <-ctx.Done():
-		err = ctx.Err()
+	case <-patience.Done():
+		err = patience.Err()
 	}
 	if err == nil {
 		return o.find(ctx, groups[i], query, most)

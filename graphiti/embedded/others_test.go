@@ -74,18 +74,21 @@ func TestOthers_WithoutWaiting(t *testing.T) {
 }
 
 // TestOthers_Waits checks that a question waits for Graphiti, though earlier answers have a weak match, or
-// it is about the past and they have the valid fact; and that it gets this match if Graphiti fails.
+// it is about the past and they have the valid fact; and that it gets this match if Graphiti fails or is too
+// slow.
 func TestOthers_Waits(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		asked string
 		err   error
+		slow  bool
 		want  string
 	}{
-		{"the past", "Who was the previous coach?", nil, "f1"},
-		{"the past, failed", "Who was the previous coach?", errors.New("503"), "f2"},
-		{"a weak match", "On which port does the staging database listen?", nil, "f4"},
+		{"the past", "Who was the previous coach?", nil, false, "f1"},
+		{"the past, failed", "Who was the previous coach?", errors.New("503"), false, "f2"},
+		{"the past, too slow", "Who was the previous coach?", nil, true, "f2"},
+		{"a weak match", "On which port does the staging database listen?", nil, false, "f4"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -96,7 +99,8 @@ func TestOthers_Waits(t *testing.T) {
 			defer e.Close()
 			day := time.Now().AddDate(0, 0, -10)
 			old := graphiti.Fact{UUID: "f1", Text: "The coach is Ilse.", ValidAt: day.AddDate(0, 0, -10), InvalidAt: day}
-			graph := &otherFacts{list: []graphiti.Fact{{UUID: "f2", Text: "The coach is Marek.", ValidAt: day}, {UUID: "f3", Text: "The staging cluster has twelve machines.", ValidAt: day}}}
+			graph := &slowFacts{otherFacts{list: []graphiti.Fact{{UUID: "f2", Text: "The coach is Marek.", ValidAt: day}, {UUID: "f3", Text: "The staging cluster has twelve machines.", ValidAt: day}}}, make(chan struct{})}
+			close(graph.answer)
 			o := e.OpenOthers(filepath.Join(t.TempDir(), "others.db"), &graphiti.Memory{Searcher: graph, Arrivals: graph}, slog.New(slog.DiscardHandler))
 			defer o.Close()
 			o.Add([]graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "theirs"}})
@@ -105,7 +109,16 @@ func TestOthers_Waits(t *testing.T) {
 			}
 			o.asking.Wait()
 			graph.list, graph.err = append(graph.list, old, graphiti.Fact{UUID: "f4", Text: "The staging database listens on port 7654.", ValidAt: day}), tc.err
-			found, err := o.Search(t.Context(), []string{"theirs"}, tc.asked, 18)
+			if tc.slow {
+				graph.answer = make(chan struct{})
+				defer close(graph.answer)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			found, err := o.Search(ctx, []string{"theirs"}, tc.asked, 18)
+			if err := ctx.Err(); err != nil {
+				t.Error(err)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
