@@ -18,6 +18,7 @@ type Distilled struct {
 	About   string   `json:"about"`
 	Keys    []string `json:"keys"`
 	Sources []string `json:"sources"` // names of the messages that it was distilled from
+	Source  string   `json:"-"`       // source description of the last one
 
 	Since   time.Time `json:"since"`
 	Until   time.Time `json:"until,omitzero"`

@@ -24,13 +24,14 @@ func (e *Store) eachFact(ctx context.Context, group string, valid bool, f func(*
 	err = e.db.Each(ctx, `SELECT f.name, f.owner, f.role, f.text, f.kind, f.about, f.valid_from, coalesce(f.valid_until, 0), f.created_at,
 		coalesce((SELECT b.name FROM facts b WHERE b.id = f.ended_by), ''),
 		coalesce((SELECT group_concat(key, char(10)) FROM fact_keys WHERE fact = f.id), ''),
-		coalesce((SELECT group_concat(m.name, char(10)) FROM fact_sources s JOIN messages m ON m.id = s.message WHERE s.fact = f.id), '')
+		coalesce((SELECT group_concat(m.name, char(10)) FROM fact_sources s JOIN messages m ON m.id = s.message WHERE s.fact = f.id), ''),
+		coalesce((SELECT m.source FROM messages m WHERE m.id = (SELECT max(message) FROM fact_sources WHERE fact = f.id)), '')
 		FROM facts f WHERE f.grp = ? AND (NOT ? OR f.valid_until IS NULL OR f.valid_until > ?) ORDER BY f.id`,
 		[]any{g, valid, time.Now().UnixMilli()}, func(scan func(...any) error) error {
 			var d graphiti.Distilled
 			var role, keys, sources string
 			var since, until, made int64
-			if err := scan(&d.Name, &d.Owner, &role, &d.Text, &d.Kind, &d.About, &since, &until, &made, &d.EndedBy, &keys, &sources); err != nil {
+			if err := scan(&d.Name, &d.Owner, &role, &d.Text, &d.Kind, &d.About, &since, &until, &made, &d.EndedBy, &keys, &sources, &d.Source); err != nil {
 				return err
 			}
 			d.Role, d.Keys, d.Sources = graphiti.RoleType(role), lines(keys), lines(sources)

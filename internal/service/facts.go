@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidwall/gjson"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
@@ -36,7 +39,8 @@ type Known struct {
 	Said   int       `json:"said,omitempty"`   // other messages with these words, which have no row
 	Before []Version `json:"before,omitempty"` // oldest first
 
-	copies []string // IDs of Said
+	copies               []string // IDs of Said
+	client, conversation string   // of the last message of a fact
 }
 
 // Version is a former text of a fact: corrected in the last thirty days, or replaced by a model.
@@ -144,7 +148,7 @@ func (sv *Service) factsOf(ctx context.Context, t graphiti.Target) (list []Known
 	before := make(map[string][]Version)                                     // by the name of the newer fact
 	err = sv.eachDistilled(ctx, t.Group, func(d *graphiti.Distilled) error { // the oldest first
 		f := graphiti.Fact{ValidAt: d.Since, InvalidAt: d.Until}
-		k := Known{ID: graphiti.MessageID(d.Name), Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: d.Text, Since: dateOf(d.Since), Before: before[d.Name]}
+		k := Known{ID: graphiti.MessageID(d.Name), Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: d.Text, Since: dateOf(d.Since), Before: before[d.Name], client: gjson.Get(d.Source, "client").Str, conversation: ledger.SessionOf(d.Source)}
 		k.State, k.Until = stateOf(&f, now)
 		for _, m := range d.Sources { // "forget that …" ended the message
 			if at, ok := ended[m]; ok {

@@ -300,7 +300,7 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 			return err
 		}
 		for _, k := range facts {
-			add(k.ID, k.Text, k.Since, Hit{Origin: k.Kind, Kind: KindFact, State: stateNames[k.State == Valid || k.State == Later], Role: string(graphiti.RoleUser), Message: k.Kind != KindFact, Said: k.Said, Before: k.Before, copies: k.copies})
+			add(k.ID, k.Text, k.Since, Hit{Origin: k.Kind, Kind: KindFact, State: stateNames[k.State == Valid || k.State == Later], Role: string(graphiti.RoleUser), Message: k.Kind != KindFact, Said: k.Said, Before: k.Before, copies: k.copies, Client: k.client, Conversation: k.conversation})
 		}
 		for k := range lines {
 			if l := &lines[k]; l.Group == o.Group {

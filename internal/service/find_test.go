@@ -147,3 +147,20 @@ func TestSearch_LastShown(t *testing.T) {
 		}
 	}
 }
+
+// TestSearch_FactSource checks that a fact has the client and the conversation of the message that it is from.
+func TestSearch_FactSource(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	said := turn(strings.Repeat("1a", 16), "s1", "About our ports: 5001.", "Good.")
+	said.Client = "codex"
+	add(t, m, func() { m.Settle(t) }, said)
+	d, _ := m.Backend.Distiller()
+	fact := graphiti.Distilled{Name: "graphiti.f", Text: "The port is 5001.", Role: graphiti.RoleUser, Sources: []string{graphiti.EpisodeName(said.ID, graphiti.RoleUser)}, Since: said.Said}
+	if _, err := d.RestoreDistilled(t.Context(), servicetest.OwnersGroup, []graphiti.Distilled{fact}); err != nil {
+		t.Fatal(err)
+	}
+	list := run(t, m, service.Search, service.SearchRequest{SearchFilter: service.SearchFilter{Kind: service.KindFact, Client: "codex"}, Limit: 50}).Facts
+	if len(list) != 1 || list[0].Text != fact.Text || list[0].Client != "codex" || list[0].Conversation != said.OfSession() {
+		t.Errorf("got %+v, want the fact with its client and conversation %s", list, said.OfSession())
+	}
+}
