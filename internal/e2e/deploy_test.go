@@ -89,7 +89,9 @@ func TestManifestSchemas(t *testing.T) {
 		}
 	})
 	t.Run("compose", func(t *testing.T) {
-		tool(t, nil, validator(t), "--builtin-schema", "vendor.compose-spec", "../../deploy/compose/compose.yaml")
+		for _, file := range []string{"compose", "replicas", "open-webui"} {
+			tool(t, nil, validator(t), "--builtin-schema", "vendor.compose-spec", "../../deploy/compose/"+file+".yaml")
+		}
 	})
 	t.Run("dockerfile", func(t *testing.T) {
 		validator(t)

@@ -17,9 +17,11 @@ npm_in() { # folder, what must be there
 
 # Modules are compiled when they are imported: most never are.
 pip_in() {
+	local all=
+	[ "$1" != open-webui ] || all=--no-deps
 	if ! cmp -s "$1/requirements.txt" ".cache/$1/requirements.txt"; then
 		rm -rf ".cache/$1"
-		timeout 600 python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-compile --target ".cache/$1" -r "$1/requirements.txt" &&
+		timeout 600 python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-compile $all --target ".cache/$1" -r "$1/requirements.txt" &&
 			cp "$1/requirements.txt" ".cache/$1/"
 	fi
 }
