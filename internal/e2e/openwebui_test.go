@@ -36,7 +36,7 @@ func openWebUI(t *testing.T, lib string, env ...string) (url string) {
 	}
 	t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); _ = cmd.Wait() })
 	url = "http://127.0.0.1:" + port
-	for range 900 { // three minutes
+	for range 1500 { // five minutes
 		if resp, err := http.Get(url + "/health"); err == nil {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
@@ -91,15 +91,16 @@ func TestOpenWebUI(t *testing.T) {
 		}
 	}
 	w.env = append(w.env, "GRAPHITI_PROXY_ADMIN_LISTEN="+strings.TrimPrefix(w.admin, "http://"))
-	var people struct{ People []struct{ Messages int } }
-	if err := json.Unmarshal([]byte(w.command(t, "memory", "people", "--json")), &people); err != nil || len(people.People) != len(names) {
-		t.Fatalf("got %d people (%v), want %d", len(people.People), err, len(names))
-	}
-	for _, p := range people.People {
-		if p.Messages != 4 { // two chats, and no task
-			t.Errorf("got %d messages of a person, want 4", p.Messages)
+	w.eventually(t, "ten people with two chats each, and no task", func() bool {
+		var people struct{ People []struct{ Messages int } }
+		err := json.Unmarshal([]byte(w.command(t, "memory", "people", "--json")), &people)
+		for _, p := range people.People {
+			if p.Messages != 4 {
+				return false
+			}
 		}
-	}
+		return err == nil && len(people.People) == len(names)
+	})
 	for _, r := range w.model.Requests() {
 		if r.Headers.Get("X-Graphiti-User") != "" || r.Headers.Get("X-Openwebui-User-Email") != "" {
 			t.Error("the upstream is told who asks")
