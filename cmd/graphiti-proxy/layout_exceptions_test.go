@@ -36,7 +36,7 @@ var sleepingTests = map[string]string{
 	"internal/e2e/graphiti_test.go:TestRealGraphiti":                 "waits for programs of others",
 	"internal/e2e/graphiti_test.go:world.eventually":                 "waits for programs of others",
 	"internal/e2e/lines_test.go:lines.until":                         "waits for programs of others",
-	"internal/e2e/litellm_test.go:liteLLM":                           "waits for programs of others",
+	"internal/e2e/litellm_test.go:pythonServer":                      "waits for programs of others",
 	"internal/e2e/operator_test.go:TestOperatorsDay":                 "waits for programs of others",
 	"internal/e2e/operator_test.go:operator.until":                   "waits for programs of others",
 }

@@ -32,27 +32,34 @@ func liteLLM(t *testing.T, config string, env ...string) (url string) {
 	if _, err := os.Stat(filepath.Join(lib, "bin", "litellm")); err != nil {
 		t.Skip("SKIPPED LOUDLY: litellm is not installed; run internal/e2e/install.sh where PyPI is reached")
 	}
-	_, port, _ := net.SplitHostPort(freePort(t))
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return pythonServer(t, dir, "/health/liveliness", append([]string{"PYTHONPATH=" + lib, "LITELLM_LOCAL_MODEL_COST_MAP=True", "LITELLM_MODE=PRODUCTION", "LITELLM_MASTER_KEY=" + masterKey}, env...),
+		filepath.Join(lib, "bin", "litellm"), "--config", "config.yaml")
+}
+
+// pythonServer starts a server that is written in Python, in a directory, and waits until it answers a path.
+func pythonServer(t *testing.T, dir, path string, env []string, command ...string) (url string) {
+	t.Helper()
+	_, port, _ := net.SplitHostPort(freePort(t))
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command("python3", filepath.Join(lib, "bin", "litellm"), "--config", "config.yaml", "--host", "127.0.0.1", "--port", port)
+	cmd := exec.Command("python3", append(command, "--host", "127.0.0.1", "--port", port)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it has children
-	cmd.Env = append(append(os.Environ(), "PYTHONPATH="+lib, "HOME="+dir, "LITELLM_LOCAL_MODEL_COST_MAP=True", "LITELLM_MODE=PRODUCTION", "LITELLM_MASTER_KEY="+masterKey), env...)
+	cmd.Env = append(append(os.Environ(), "HOME="+dir), env...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); _ = cmd.Wait() })
 	url = "http://127.0.0.1:" + port
-	for range 600 { // two minutes
-		if resp, err := http.Get(url + "/health/liveliness"); err == nil {
+	for range 900 { // three minutes
+		if resp, err := http.Get(url + path); err == nil {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
 				return url
@@ -61,7 +68,7 @@ func liteLLM(t *testing.T, config string, env ...string) (url string) {
 		time.Sleep(200 * time.Millisecond)
 	}
 	out, _ := os.ReadFile(filepath.Join(dir, "log"))
-	t.Fatalf("LiteLLM did not start:\n%s", out[max(0, len(out)-3000):])
+	t.Fatalf("%s did not start:\n%s", filepath.Base(command[0]), out[max(0, len(out)-3000):])
 	return ""
 }
 
