@@ -29,7 +29,6 @@ type app struct {
 	*settings
 	log     *slog.Logger
 	started time.Time
-	links   service.Links
 
 	files  *files
 	now    atomic.Pointer[memory] // current memory
@@ -240,7 +239,8 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 // host returns the host of the operations.
 func (a *app) host() *service.Host {
 	h := a.memory().host()
-	h.Status, h.Links = a.status, &a.links
+	h.Status = a.status
+	h.Link = func(c service.Caller) service.Link { return a.admin.Link(c) }    // a.admin is not set yet
 	h.Passed = func(after, limit int, owner string) []graphiti.LoggedRequest { // a.proxy is not set yet
 		return a.proxy.Observer().Passed(after, limit, owner)
 	}

@@ -26,8 +26,8 @@ type Host struct {
 	// owners. nil if the request log is off.
 	Passed func(after, limit int, owner string) []graphiti.LoggedRequest
 
-	// Links lets people see their memory in the pages; nil without a running proxy.
-	Links *Links
+	// Link returns a link to the pages for a person; nil without a running proxy.
+	Link func(Caller) Link
 
 	// Status returns the proxy's status. With fresh it waits for the memory's answer; otherwise
 	// it reports the last one.

@@ -95,7 +95,7 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 	recall.Service = sv
 	began := time.Now()
 	m := &Fixture{Pipeline: p, State: state, Backend: kept, planner: planner, Host: &service.Host{
-		Memory: sv, Queue: p, Links: new(service.Links),
+		Memory: sv, Queue: p, Link: func(service.Caller) service.Link { return service.Link{} },
 		Counts: func(context.Context) (capture.QueueStatus, error) { return p.Status(), nil },
 		Passed: func(int, int, string) []graphiti.LoggedRequest {
 			return []graphiti.LoggedRequest{{Number: 1, Path: "/v1/models", Status: 200}}

@@ -56,14 +56,12 @@ type Server struct {
 	pages  *inspector.Pages
 	calls  *limits[service.Caller] // calls and pages, by keyOf
 	places *places
-	fails  *limits[netip.Prefix]  // wrong credentials
-	token  atomic.Pointer[string] // empty if not required
-
-	sessions *sessions
+	fails  *limits[netip.Prefix] // wrong credentials
+	token  atomic.Pointer[token]
 }
 
 // SetToken changes the required token, from the next call on.
-func (s *Server) SetToken(token string) { s.token.Store(&token) }
+func (s *Server) SetToken(text string) { s.token.Store(newToken(text)) }
 
 // New binds the address.
 func New(o Options) (*Server, error) {
@@ -78,7 +76,6 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		o: o, ln: ln, places: newPlaces(),
 		calls: newLimits[service.Caller](callsPerSecond, 2*callsPerSecond), fails: newLimits[netip.Prefix](guessesPerSecond, 4*guessesPerSecond),
-		sessions: newSessions(),
 	}
 	s.SetToken(o.Token)
 	s.pages = inspector.New(inspector.Options{Host: o.Host, Log: o.Log, Audit: s.auditPage})

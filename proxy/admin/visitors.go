@@ -38,15 +38,9 @@ func callerOf(ctx context.Context) service.Caller {
 // takes effect at once. Its error is ErrUnknown, or the reason for refusing a known person.
 // head is the header of a call; nil for a page.
 func (s *Server) ownerOf(ctx context.Context, proof sum, head http.Header) (service.Caller, error) {
-	token := *s.token.Load()
-	want := sumOf(token)
-	if subtle.ConstantTimeCompare(proof[:], want[:]) == 1 && token != "" {
+	want := sumOf(s.token.Load().text)
+	if subtle.ConstantTimeCompare(proof[:], want[:]) == 1 && !s.open() {
 		return service.Operator, nil
-	}
-	if links := s.o.Host.Now().Links; links != nil && head == nil { // a link leads to pages only
-		if c, ok := links.Visitor(proof); ok {
-			return c, nil
-		}
 	}
 	if s.o.Callers == nil {
 		return service.Caller{}, ErrUnknown
@@ -80,45 +74,49 @@ func (s *Server) identify(r *http.Request, secret string, head http.Header) (ser
 
 // open reports whether no token is required: then every client on this machine is the
 // operator.
-func (s *Server) open() bool { return *s.token.Load() == "" }
+func (s *Server) open() bool { return s.token.Load().text == "" }
 
 // page answers a visitor with a page, or with the login form.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
-	visit, id, ok := s.visit(w, r)
+	visit, l, ok := s.visit(w, r)
 	if !ok {
 		return
 	}
 	s.limited(refuse, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/logout" {
-			s.logout(w, r, id)
+			s.logout(w, r, l)
 			return
+		}
+		if l, longer := l.renewed(); visit.Leave && longer {
+			s.setLogin(w, r, s.token.Load().sealed(l))
 		}
 		s.pages.Serve(w, r, visit)
 	})(w, withCaller(r, visit.Caller))
 }
 
-// visit returns the visitor of a session. If ok is false, visit has answered the request.
-// id is the id of the session; it is empty if no token is required.
-func (s *Server) visit(w http.ResponseWriter, r *http.Request) (v inspector.Visit, id string, ok bool) {
+// visit returns the visitor of a login. If ok is false, visit has answered the request.
+// The login is empty if no token is required.
+func (s *Server) visit(w http.ResponseWriter, r *http.Request) (v inspector.Visit, l login, ok bool) {
 	if s.open() {
-		return inspector.Visit{Caller: service.Operator}, "", true
+		return inspector.Visit{Caller: service.Operator}, l, true
 	}
-	id = s.session(r)
-	proof, ok := s.sessions.of(id)
-	if !ok {
+	if l, ok = s.loginOf(r); !ok {
 		s.askWho(w, http.StatusUnauthorized, "")
-		return v, "", false
+		return v, l, false
 	}
-	caller, err := s.ownerOf(r.Context(), proof, nil)
+	if l.Link != nil {
+		return inspector.Visit{Caller: *l.Link, Leave: true}, l, true
+	}
+	caller, err := s.ownerOf(r.Context(), sum(l.Proof), nil)
 	if err != nil {
-		if errors.Is(err, ErrUnknown) { // the token has changed, or the person is no longer registered
-			s.sessions.end(id)
+		if errors.Is(err, ErrUnknown) { // the person is no longer registered
+			s.end(r.Context(), l)
 			err = errors.New("your session has ended; log in again")
 		}
 		s.askWho(w, http.StatusUnauthorized, err.Error())
-		return v, "", false
+		return v, l, false
 	}
-	return inspector.Visit{Caller: caller, Leave: true}, id, true
+	return inspector.Visit{Caller: caller, Leave: true}, l, true
 }
 
 // askWho serves the login form.
@@ -129,7 +127,7 @@ func (s *Server) askWho(w http.ResponseWriter, status int, problem string) {
 // login serves the login form, and admits a visitor who enters a secret in it. A page of
 // another site is refused earlier, so it uses up no guess.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
-	_, in := s.sessions.of(s.session(r))
+	before, in := s.loginOf(r)
 	switch {
 	case s.open(), in && reads(r):
 		http.Redirect(w, r, "/", http.StatusSeeOther)
@@ -144,7 +142,15 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		s.askWho(w, http.StatusBadRequest, "enter the token")
 		return
 	}
-	caller, err := s.identify(r, secret, nil)
+	l, ok := s.opened(r.Context(), secret)
+	var caller service.Caller
+	var err error
+	if ok && l.Link != nil {
+		caller = *l.Link
+	} else {
+		l = begin(sumOf(secret))
+		caller, err = s.identify(r, secret, nil)
+	}
 	if errors.Is(err, errGuesses) {
 		w.Header().Set("Retry-After", "1")
 		s.askWho(w, http.StatusTooManyRequests, err.Error())
@@ -157,22 +163,22 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		s.askWho(w, http.StatusForbidden, err.Error())
 	default:
-		s.sessions.end(s.session(r)) // an earlier id must not identify the new visitor
-		s.setSession(w, r, s.sessions.begin(sumOf(secret), caller))
+		if in {
+			s.end(r.Context(), before)
+		}
+		s.setLogin(w, r, s.token.Load().sealed(l))
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	}
 }
 
-// logout ends the session of a visitor.
-func (s *Server) logout(w http.ResponseWriter, r *http.Request, id string) {
+// logout ends the login of a visitor.
+func (s *Server) logout(w http.ResponseWriter, r *http.Request, l login) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		refuse(w, http.StatusMethodNotAllowed, "to log out is a POST")
 		return
 	}
-	if id != "" {
-		s.sessions.end(id)
-		s.setSession(w, r, "")
-	}
+	s.end(r.Context(), l)
+	s.setLogin(w, r, "")
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }
