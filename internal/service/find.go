@@ -303,13 +303,17 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 			add(k.ID, k.Text, k.Since, Hit{Origin: k.Kind, Kind: KindFact, State: stateNames[k.State == Valid || k.State == Later], Role: string(graphiti.RoleUser), Message: k.Kind != KindFact, Said: k.Said, Before: k.Before, copies: k.copies, Client: k.client, Conversation: k.conversation})
 		}
 		for k := range lines {
-			if l := &lines[k]; l.Group == o.Group {
+			if l := &lines[k]; l.Group == o.Group && (l.Kind != card.KindForget || l.State == card.Pending) {
 				s := standing(l)
+				text := s.Text
+				if l.Kind == card.KindForget {
+					text = "Forget that " + text
+				}
 				h := Hit{Kind: card.KindRule, State: stateNames[l.State == card.Local || l.State == card.Confirmed], Role: string(graphiti.RoleUser), Client: l.Program, Conversation: l.Session, Turn: l.Turn, Line: &s}
 				if l.State == card.Pending {
 					h.State = Waiting
 				}
-				add(l.ID, s.Text, s.Since, h)
+				add(l.ID, text, s.Since, h)
 			}
 		}
 	}

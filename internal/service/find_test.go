@@ -164,3 +164,33 @@ func TestSearch_FactSource(t *testing.T) {
 		t.Errorf("got %+v, want the fact with its client and conversation %s", list, said.OfSession())
 	}
 }
+
+// TestSearch_ForgetThat checks that a waiting text to forget is a result that says so, and that
+// after it is accepted, only the ended text is one.
+func TestSearch_ForgetThat(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	me := service.Selector{User: servicetest.Owner}
+	if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Selector: me, Promotion: service.Promotion{Kind: "preference", Text: "Call me Ishmael in letters."}}); err != nil {
+		t.Fatal(err)
+	}
+	m.Settle(t)
+	m.Talk(t, graphiti.Who{User: servicetest.Owner, Session: "a", Application: "codex"}, "Forget that you should call me Ishmael in letters.")
+	rules := func() string {
+		var list []string
+		for _, f := range run(t, m, service.Search, service.SearchRequest{Selector: me, Query: "Ishmael", SearchFilter: service.SearchFilter{Kind: "rule"}, Limit: 9}).Facts {
+			list = append(list, f.State+": "+f.Text)
+		}
+		return strings.Join(list, "\n")
+	}
+	if got, want := rules(), "waiting: Forget that you should call me Ishmael in letters\nvalid: Call me Ishmael in letters."; got != want {
+		t.Errorf("while it waits, got:\n%s\nwant:\n%s", got, want)
+	}
+	p := run(t, m, service.Pending, service.PendingRequest{Selector: me})
+	if len(p.Lines) != 1 || len(p.Lines[0].Ends) != 1 || p.Lines[0].Ends[0] != "Call me Ishmael in letters." {
+		t.Fatalf("got %+v, want one line that ends the promoted text", p.Lines)
+	}
+	run(t, m, service.Settle, service.SettleRequest{Selector: me, Accept: []string{p.Lines[0].ID}})
+	if got, want := rules(), "ended: Call me Ishmael in letters."; got != want {
+		t.Errorf("after it was accepted, got:\n%s\nwant:\n%s", got, want)
+	}
+}

@@ -430,7 +430,7 @@ func (sv *Service) saying(ctx context.Context, group, text string) (list []told,
 			return nil, err
 		}
 		places[r.Name] = gjson.Get(r.Source, "place").String()
-		add(r.Name, r.Text)
+		add(r.Name, textOf(&r))
 	}
 	err = sv.eachDistilled(ctx, group, func(d *graphiti.Distilled) error {
 		for _, name := range d.Sources {
