@@ -439,8 +439,8 @@ func TestStatusTellsOfTrouble(t *testing.T) {
 	}
 	var out bytes.Buffer
 	printStatus(&out, &s)
-	if !strings.Contains(out.String(), "memory    graphiti, trouble") || !strings.Contains(out.String(), "to do: ") {
-		t.Errorf("got %s, want \"memory    graphiti, trouble\" in it, \"to do: \" in it", out.String())
+	if got := out.String(); strings.Count(got, "\nmemory ") != 1 || !strings.Contains(got, "\nmemory    graphiti, trouble") || !strings.Contains(got, "\nproblem ") || !strings.Contains(got, "to do: ") {
+		t.Errorf("got %s, want one line of the memory, which is in trouble, and what needs attention", got)
 	}
 }
 

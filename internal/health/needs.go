@@ -18,12 +18,12 @@ type Need struct {
 // Part is the part of a proxy that has a problem.
 type Part string
 
-// The parts of a proxy.
+// The parts of a proxy, as labels of their problems. Memory and turns have sections of their own.
 const (
-	OfMemory   Part = "memory"
+	OfMemory   Part = "problem"
 	OfPeople   Part = "people"
 	OfQuota    Part = "quota"
-	OfQueue    Part = "turns"
+	OfQueue    Part = "delivery"
 	OfPending  Part = "pending"
 	OfClient   Part = "client"
 	OfProject  Part = "project"
