@@ -65,7 +65,7 @@ type Standing struct {
 
 func standing(l *card.Line) Standing {
 	s := Standing{
-		ID: l.ID, Kind: l.Kind, Text: cmp.Or(l.Edited, l.Text), State: l.State, Place: l.Where, Personal: l.Personal || l.Workspace == "", Since: dateOf(time.Unix(l.At, 0)), Group: l.Group,
+		ID: l.ID, Kind: l.Kind, Text: cmp.Or(l.Edited, l.Text), State: l.State, Place: l.Where, Personal: l.Personal || l.Workspace == "" && l.Scope != graphiti.ScopeWorkspace, Since: dateOf(time.Unix(l.At, 0)), Group: l.Group,
 		Applies: l.Applies && l.State == card.Pending || l.State == card.Local,
 	}
 	switch {

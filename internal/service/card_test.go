@@ -475,3 +475,19 @@ func TestSettle_To(t *testing.T) {
 		}
 	}
 }
+
+// TestPending_OfProject checks that a text promoted in a project belongs to the project.
+func TestPending_OfProject(t *testing.T) {
+	t.Parallel()
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	for scope, want := range map[string]string{"workspace": "the project", "user": "you, everywhere"} {
+		me := service.Selector{Workspace: widgets}
+		if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Selector: me, Promotion: service.Promotion{Kind: "decision", Scope: scope, Text: "Deploys of a " + scope + " are on Tuesdays."}}); err != nil {
+			t.Fatal(err)
+		}
+		p := run(t, m, service.Pending, service.PendingRequest{Selector: me, All: true})
+		if got := p.Lines[0].Accepted(); got != want {
+			t.Errorf("a decision of scope %s applies to %q, want %q", scope, got, want)
+		}
+	}
+}
