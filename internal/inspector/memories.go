@@ -96,6 +96,14 @@ func (v *visit) meant(here string) (*about, error) {
 	return a, nil
 }
 
+// title returns the name as a heading. A project's name is never changed.
+func (a *about) title() string {
+	if a.Scope == "workspace" {
+		return a.Name
+	}
+	return upper(a.Name)
+}
+
 // groups returns the memories of the page's person.
 func (v *visit) groups() ([]ledger.Owned, error) {
 	m, err := look(v, service.Groups, func(in *service.Selector) { *in = v.ofWhom(v.r.FormValue("group")) })

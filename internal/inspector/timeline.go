@@ -65,7 +65,7 @@ func (v *visit) timeline() error {
 	if got.Earlier != "" {
 		t.Pager.Older = a.at("/memory/show", "group", a.Group, "before", got.Earlier)
 	}
-	return v.show(upper(a.Name), t.main())
+	return v.show(a.title(), t.main())
 }
 
 // settleHeld stores or deletes a held message, as its form says.

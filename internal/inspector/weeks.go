@@ -43,7 +43,7 @@ func (v *visit) weeks() error {
 	}
 	slices.SortFunc(p.Weeks, func(a, b week) int { return b.Monday.Compare(a.Monday) })
 	p.Weeks = p.Weeks[:min(mostWeeks, len(p.Weeks))]
-	return v.show(upper(a.Name), p.main())
+	return v.show(a.title(), p.main())
 }
 
 // add adds a result to its week in a zone.
