@@ -83,9 +83,10 @@ func (sv *Service) markRecords(ctx context.Context, groups []string, list []Reco
 	return err
 }
 
-// said returns the statements and promoted texts of a group, each in its newest message. The memory
-// is read only until a list with a limit is full; unread counts the messages that were not read.
-func (sv *Service) said(ctx context.Context, t graphiti.Target, limit int) (list []Known, unread int, err error) {
+// said returns the statements and promoted texts of a group that a filter selects, in its order. The
+// first message with a text stands for its copies. The memory is read only until the list is full;
+// unread counts the messages that were not read.
+func (sv *Service) said(ctx context.Context, t graphiti.Target, limit int, filter graphiti.Filter) (list []Known, unread int, err error) {
 	at := make(map[string]int) // index in the list, by kind and words
 	add := func(page []Known) {
 		slices.Reverse(page) // the first stored one of each second first
@@ -103,7 +104,7 @@ func (sv *Service) said(ctx context.Context, t graphiti.Target, limit int) (list
 	for _, roles := range [][]graphiti.RoleType{{graphiti.RoleSystem}, {graphiti.RoleUser}} {
 		var page []Known
 		read := 0
-		filter := graphiti.Filter{Roles: roles, Newest: true, Text: true, Statements: roles[0] == graphiti.RoleUser}
+		filter.Roles, filter.Text, filter.Statements = roles, true, roles[0] == graphiti.RoleUser
 		for r, err := range sv.o.Memory.Rows(ctx, t.Group, filter) {
 			if err != nil {
 				return nil, 0, withRemedy(err)

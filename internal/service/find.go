@@ -215,6 +215,11 @@ func (f *finding) add(r Found) {
 	f.list = append(f.list, r)
 }
 
+// filter selects the messages of the time with the words.
+func (f *finding) filter() graphiti.Filter {
+	return graphiti.Filter{Since: f.since, Before: f.until, Words: f.words, Newest: f.in.Newest || len(f.words) == 0}
+}
+
 // messages adds messages, also held ones.
 func (f *finding) messages(ctx context.Context, places []ledger.Owned) error {
 	if f.in.Kind != "" && f.in.Kind != "message" && f.in.Kind != graphiti.KindWork {
@@ -226,7 +231,8 @@ func (f *finding) messages(ctx context.Context, places []ledger.Owned) error {
 		h := Hit{Kind: "message", State: Waiting, Role: string(graphiti.RoleUser), Client: t.Client, at: t.Said, found: f.count(t.User)}
 		f.add(Found{ID: heldID(&held[i]), Text: t.User, Hit: h})
 	}
-	filter := graphiti.Filter{Client: strings.ToLower(f.in.Client), Since: f.since, Before: f.until, Roles: f.roles, Words: f.words, Newest: f.in.Newest || len(f.words) == 0, Text: true}
+	filter := f.filter()
+	filter.Client, filter.Roles, filter.Text = strings.ToLower(f.in.Client), f.roles, true
 	if f.in.Kind == graphiti.KindWork {
 		filter.Roles = []graphiti.RoleType{graphiti.RoleSystem}
 	}
@@ -324,11 +330,8 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 // texts, with the texts that they replaced directly or not. The changes are the newest first.
 func (f *finding) facts(ctx context.Context, t graphiti.Target, changes []Change) (list []Known, err error) {
 	if f.in.Kind == KindFact {
-		limit, unread := MaxListed, 0
-		if len(f.words) == 0 && f.since.IsZero() && f.until.IsZero() { // the newest are the first results
-			limit = f.in.Limit
-		}
-		list, unread, err = f.sv.said(ctx, t, limit)
+		unread := 0
+		list, unread, err = f.sv.said(ctx, t, f.in.Limit, f.filter())
 		f.rest += unread
 	}
 	of := make(map[string]*Known) // by the ID of a fact, or of a former version

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -192,5 +193,29 @@ func TestSearch_ForgetThat(t *testing.T) {
 	run(t, m, service.Settle, service.SettleRequest{Selector: me, Accept: []string{p.Lines[0].ID}})
 	if got, want := rules(), "ended: Call me Ishmael in letters."; got != want {
 		t.Errorf("after it was accepted, got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// TestSearch_OldFacts checks that a search for facts finds a statement that is older than many others,
+// and counts only what it may find.
+func TestSearch_OldFacts(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	lines := []service.Line{{Scope: "user", Role: "user", Content: "The heron is grey.", Timestamp: "2026-01-01T00:00:00Z"}}
+	for i := range 1400 {
+		lines = append(lines, service.Line{Scope: "user", Role: "user", Content: fmt.Sprintf("The lighthouse has lamp %d.", i), Timestamp: "2026-02-01T00:00:00Z"})
+	}
+	run(t, m, service.Import, service.ImportRequest{Lines: lines})
+	for name, in := range map[string]service.SearchRequest{
+		"a word":     {Query: "heron", SearchFilter: service.SearchFilter{Kind: "fact"}},
+		"a time":     {SearchFilter: service.SearchFilter{Kind: "fact", Until: "2026-01-02"}},
+		"all words":  {Query: "grey heron", SearchFilter: service.SearchFilter{Kind: "fact", Newest: true}},
+		"its state":  {Query: "heron", SearchFilter: service.SearchFilter{Kind: "fact", State: "valid"}},
+		"as message": {Query: "heron", SearchFilter: service.SearchFilter{Kind: "message", Newest: true}},
+	} {
+		in.Selector, in.Limit = service.Selector{User: servicetest.Owner}, 10
+		got := run(t, m, service.Search, in)
+		if got.All != 1 || got.AtMost || len(got.Facts) != 1 || got.Facts[0].Text != "The heron is grey." {
+			t.Errorf("%s: got %d results, more: %v, %+v", name, got.All, got.AtMost, got.Facts)
+		}
 	}
 }
