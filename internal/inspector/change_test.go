@@ -430,3 +430,23 @@ func TestOfTwoValuesOneStays(t *testing.T) {
 		t.Errorf("the notice has no undo: %s", body)
 	}
 }
+
+// TestPromotedText checks that pages show a promoted text without its form in the memory, also in
+// the fields to correct it.
+func TestPromotedText(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	s := newSite(t, m)
+	if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Selector: service.Selector{Workspace: widgets}, Promotion: service.Promotion{Kind: "decision", Scope: "workspace", Text: "Commits are signed."}}); err != nil {
+		t.Fatal(err)
+	}
+	m.Settle(t)
+	shown, err := service.Show.Run(t.Context(), m.Host, &service.ShowRequest{Selector: service.Selector{Workspace: widgets}, Last: 1})
+	if err != nil || len(shown.Messages) != 1 {
+		t.Fatalf("got %+v, %v", shown.Messages, err)
+	}
+	group := shown.Messages[0].Group
+	for _, at := range []string{"/memory/show?group=" + group, "/message/" + shown.Messages[0].ID + "?group=" + group} {
+		s.has(t, at, "Commits are signed.", true)
+		s.has(t, at, "graphiti_episode", false)
+	}
+}
