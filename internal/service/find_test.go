@@ -166,8 +166,8 @@ func TestSearch_FactSource(t *testing.T) {
 	}
 }
 
-// TestSearch_ForgetThat checks that a waiting text to forget is a result that says so, and that
-// after it is accepted, only the ended text is one.
+// TestSearch_ForgetThat checks that a waiting text to forget begins with "Forget that", and that an
+// accepted one is omitted.
 func TestSearch_ForgetThat(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	me := service.Selector{User: servicetest.Owner}

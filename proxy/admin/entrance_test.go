@@ -144,7 +144,7 @@ func TestCookiesWithTLS(t *testing.T) {
 	for _, tc := range []struct {
 		cookies int
 		want    bool
-	}{{0, false}, {1, true}, {2, false}} { // of two cookies of one name neither counts
+	}{{0, false}, {1, true}, {2, false}} { // two cookies with one name are both rejected
 		r := httptest.NewRequest("GET", "/", nil)
 		for range tc.cookies {
 			r.AddCookie(&http.Cookie{Name: h.loginCookie(r), Value: h.token.Load().sealed(begin(sumOf("secret")))})

@@ -44,8 +44,8 @@ func TestLoginsEnd(t *testing.T) {
 	})
 }
 
-// TestLoginsOfReplicas checks that a login and a link are valid at each server with the same token,
-// and at no other one.
+// TestLoginsOfReplicas checks that a login and a link are valid only at servers with the same token,
+// and that a logout ends the login at all of them.
 func TestLoginsOfReplicas(t *testing.T) {
 	here, there, other := newHouse(t, "secret"), newHouse(t, "secret"), newHouse(t, "another")
 	there.o.Host = here.o.Host // a shared store
@@ -76,7 +76,7 @@ func TestLoginsOfReplicas(t *testing.T) {
 	}
 }
 
-// TestLinksEnd checks that a link is valid for fifteen minutes, and a login with it no longer.
+// TestLinksEnd checks that a link expires after fifteen minutes, like the logins with it.
 func TestLinksEnd(t *testing.T) {
 	h := newHouse(t, "secret")
 	h.token.Load().seal()
@@ -94,7 +94,7 @@ func TestLinksEnd(t *testing.T) {
 	})
 }
 
-// TestSealedLogins checks that a changed text is no login, and that none is valid without a token.
+// TestSealedLogins checks that changed texts are rejected, and all texts if there is no token.
 func TestSealedLogins(t *testing.T) {
 	key := newToken("secret")
 	text := key.sealed(begin(sumOf("secret")))
