@@ -196,8 +196,8 @@ func TestSearch_ForgetThat(t *testing.T) {
 	}
 }
 
-// TestSearch_OldFacts checks that a search for facts finds a statement that is older than many others,
-// and counts only what it may find.
+// TestSearch_OldFacts checks that a search for facts finds a statement older than 1,400 others, and
+// counts only matches.
 func TestSearch_OldFacts(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	lines := []service.Line{{Scope: "user", Role: "user", Content: "The heron is grey.", Timestamp: "2026-01-01T00:00:00Z"}}

@@ -94,7 +94,7 @@ func TestLinksEnd(t *testing.T) {
 	})
 }
 
-// TestSealedLogins checks that changed texts are rejected, and all texts if there is no token.
+// TestSealedLogins checks that changed texts are rejected, and without a token all texts.
 func TestSealedLogins(t *testing.T) {
 	key := newToken("secret")
 	text := key.sealed(begin(sumOf("secret")))
