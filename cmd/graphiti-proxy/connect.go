@@ -87,7 +87,7 @@ func newConnectCommand() *cobra.Command {
 			clients = append(clients, connect.StatusLine)
 		}
 		if len(clients) == 0 {
-			all := m.List(c.Context())
+			all := m.List()
 			return cli.Output(c, map[string]any{"clients": all}, func(w io.Writer) { printClients(w, all) })
 		}
 		return connectClients(c, cfg, m, clients, dry, untried)
@@ -276,7 +276,7 @@ func printClients(w io.Writer, all []connect.Setup) {
 		return
 	}
 	var t terminal.Table
-	t.Row("CLIENT", "VERSION", "THROUGH THE PROXY", "SETTINGS")
+	t.Row("CLIENT", "THROUGH THE PROXY", "SETTINGS")
 	for _, s := range all {
 		through := "no"
 		if s.Through {
@@ -284,7 +284,7 @@ func printClients(w io.Writer, all []connect.Setup) {
 		} else if len(s.Problems) > 0 {
 			through = "no, see graphiti-proxy doctor " + s.Client
 		}
-		t.Row(s.Client, s.Version, through, s.File)
+		t.Row(s.Client, through, s.File)
 	}
 	t.Print(w)
 }

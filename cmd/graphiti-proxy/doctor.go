@@ -45,10 +45,10 @@ func diagnose(c *cobra.Command, args []string) error {
 	}
 	var states []connect.Setup
 	for _, client := range clients {
-		states = append(states, m.Setup(c.Context(), client))
+		states = append(states, m.Setup(client))
 	}
 	if len(clients) == 0 {
-		states = m.List(c.Context())
+		states = m.List()
 	}
 	d := diagnosis{Proxy: m.Proxy.Base, Clients: []finding{}}
 	var passed service.Passed

@@ -39,7 +39,7 @@ func (f *files) broken(err error, busy bool) {
 		until = "its storage can be used"
 	}
 	for _, t := range f.NotOpened() {
-		f.log.Error("memory is off; requests are forwarded without memory until "+until, "error", t.What(), "to_do", t.Remedy)
+		f.log.Error("memory is off; requests are forwarded without memory", "until", until, "error", t.What(), "to_do", t.Remedy)
 	}
 }
 

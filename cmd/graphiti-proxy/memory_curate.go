@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -195,14 +194,9 @@ func printFound(w, errOut io.Writer, answer *service.Searched, explain bool) {
 func newMemoryPromoteCommand() *cobra.Command {
 	var in service.PromoteRequest
 	c := described("memory-promote")
-	c.Args = func(c *cobra.Command, args []string) (err error) {
-		if err := cli.Needs("the text to store")(c, args); err != nil {
-			return err
-		}
-		if in.Text = strings.Join(args, " "); in.Text == "-" {
-			in.Text, err = readText(os.Stdin)
-		}
-		return err
+	c.Args = func(c *cobra.Command, args []string) error {
+		in.Text = strings.Join(args, " ")
+		return cli.Needs("the text to store")(c, args)
 	}
 	cli.InputFlags(c, &in)
 	c.Flags().StringVar(&in.Kind, "kind", "", "required: one of "+strings.Join(graphiti.Kinds, ", "))
@@ -211,15 +205,6 @@ func newMemoryPromoteCommand() *cobra.Command {
 	return operation(c, service.Promote, makeMemoryFiles, &in, nil, func(w, _ io.Writer, answer *service.Promoted) {
 		fmt.Fprintf(w, "stored as %s for %s\n", in.Kind, terminal.Printable(answer.For))
 	})
-}
-
-// readText reads a text of up to 1 MiB.
-func readText(r io.Reader) (string, error) {
-	b, err := io.ReadAll(io.LimitReader(r, 1<<20))
-	if err != nil {
-		return "", fmt.Errorf("read standard input: %w", err)
-	}
-	return string(b), nil
 }
 
 func newMemoryCorrectCommand() *cobra.Command {

@@ -295,31 +295,6 @@ func TestDisconnect_Says(t *testing.T) {
 	}
 }
 
-func TestVersion(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("the program is a shell script")
-	}
-	for says, want := range map[string]string{
-		"echo 'GitHub Copilot CLI 1.0.102.'; echo \"Run 'copilot update'.\"": "1.0.102",
-		"echo 0.73.1 >&2":                       "0.73.1",
-		"echo '(node:12) x 9.9' >&2; echo v1.2": "1.2",
-		"echo '2.1.332 (Claude Code)'":          "2.1.332",
-		"echo 'codex-cli 0.170.0-alpha.3'":      "0.170.0-alpha.3",
-		"echo none":                             "",
-		"echo 1.2; exit 1":                      "",
-	} {
-		program := filepath.Join(t.TempDir(), "client")
-		write(t, program, "#!/bin/sh\n"+says+"\n")
-		if err := os.Chmod(program, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if got := version(t.Context(), program); got != want {
-			t.Errorf("%s: got the version %q, want %q", says, got, want)
-		}
-	}
-}
-
 func TestCodex_ChatGPTLogin(t *testing.T) {
 	t.Parallel()
 	m := machine(t, nil)

@@ -1,17 +1,14 @@
 package connect
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 )
@@ -20,25 +17,15 @@ import (
 type Setup struct {
 	Client   string   `json:"client"`
 	Program  string   `json:"program,omitempty"`
-	Version  string   `json:"version,omitempty"`
 	File     string   `json:"file,omitempty"`
 	Through  bool     `json:"through"` // requests go through the proxy
 	Problems []string `json:"problems,omitempty"`
 }
 
-const versionTimeout = 20 * time.Second
-
 // List returns the clients on this machine: those with a program, or with settings.
-func (m *Machine) List(ctx context.Context) []Setup {
-	all := make([]Setup, len(Clients))
-	var group sync.WaitGroup
-	for i, c := range Clients {
-		group.Go(func() { all[i] = m.Setup(ctx, c) })
-	}
-	group.Wait()
-	var found []Setup
-	for _, s := range all {
-		if s.Program != "" || s.File != "" {
+func (m *Machine) List() (found []Setup) {
+	for _, c := range Clients {
+		if s := m.Setup(c); s.Program != "" || s.File != "" {
 			found = append(found, s)
 		}
 	}
@@ -46,33 +33,16 @@ func (m *Machine) List(ctx context.Context) []Setup {
 }
 
 // Setup examines one client.
-func (m *Machine) Setup(ctx context.Context, c *Client) Setup {
+func (m *Machine) Setup(c *Client) Setup {
 	s := Setup{Client: c.Name}
 	if file := m.File(c); file != "" && exists(file) {
 		s.File = file
 	}
 	if program, err := m.Look(c.Program); err == nil {
-		s.Program, s.Version = program, version(ctx, program)
+		s.Program = program
 	}
 	s.Through, s.Problems = m.Examine(c)
 	return s
-}
-
-var versionNumber = regexp.MustCompile(`\d+\.\d[\w.+-]*\b`)
-
-// version returns the first version number in a program's answer. A few programs answer on
-// the standard error.
-func version(ctx context.Context, program string) string {
-	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
-	defer cancel()
-	var errOut bytes.Buffer
-	run := exec.CommandContext(ctx, program, "--version") // #nosec G204 -- a known client
-	run.Stderr = &errOut
-	out, err := run.Output()
-	if err != nil {
-		return ""
-	}
-	return string(versionNumber.Find(append(out, errOut.Bytes()...)))
 }
 
 // Examine reports whether a client's settings lead to the proxy, and why its requests may

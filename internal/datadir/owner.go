@@ -14,11 +14,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// ownerless is the kind of a fault in the owner file, and ownerRemedy its remedy.
-const (
-	ownerless   sqlite.FaultKind = "does not name the owner of the memory"
-	ownerRemedy                  = "put the file back from a backup, or set identity.owner to the owner (a new name, such as user:me, begins an empty memory), and restart the proxy"
-)
+// ownerless is the kind of a fault in the owner file.
+const ownerless sqlite.FaultKind = "does not name the owner of the memory"
+
+const ownerRemedy = "put the file back from a backup, or set identity.owner to the owner (a new name, such as user:me, begins an empty memory), and restart the proxy"
 
 var (
 	ownerForm = regexp.MustCompile(`^[a-z_]+:[!-~]{1,200}$`)
