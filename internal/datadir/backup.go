@@ -37,7 +37,7 @@ func WriteBackup(ctx context.Context, dir, path string) (err error) {
 		return fmt.Errorf("write a backup: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	var names, from, to []string
+	var from, to []string
 	for _, name := range backedUp {
 		if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -45,9 +45,9 @@ func WriteBackup(ctx context.Context, dir, path string) (err error) {
 		if err := os.WriteFile(filepath.Join(work, name), nil, 0o600); err != nil {
 			return fmt.Errorf("write a backup: %w", err)
 		}
-		names, from, to = append(names, name), append(from, filepath.Join(dir, name)), append(to, filepath.Join(work, name))
+		from, to = append(from, filepath.Join(dir, name)), append(to, filepath.Join(work, name))
 	}
-	if len(names) == 0 {
+	if len(from) == 0 {
 		return fmt.Errorf("%s has no memory yet; nothing to back up", dir)
 	}
 	if err := sqlite.Copy(ctx, from, to); err != nil {
@@ -58,52 +58,33 @@ func WriteBackup(ctx context.Context, dir, path string) (err error) {
 			return err
 		}
 	}
-	whole := filepath.Join(work, "whole")
-	if err := packBackup(whole, dir, work, names); err != nil {
-		return fmt.Errorf("write a backup: %w", err)
+	for _, name := range alsoBackedUp {
+		b, err := ReadFile(filepath.Join(dir, name), maxBackedUp)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(work, name), b, 0o600)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("write a backup: %w", err)
+		}
 	}
-	if err := os.Rename(whole, path); err != nil {
+	if err := packBackup(path, work); err != nil {
 		return fmt.Errorf("write a backup: %w", err)
 	}
 	return nil
 }
 
-// packBackup writes the copied databases and the other files to an archive.
-func packBackup(path, dir, work string, names []string) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- the operator names it
+// packBackup writes an archive of a directory's files, whole or not at all.
+func packBackup(path, work string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".backup-*") // 0600
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
+	defer os.Remove(f.Name()) // unless it is renamed
 	z := zip.NewWriter(f)
-	for _, name := range names {
-		if err := packFile(z, filepath.Join(work, name), name); err != nil {
-			return err
-		}
-	}
-	for _, name := range alsoBackedUp {
-		if err := packFile(z, filepath.Join(dir, name), name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if err := z.Close(); err != nil {
+	if err := errors.Join(z.AddFS(os.DirFS(work)), z.Close(), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return f.Sync()
-}
-
-func packFile(z *zip.Writer, path, name string) error {
-	f, err := os.Open(path) // #nosec G304 -- one of the proxy's own
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: time.Now().UTC()})
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(w, f)
-	return err
+	return os.Rename(f.Name(), path)
 }
 
 // CheckBackup unpacks a backup to a temporary directory and reads each page of its databases.
