@@ -46,7 +46,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"memory", "promote", "--kind", "decision"}, "needs"},
 		{[]string{"memory", "promote", "--kind", "idea", "x"}, "write one of decision"},
 		{[]string{"memory", "import"}, "needs"},
-		{[]string{"memory", "show", "--last", "0"}, `--last "0" is not a number above 0`},
+		{[]string{"memory", "show", "--last", "0"}, `"0" for "--last" flag: it is not a number above 0`},
 		{[]string{"memory", "list", "--limit", "1001"}, "limit must be 1 to 1000"},
 		{[]string{"memory", "list", "--limit", "many"}, "is not a number"},
 		{[]string{"memory", "list", "--workspace", "."}, "unknown flag"},

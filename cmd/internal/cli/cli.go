@@ -89,7 +89,7 @@ func GlobalFlags(root *cobra.Command) {
 	f.StringArray("set", nil, "a setting as `key=value`, e.g. recall.timeout=200ms; may be repeated")
 	_ = root.RegisterFlagCompletionFunc("set", completeSettings) // the flag exists
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return UsageError{fmt.Errorf("%w; see %s --help", flagMistake(err), c.CommandPath())}
+		return UsageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -40,29 +39,9 @@ func Refuse(c *cobra.Command, word string) error {
 	return UsageError{fmt.Errorf("unknown command %q; see %s --help", path, c.CommandPath())}
 }
 
-// flagMistake returns an error that explains a wrong value of a flag.
-func flagMistake(err error) error {
-	var wrong *pflag.InvalidValueError
-	if !errors.As(err, &wrong) {
-		return err
-	}
-	what := cmp.Or(map[string]string{
-		"int": "is not a number above 0", "bool": "is neither true nor false", "duration": "is not a duration; write e.g. 30s",
-	}[wrong.GetFlag().Value.Type()], "cannot be read")
-	switch {
-	case errors.Is(wrong, strconv.ErrRange):
-		what = "is too large"
-	case errors.Is(wrong, errEmpty):
-		what = "is empty; give it a value, or leave it out"
-	}
-	return fmt.Errorf("--%s %q %s", wrong.GetFlag().Name, wrong.GetValue(), what)
-}
-
 // Text returns the value of a flag that must not be empty. It refuses an empty text, as
 // from an unset variable, instead of ignoring the flag.
 func Text(s *string) pflag.Value { return (*text)(s) }
-
-var errEmpty = errors.New("it is empty")
 
 type text string
 
@@ -71,7 +50,7 @@ func (t *text) Type() string   { return "string" }
 
 func (t *text) Set(s string) error {
 	if strings.TrimSpace(s) == "" {
-		return errEmpty
+		return errors.New("it is empty; give it a value, or leave it out")
 	}
 	*t = text(s)
 	return nil
@@ -85,11 +64,10 @@ func (n *count) Type() string   { return "int" }
 
 func (n *count) Set(s string) error {
 	v, err := strconv.Atoi(s)
-	if err == nil && v < 1 {
-		err = errors.New("it is below 1")
+	if *n = count(v); err != nil || v < 1 {
+		return errors.New("it is not a number above 0")
 	}
-	*n = count(v)
-	return err //nolint:wrapcheck // flagMistake explains it
+	return nil
 }
 
 // InputFlags adds a flag for each field of an operation's input with a help tag, except those
