@@ -12,7 +12,6 @@ import (
 	"math"
 	"net"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -86,10 +85,7 @@ type Server struct {
 	wire     *wire.Wire
 
 	cancel context.CancelFunc
-	stop   chan struct{}
-	once   sync.Once
 	ending atomic.Bool
-	aging  sync.WaitGroup
 }
 
 // New binds the address and returns a server that is ready to serve. Shutdown must be
@@ -120,7 +116,6 @@ func New(o Options) (*Server, error) {
 
 		observer: observer,
 		listener: ln,
-		stop:     make(chan struct{}),
 	}
 	s.apply(w, o.Routes)
 	s.memory.Store(&o.Memory)
@@ -157,8 +152,6 @@ func New(o Options) (*Server, error) {
 		SecureErrorLogMessage: true,
 		Logger:                log.New(io.Discard, "", 0), // it would contain parts of requests
 	}
-	// Ends when Shutdown closes stop.
-	s.aging.Go(s.ageUpstreams)
 	return s, nil
 }
 
@@ -202,12 +195,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.clients.BreakAll()
 		s.clients.Wait(cutTime)
 	}
-	s.once.Do(func() { close(s.stop) })
-	s.aging.Wait()
-	s.wire.Close()
 	_ = s.listener.Close() // when Serve was never called
-	future := time.Now().Add(time.Hour)
-	s.routing().upstreams.CloseIdle(future)
+	s.routing().upstreams.CloseIdle(time.Now().Add(time.Hour))
 	if err != nil {
 		return fmt.Errorf("wait for running requests: %w", err)
 	}
@@ -232,20 +221,6 @@ func (s *Server) newListener() *wire.Listener {
 func (s *Server) makeRoom() {
 	s.routing().upstreams.CloseIdle(time.Now().Add(time.Hour))
 	s.clients.MakeRoom()
-}
-
-// ageUpstreams closes upstream connections that were idle for wire.IdleUpstream.
-func (s *Server) ageUpstreams() {
-	t := time.NewTicker(wire.IdleUpstream / 6)
-	defer t.Stop()
-	for {
-		select {
-		case <-s.stop:
-			return
-		case now := <-t.C:
-			s.routing().upstreams.CloseIdle(now.Add(-wire.IdleUpstream))
-		}
-	}
 }
 
 // bodyPatience replaces the head's timeout by the body's, because fasthttp reads the

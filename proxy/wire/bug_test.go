@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -23,7 +24,6 @@ func newWire(t *testing.T) (*Wire, *bytes.Buffer) {
 	t.Helper()
 	log := &bytes.Buffer{}
 	w := New(Options{Own: never, OwnAnswer: never, MakeRoom: func() {}, Log: slog.New(slog.NewTextHandler(log, nil))})
-	t.Cleanup(w.Close)
 	return w, log
 }
 
@@ -116,4 +116,29 @@ func TestHangupsOfManyAtTheSameTime(t *testing.T) {
 	if len(h.links) != 0 {
 		t.Errorf("%d links are left", len(h.links))
 	}
+}
+
+// TestHangups_Idle checks that clients are looked at only while a request waits.
+func TestHangups_Idle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h hangups
+		looks := func() bool {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.looking
+		}
+		for range 2 {
+			l := new(link)
+			h.watch(l, socket(1<<20)) // no such descriptor
+			time.Sleep(3 * hangupInterval)
+			if !looks() {
+				t.Fatal("no look while a request waits")
+			}
+			h.forget(l)
+			time.Sleep(2 * hangupInterval)
+			if looks() {
+				t.Fatal("looks without a request")
+			}
+		}
+	})
 }

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"context"
 	"sync"
 	"time"
 )
@@ -17,8 +16,9 @@ const hangupInterval = 250 * time.Millisecond
 // A client that shuts down only its sending side counts as disconnected, as with
 // nginx: requests are registered after they were read completely.
 type hangups struct {
-	mu    sync.Mutex // protects links; held while the sockets are checked
-	links []*link
+	mu      sync.Mutex // protects the fields below; held while the sockets are checked
+	links   []*link
+	looking bool // look will be called
 }
 
 // watch registers a link until forget. The caller keeps the client's connection open
@@ -30,6 +30,10 @@ func (h *hangups) watch(l *link, client socket) {
 	h.mu.Lock()
 	h.links = append(h.links, l)
 	l.watched, l.sock = len(h.links), client
+	if !h.looking {
+		h.looking = true
+		time.AfterFunc(hangupInterval, h.look)
+	}
 	h.mu.Unlock()
 }
 
@@ -46,12 +50,13 @@ func (h *hangups) forget(l *link) {
 	h.links, l.watched = h.links[:last], 0
 }
 
-// look checks all clients once and ends the exchanges of disconnected ones.
+// look ends the exchanges of disconnected clients, every hangupInterval while there are links.
 func (h *hangups) look() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.links) > 0 {
+	if h.looking = len(h.links) > 0; h.looking {
 		haveLeft(h.links, (*link).abandon)
+		time.AfterFunc(hangupInterval, h.look)
 	}
 }
 
@@ -61,20 +66,6 @@ func (h *hangups) abandonAll() {
 	defer h.mu.Unlock()
 	for _, l := range h.links {
 		l.abandon()
-	}
-}
-
-// run checks the clients every hangupInterval until open ends.
-func (h *hangups) run(open context.Context) {
-	t := time.NewTicker(hangupInterval)
-	defer t.Stop()
-	for {
-		select {
-		case <-open.Done():
-			return
-		case <-t.C:
-			h.look()
-		}
 	}
 }
 

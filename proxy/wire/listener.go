@@ -29,7 +29,7 @@ type ListenerOptions struct {
 }
 
 // Listener accepts client connections. fasthttp stops serving at any error, so Accept
-// returns one only after Close.
+// returns one only after Close, or if the listener is broken.
 type Listener struct {
 	net.Listener
 	o       ListenerOptions
@@ -55,7 +55,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			if cc := l.admit(c); cc != nil {
 				return cc, nil
 			}
-		case errors.Is(err, net.ErrClosed):
+		case errors.Is(err, net.ErrClosed), pause == longestPause && !NoDescriptors(err):
 			return nil, err
 		default:
 			pause = min(max(2*pause, 5*time.Millisecond), longestPause)

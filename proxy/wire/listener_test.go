@@ -45,6 +45,22 @@ func TestAcceptPausesAndEnds(t *testing.T) {
 	})
 }
 
+// TestAccept_BrokenListener checks that Accept returns the error of a listener that fails for
+// longer than its pauses grow, unless file descriptors have run out.
+func TestAccept_BrokenListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		errs := make([]error, 100)
+		for i := range errs {
+			errs[i] = syscall.EBADF
+		}
+		f := &failing{Listener: closedListener{}, errs: errs}
+		l := NewListener(f, ListenerOptions{Log: slog.New(slog.DiscardHandler)})
+		if _, err := l.Accept(); !errors.Is(err, syscall.EBADF) {
+			t.Errorf("Accept() = %v, want %v", err, syscall.EBADF)
+		}
+	})
+}
+
 type closedListener struct{ net.Listener }
 
 func (closedListener) Accept() (net.Conn, error) { return nil, net.ErrClosed }

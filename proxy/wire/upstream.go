@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// IdleUpstream is the maximum idle time of an upstream connection. Many servers
+	// idleUpstream is the maximum idle time of an upstream connection. Many servers
 	// close theirs after 60 seconds or more; closing first avoids sending a request
 	// on a closing connection.
-	IdleUpstream = 30 * time.Second
+	idleUpstream = 30 * time.Second
 
 	// maxIdle limits the idle connections to one upstream.
 	maxIdle = 512
@@ -40,6 +40,7 @@ type Upstream struct {
 
 	mu      sync.Mutex // protects the fields below
 	idle    []*upstreamConn
+	aging   bool // age will be called
 	retired bool // the pool accepts no more connections
 }
 
@@ -136,10 +137,24 @@ func (u *Upstream) give(c *upstreamConn) {
 	full := u.retired || len(u.idle) >= maxIdle
 	if !full {
 		u.idle = append(u.idle, c)
+		if !u.aging {
+			u.aging = true
+			time.AfterFunc(idleUpstream, u.age)
+		}
 	}
 	u.mu.Unlock()
 	if full {
 		c.Close()
+	}
+}
+
+// age closes the connections that were idle for idleUpstream.
+func (u *Upstream) age() {
+	u.CloseIdle(time.Now().Add(-idleUpstream))
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.aging = len(u.idle) > 0; u.aging {
+		time.AfterFunc(idleUpstream/6, u.age)
 	}
 }
 

@@ -3,7 +3,6 @@ package wire
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -36,18 +35,12 @@ type Wire struct {
 	base     context.Context // for tunnels and dialing; canceled by Cut
 	cut      context.CancelFunc
 	draining atomic.Bool
-	stop     context.CancelFunc // ends watcher
-	watcher  sync.WaitGroup
 }
 
-// New returns a Wire, which is ready until Close.
+// New returns a Wire.
 func New(o Options) *Wire {
 	w := &Wire{o: o, hop: newHop()}
 	w.base, w.cut = context.WithCancel(context.Background())
-	open, stop := context.WithCancel(context.Background())
-	w.stop = stop
-	// Ends with Close.
-	w.watcher.Go(func() { w.hangups.run(open) })
 	return w
 }
 
@@ -60,9 +53,3 @@ func (w *Wire) Abandon() { w.hangups.abandonAll() }
 // Cut ends tunnels and connection attempts, which are not tied to a request. The
 // clients' sides of tunnels end within Linger.
 func (w *Wire) Cut() { w.cut() }
-
-// Close ends the disconnect detection. The caller has ended all exchanges.
-func (w *Wire) Close() {
-	w.stop()
-	w.watcher.Wait()
-}
