@@ -103,8 +103,8 @@ func TestHistoryThatFindsNoRoom(t *testing.T) {
 func crowd(p *Pipeline, turns, histories int) {
 	p.waiting.mu.Lock()
 	defer p.waiting.mu.Unlock()
-	p.waiting.turns.bytes += turns
-	p.waiting.histories.bytes += histories
+	p.waiting.bytes += turns
+	p.waiting.bytesOfHistory += histories
 }
 
 // TestHistoryThatCannotBeStored checks that turns of a history that cannot be stored do not
@@ -166,9 +166,9 @@ func TestHistoryInDoubt(t *testing.T) {
 }
 
 // TestHistoriesThatWait checks that the waiting histories are limited by their size and
-// handed out in order, in batches for one write each.
+// handed out in order.
 func TestHistoriesThatWait(t *testing.T) {
-	w := newWaiting()
+	w := waiting{wake: make(chan struct{}, 1)}
 	history := func(id string, turns, bytes int) History {
 		return History{Turns: slices.Repeat([]ledger.Turn{{ID: id, User: strings.Repeat("x", bytes-turnBytes)}}, turns)}
 	}
@@ -181,14 +181,14 @@ func TestHistoriesThatWait(t *testing.T) {
 	}
 	take := func(want ...string) {
 		t.Helper()
-		var got []string
-		list := w.first(&w.histories)
-		for _, h := range list {
-			got = append(got, h.Turns[0].ID)
+		for _, id := range want {
+			if h, ok := w.history(); !ok || h.Turns[0].ID != id {
+				t.Fatalf("history() = %v, %v, want %s", h, ok, id)
+			}
+			w.historyDone()
 		}
-		w.done(&w.histories, list, nil)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("in one write (-want +got):\n%s", diff)
+		if _, ok := w.history(); ok {
+			t.Error("one more history waits")
 		}
 	}
 	const tenth = historyBytes / 10
@@ -199,13 +199,7 @@ func TestHistoriesThatWait(t *testing.T) {
 	put(history("b", 1, 4*tenth), true)
 	put(history("too much", 2, tenth), false)
 	take("a", "b")
-	for _, id := range []string{"c", "d", "e"} {
-		put(history(id, batchTurns/2+1, turnBytes), true)
-	}
-	take("c", "d")
-	take("e")
-	take()
-	if w.histories.bytes != 0 || w.histories.turns != 0 {
+	if w.bytesOfHistory != 0 {
 		t.Error("what is refused, or was recorded, takes room")
 	}
 }

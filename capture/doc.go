@@ -9,10 +9,10 @@
 //
 //   - A turn is written at once, with a single fsync. A turn recorded a moment ago is skipped
 //     (recent.go), however often a client sends it; the record decides about all others.
-//   - A turn that cannot be written at once waits in RAM, within bounds (waiting.go), in one
-//     of two lanes. The first holds notes and turns that the disk rejected; the second holds
-//     histories. One goroutine writes the first lane before each batch of the second.
-//   - The first lane is written before a new turn, to preserve the order within a
+//   - A turn that cannot be written at once waits in RAM, within bounds (waiting.go): a note,
+//     a turn that the disk rejected, or a history. One goroutine writes the others before each
+//     history.
+//   - Waiting notes and turns are written before a new turn, to preserve the order within a
 //     conversation. A new turn does not wait for histories.
 //   - A turn that exceeds the bounds is rejected and counted. The next request of a
 //     conversation offers a history again if it was not recorded. Turns and notes still

@@ -102,7 +102,7 @@ func Open(o Options) (*Pipeline, error) {
 
 func open(o Options, t deliver.Timing) (p *Pipeline, err error) {
 	p = &Pipeline{
-		Events: o.Events, log: o.Log, disk: o.Disk, recent: newRecent(), waiting: newWaiting(), doubts: newDoubts(), fates: fates{was: graphiti.FateHeld},
+		Events: o.Events, log: o.Log, disk: o.Disk, recent: newRecent(), waiting: waiting{wake: make(chan struct{}, 1)}, doubts: newDoubts(), fates: fates{was: graphiti.FateHeld},
 	}
 	p.now.Store(&o.Bounds)
 	p.stopped, p.stop = context.WithCancel(context.Background())

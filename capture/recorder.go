@@ -137,7 +137,7 @@ func (p *Pipeline) writeWaiting() error {
 
 // flush is writeWaiting that also works during Shutdown.
 func (p *Pipeline) flush() error {
-	if len(p.waiting.first(&p.waiting.turns)) == 0 && !p.journal.waits() {
+	if len(p.waiting.first()) == 0 && !p.journal.waits() {
 		return nil
 	}
 	if p.journal != nil {
@@ -151,13 +151,9 @@ func (p *Pipeline) flush() error {
 		return err
 	}
 	for {
-		list := p.waiting.first(&p.waiting.turns)
-		if len(list) == 0 {
+		turns := p.waiting.first()
+		if len(turns) == 0 {
 			return nil
-		}
-		var turns []ledger.Turn
-		for _, h := range list {
-			turns = append(turns, h.Turns...)
 		}
 		_, err := p.write(context.Background(), turns)
 		if sqlite.IsFault(err) {
@@ -168,7 +164,7 @@ func (p *Pipeline) flush() error {
 			p.log.Error("store waiting turns failed, turns lost", "error", err, "turns", len(turns))
 		}
 		p.recent.settle(turns, err)
-		p.waiting.done(&p.waiting.turns, list, err)
+		p.waiting.done(turns, err)
 		p.waiting.mended(p.log)
 	}
 }
@@ -210,7 +206,7 @@ func (p *Pipeline) writeEach(turns []ledger.Turn) error {
 }
 
 // recordWaiting is the loop that writes the waiting turns: first turns and notes, once the
-// disk accepts them, then a batch of histories, and so on. It ends when Shutdown has closed and no histories are left.
+// disk accepts them, then a history, and so on. It ends when Shutdown has closed and no histories are left.
 func (p *Pipeline) recordWaiting() {
 	var retry <-chan time.Time // nil without a failure
 	for open := true; open; {
@@ -221,7 +217,7 @@ func (p *Pipeline) recordWaiting() {
 			retry = nil
 		case <-p.waiting.wake:
 		}
-		for more := true; more; more = p.recordHistories() {
+		for more := true; more; more = p.recordHistory() {
 			if retry == nil && p.flush() != nil {
 				retry = time.After(retryEvery)
 			}
@@ -229,44 +225,36 @@ func (p *Pipeline) recordWaiting() {
 	}
 }
 
-// recordHistories records the next batch of histories in one write, and reports whether
-// there was one.
-func (p *Pipeline) recordHistories() bool {
-	list := p.waiting.first(&p.waiting.histories)
-	var turns []ledger.Turn
-	for _, h := range list {
-		wanted := h.Turns
-		err := contained(func() (err error) {
-			if h.Wanted == nil {
-				return nil
-			}
-			stored, err := p.Whole(p.base, h.Turns)
-			if err != nil { // a failed read does not mean that the write fails
-				stored = make([]bool, len(h.Turns))
-			}
-			wanted, err = h.Wanted(p.base, h.Turns, stored)
-			return err
-		})
-		if err != nil {
-			p.giveBack(err, h.Turns)
-			continue
+// recordHistory records the next history, and reports whether there was one. If it cannot be
+// recorded, the next request of its conversation offers it again.
+func (p *Pipeline) recordHistory() bool {
+	h, ok := p.waiting.history()
+	if !ok {
+		return false
+	}
+	defer p.waiting.historyDone()
+	err := contained(func() error {
+		if h.Wanted == nil {
+			return p.addUnknown(p.base, h.Turns)
 		}
-		turns = append(turns, wanted...)
+		stored, err := p.Whole(p.base, h.Turns)
+		if err != nil { // a failed read does not mean that the write fails
+			stored = make([]bool, len(h.Turns))
+		}
+		turns, err := h.Wanted(p.base, h.Turns, stored)
+		if err != nil {
+			return err
+		}
+		return p.addUnknown(p.base, turns)
+	})
+	if err == nil {
+		return true
 	}
-	if err := contained(func() error { return p.addUnknown(p.base, turns) }); err != nil {
-		p.giveBack(err, turns)
-	}
-	p.waiting.done(&p.waiting.histories, list, nil)
-	return len(list) > 0
-}
-
-// giveBack releases turns of histories that could not be recorded, so that the next request
-// offers them again.
-func (p *Pipeline) giveBack(err error, turns []ledger.Turn) {
 	if !errors.Is(err, context.Canceled) { // else the process stops
 		p.log.Warn("store history failed, retrying with its next request", "error", err)
 	}
-	p.recent.release(turns)
+	p.recent.release(h.Turns)
+	return true
 }
 
 // addUnknown adds the turns of a history. Clients send the whole history each time, so most

@@ -73,7 +73,7 @@ func turnsWaitForTheDisk(t *testing.T, contents func(group string) []string, ope
 		}
 		add(t, p, tn) // a repeated request
 	}
-	if p.waiting.turns.list[7].Turns[0].User == "user t7 "+secret {
+	if p.waiting.turns[7].User == "user t7 "+secret {
 		t.Error("a credential waits in RAM")
 	}
 	s := p.Status()
@@ -105,7 +105,7 @@ func turnsWaitForTheDisk(t *testing.T, contents func(group string) []string, ope
 	away()
 	const room = waitingBytes / 32 // as if the rest were taken
 	p.waiting.mu.Lock()
-	p.waiting.turns.maxBytes = room
+	p.waiting.bytes += waitingBytes - room
 	p.waiting.mu.Unlock()
 	big := strings.Repeat("x", 8000)
 	refused := 0
@@ -116,7 +116,7 @@ func turnsWaitForTheDisk(t *testing.T, contents func(group string) []string, ope
 			refused++
 		}
 	}
-	if s := p.Status(); refused == 0 || s.NotKept != refused || p.waiting.turns.bytes > room {
+	if s := p.Status(); refused == 0 || s.NotKept != refused || p.waiting.bytes > waitingBytes {
 		t.Errorf("%d refused, %+v", refused, s)
 	}
 	var lost *LostError

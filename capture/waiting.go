@@ -19,19 +19,14 @@ const (
 	waitingBytes = 32 << 20
 
 	// historyBytes limits the histories that are waiting or being recorded: after a restart
-	// all conversations resend theirs at once.
+	// all conversations resend theirs at once. A larger history can wait alone.
 	historyBytes = 64 << 20
 
-	// batchTurns is the approximate number of turns per write. A batch ends with the
-	// history that reaches it.
-	batchTurns = 256
-
-	// turnBytes is the approximate size of a turn without its texts.
-	turnBytes = 512
+	batchTurns = 256 // waiting turns per write
+	turnBytes  = 512 // approximate size of a turn without its texts
 )
 
-// History holds earlier turns of a conversation, parsed from one of its requests, or turns
-// waiting for the disk.
+// History holds earlier turns of a conversation, parsed from one of its requests.
 type History struct {
 	Turns []ledger.Turn
 
@@ -40,71 +35,24 @@ type History struct {
 	Wanted func(ctx context.Context, turns []ledger.Turn, stored []bool) ([]ledger.Turn, error)
 }
 
-// waiting holds turns in RAM until they are written, in two lanes. The first holds notes
-// briefly, and all turns while data_dir cannot be written. The second holds histories,
-// written after the first because no request waits for them. Turns still waiting at the end
-// of the process are lost.
+// waiting holds turns in RAM until they are written: notes briefly, all turns while data_dir
+// cannot be written, and histories, which are written after the others because no request waits
+// for them. Turns still waiting at the end of the process are lost.
 type waiting struct {
 	wake    chan struct{} // capacity 1: further wakes add nothing
 	writing sync.Mutex    // held by the only writer, so that no turn is written twice
 
-	mu        sync.Mutex // protects the fields below
-	turns     lane       // redacted
-	histories lane       // raw, including credentials
-	leftOut   int        // turns of rejected histories
-	lost      int        // turns lost since the start
-	err       error      // latest error of the disk
-	remedy    string     // remedy for err
-	since     time.Time  // start of the disk failure, or zero
-	ended     bool       // no more turns are accepted
-}
-
-func newWaiting() waiting {
-	return waiting{
-		wake:      make(chan struct{}, 1),
-		turns:     lane{maxTurns: waitingTurns, maxBytes: waitingBytes},
-		histories: lane{maxTurns: historyBytes / turnBytes, maxBytes: historyBytes},
-	}
-}
-
-// lane is a bounded FIFO queue of histories.
-type lane struct {
-	list         []History
-	turns, bytes int
-	maxTurns     int
-	maxBytes     int
-}
-
-// put appends a history unless the lane is full. A history larger than maxBytes counts as
-// maxBytes, so it can wait alone.
-func (l *lane) put(h History) bool {
-	n := min(bytesOf(h.Turns), l.maxBytes)
-	if l.turns+len(h.Turns) > l.maxTurns || l.bytes+n > l.maxBytes {
-		return false
-	}
-	l.list, l.turns, l.bytes = append(l.list, h), l.turns+len(h.Turns), l.bytes+n
-	return true
-}
-
-// first returns the first batch. The batch occupies the lane until done.
-func (l *lane) first() []History {
-	n := 0
-	for turns := 0; n < len(l.list) && turns < batchTurns; n++ {
-		turns += len(l.list[n].Turns)
-	}
-	return l.list[:n]
-}
-
-// done removes a batch returned by first.
-func (l *lane) done(list []History) {
-	for i := range list {
-		l.turns -= len(list[i].Turns)
-		l.bytes -= min(bytesOf(list[i].Turns), l.maxBytes)
-	}
-	clear(list)
-	if l.list = l.list[len(list):]; len(l.list) == 0 {
-		l.list = nil
-	}
+	mu             sync.Mutex    // protects the fields below
+	turns          []ledger.Turn // redacted
+	bytes          int           // size of turns
+	histories      []History     // raw, including credentials; the first is being recorded
+	bytesOfHistory int           // size of histories
+	leftOut        int           // turns of rejected histories
+	lost           int           // turns lost since the start
+	err            error         // latest error of the disk
+	remedy         string        // remedy for err
+	since          time.Time     // start of the disk failure, or zero
+	ended          bool          // no more turns are accepted
 }
 
 // bytesOf returns the approximate size of turns in RAM.
@@ -115,7 +63,7 @@ func bytesOf(turns []ledger.Turn) (bytes int) {
 	return bytes
 }
 
-// put queues turns unless the lane is full.
+// put queues turns unless there is no room.
 func (w *waiting) put(turns []ledger.Turn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,9 +74,11 @@ func (w *waiting) putLocked(turns []ledger.Turn) bool {
 	if len(turns) == 0 {
 		return true
 	}
-	if w.ended || !w.turns.put(History{Turns: turns}) {
+	n := bytesOf(turns)
+	if w.ended || len(w.turns)+len(turns) > waitingTurns || w.bytes+n > waitingBytes {
 		return false
 	}
+	w.turns, w.bytes = append(w.turns, turns...), w.bytes+n
 	w.signal()
 	return true
 }
@@ -140,7 +90,7 @@ func (w *waiting) signal() {
 	}
 }
 
-// hold queues turns that the disk rejected, and counts them as lost if the lane is full. It
+// hold queues turns that the disk rejected, and counts them as lost if there is no room. It
 // reports whether they are queued.
 func (w *waiting) hold(turns []ledger.Turn, err error, fault *sqlite.Fault, log *slog.Logger) bool {
 	w.mu.Lock()
@@ -153,35 +103,57 @@ func (w *waiting) hold(turns []ledger.Turn, err error, fault *sqlite.Fault, log 
 	return room
 }
 
-// putHistory queues a history, or counts its turns if the lane is full.
+// first returns the first turns, for one write.
+func (w *waiting) first() []ledger.Turn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.turns[:min(len(w.turns), batchTurns)]
+}
+
+// done removes the first turns. They were written unless err is set; then they are lost.
+func (w *waiting) done(turns []ledger.Turn, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.lost += len(turns)
+	}
+	w.bytes -= bytesOf(turns)
+	clear(turns)
+	if w.turns = w.turns[len(turns):]; len(w.turns) == 0 {
+		w.turns = nil
+	}
+}
+
+// putHistory queues a history, or counts its turns if there is no room.
 func (w *waiting) putHistory(h History) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.histories.put(h) {
+	n := bytesOf(h.Turns)
+	if w.bytesOfHistory > 0 && w.bytesOfHistory+n > historyBytes {
 		w.leftOut += len(h.Turns)
 		return false
 	}
+	w.histories, w.bytesOfHistory = append(w.histories, h), w.bytesOfHistory+n
 	w.signal()
 	return true
 }
 
-// first returns the first batch of a lane.
-func (w *waiting) first(l *lane) []History {
+// history returns the first history. It occupies its room until historyDone.
+func (w *waiting) history() (h History, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return l.first()
+	if len(w.histories) == 0 {
+		return h, false
+	}
+	return w.histories[0], true
 }
 
-// done removes a batch from its lane. The batch was written unless err is set; then it is
-// lost.
-func (w *waiting) done(l *lane, list []History, err error) {
+func (w *waiting) historyDone() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before := l.turns
-	l.done(list)
-	if err != nil {
-		w.lost += before - l.turns
-	}
+	w.bytesOfHistory -= bytesOf(w.histories[0].Turns)
+	w.histories[0] = History{}
+	w.histories = w.histories[1:]
 }
 
 // failed records a failed write.
@@ -203,14 +175,14 @@ func (w *waiting) failedLocked(err error, fault *sqlite.Fault, log *slog.Logger)
 	if fault != nil {
 		w.remedy = fault.Remedy
 	}
-	log.Warn("turns cannot be kept on disk", "error", err, "since", w.since, "in_memory", w.turns.turns, "not_kept", w.lost)
+	log.Warn("turns cannot be kept on disk", "error", err, "since", w.since, "in_memory", len(w.turns), "not_kept", w.lost)
 }
 
 // mended records a successful write. The failure is over once the lane of turns is empty.
 func (w *waiting) mended(log *slog.Logger) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.turns.turns == 0 && !w.since.IsZero() {
+	if len(w.turns) == 0 && !w.since.IsZero() {
 		w.since, w.err = time.Time{}, nil
 		log.Info("turns are kept on disk again", "not_kept", w.lost)
 	}
@@ -221,7 +193,7 @@ func (w *waiting) end(log *slog.Logger) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true
-	n := w.turns.turns
+	n := len(w.turns)
 	if n == 0 {
 		return nil
 	}
@@ -233,7 +205,7 @@ func (w *waiting) end(log *slog.Logger) error {
 func (w *waiting) status(s *QueueStatus, wrong *sqlite.Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s.InMemory, s.NotKept, s.LeftOut = w.turns.turns, w.lost, w.leftOut
+	s.InMemory, s.NotKept, s.LeftOut = len(w.turns), w.lost, w.leftOut
 	if w.since.IsZero() {
 		return
 	}
