@@ -134,7 +134,7 @@ func TestTheEndOfATurnThatWasForgotten(t *testing.T) {
 func TestOpenTurnsAreForgotten(t *testing.T) {
 	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
 	p := pipeline(t, path, m)
-	held := NewPending[struct{}](time.Hour, p.Add, slog.New(slog.DiscardHandler))
+	held := NewPending(time.Hour, p.Add, slog.New(slog.DiscardHandler))
 	open, other := said("1", "session:s", "a tool loop under way, with a lot to say about it all", "g"), said("2", "session:t", "another, which is long enough to be worth keeping without its end", "h")
 	held.Hold(open)
 	held.Hold(other)

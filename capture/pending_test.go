@@ -13,17 +13,16 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-type turns = PendingTurns[string]
+type turns = PendingTurns
 
 // pending runs f with a store that records open turns after two minutes, and returns the
 // recorded turns.
 func pending(t *testing.T, f func(*turns)) (kept []ledger.Turn) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
-		d := NewPending[string](2*time.Minute, func(_ context.Context, t ledger.Turn) error {
+		d := NewPending(2*time.Minute, func(_ context.Context, t ledger.Turn) error {
 			kept = append(kept, t)
 			return nil
 		}, slog.New(slog.DiscardHandler))
@@ -93,7 +92,7 @@ func TestAbandonedToolLoopIsKept(t *testing.T) {
 // returns.
 func TestOpenTurnsAreBounded(t *testing.T) {
 	var kept []ledger.Turn
-	d := NewPending[string](time.Hour, func(_ context.Context, t ledger.Turn) error {
+	d := NewPending(time.Hour, func(_ context.Context, t ledger.Turn) error {
 		kept = append(kept, t)
 		return nil
 	}, slog.New(slog.DiscardHandler))
@@ -136,7 +135,7 @@ func TestAbandonedTurnsWorthStoring(t *testing.T) {
 		"ok":                         false,
 	} {
 		kept := 0
-		d := NewPending[string](time.Hour, func(context.Context, ledger.Turn) error { kept++; return nil }, slog.New(slog.DiscardHandler))
+		d := NewPending(time.Hour, func(context.Context, ledger.Turn) error { kept++; return nil }, slog.New(slog.DiscardHandler))
 		d.Hold(ledger.Turn{ID: "a", User: said})
 		d.Close()
 		if (kept == 1) != want {
@@ -203,69 +202,16 @@ func TestOpenTurnsOfTwoAgents(t *testing.T) {
 	}
 }
 
-// TestReferences checks that a reference leads to the turn that a request continues: for
-// two hours, even after the turn was recorded or has ended, and within the store's limits.
-func TestReferences(t *testing.T) {
-	ref := func(format string, a ...any) dialect.Fingerprint { return dialect.Root("", fmt.Sprintf(format, a...)) }
-	pending(t, func(d *turns) {
-		check := func(when string, reference dialect.Fingerprint, want string) {
-			t.Helper()
-			if got, ok := d.Find(reference); got != want || ok != (want != "") {
-				t.Errorf("%s: %q, want %q", when, got, want)
-			}
-		}
-		if d.Referable() {
-			t.Error("nothing was referred to")
-		}
-		first, second := started, started
-		second.ID = "2"
-		d.Refer(&first, "first", 10, ref("answer 1"), ref("conversation"))
-		d.Hold(first)
-		d.Refer(&first, "first", 10, ref("answer 2"), ref("conversation"))
-		check("an answer", ref("answer 1"), "first")
-		check("its next", ref("answer 2"), "first")
-		check("another", ref("answer 3"), "")
-		d.Refer(&second, "second", 10, ref("conversation"))
-		check("the conversation went on", ref("conversation"), "second")
-		time.Sleep(3 * time.Minute)
-		check("the turn was kept", ref("answer 1"), "first")
-		d.End(&first)
-		check("the turn has ended", ref("answer 2"), "first")
-		time.Sleep(roundsFor)
-		check("too long ago", ref("answer 2"), "")
-		time.Sleep(time.Minute)
-		if d.Referable() || d.bytes != 0 || d.turns.Len() != 0 {
-			t.Errorf("%d turns in %d bytes are left, and %d references", d.turns.Len(), d.bytes, len(d.refer))
-		}
-		for i := range 9 {
-			d.Refer(&ledger.Turn{ID: fmt.Sprint(i)}, "large", maxBytes/4, ref("large %d", i))
-		}
-		check("there is room for three", ref("large 5"), "")
-		check("of which this is one", ref("large 6"), "large")
-		d.Refer(&ledger.Turn{ID: "huge"}, "huge", maxBytes+1, ref("huge"))
-		check("more than all may take", ref("huge"), "")
-		for i := range maxTurns + 10 {
-			d.Refer(&ledger.Turn{ID: fmt.Sprint("small", i)}, "small", 1, ref("small %d", i))
-		}
-		check("one too many", ref("small 9"), "")
-		check("the oldest", ref("small 10"), "small")
-		if len(d.refer) != maxTurns || d.bytes != maxTurns*(1+referenceBytes) {
-			t.Errorf("%d references in %d bytes", len(d.refer), d.bytes)
+// TestEvictedTurnIsKept checks that a turn is recorded when another one evicts it.
+func TestEvictedTurnIsKept(t *testing.T) {
+	kept := pending(t, func(d *turns) {
+		d.Hold(started)
+		d.Hold(ledger.Turn{ID: "2", Assistant: strings.Repeat("x", maxBytes)})
+		if d.bytes != maxBytes || d.turns.Len() != 1 {
+			t.Errorf("%d bytes of %d turns, want %d of 1", d.bytes, d.turns.Len(), maxBytes)
 		}
 	})
-}
-
-// TestEvictedTurnIsKept checks that a turn is recorded even if a reference evicts it.
-func TestEvictedTurnIsKept(t *testing.T) {
-	kept := make(chan string, 1)
-	d := NewPending[string](time.Hour, func(_ context.Context, t ledger.Turn) error {
-		kept <- t.Assistant
-		return nil
-	}, slog.New(slog.DiscardHandler))
-	d.Hold(started)
-	d.Refer(&ledger.Turn{ID: "2"}, "", maxBytes, dialect.Root("", "answer"))
-	if got := <-kept; got != started.Assistant {
-		t.Errorf("%q is kept", got)
+	if len(kept) != 2 || kept[0].Assistant != started.Assistant {
+		t.Errorf("%d turns are recorded, want 2, the first with %q", len(kept), started.Assistant)
 	}
-	d.Close()
 }

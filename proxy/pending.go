@@ -15,6 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
@@ -382,37 +383,66 @@ func orderOf(session string) uint64 {
 	return xxhash.Sum64String(session)
 }
 
+const (
+	// roundsFor is how long a reference to an answer stays valid: a client may ask the person before
+	// it uses a tool.
+	roundsFor = 2 * time.Hour
+
+	maxRounds      = 64 << 20 // bytes of turns that requests can refer to
+	referenceBytes = 1 << 10  // approximate size of one without its texts
+)
+
 // PendingTurns are the turns that have not ended. If the provider holds a conversation,
 // a request with the results of tools has only a reference to its turn.
-type PendingTurns = capture.PendingTurns[pendingTurn]
+type PendingTurns struct {
+	*capture.PendingTurns
+	rounds *memo.LRU[dialect.Fingerprint, openRound]
+}
+
+// openRound is a turn for requests that refer to its answer.
+type openRound struct {
+	turn pendingTurn
+	at   time.Time
+}
 
 // NewPendingTurns returns pending turns that call keep with a turn after no request of
 // the turn has arrived for the time after.
 func NewPendingTurns(after time.Duration, keep func(context.Context, ledger.Turn) error, log *slog.Logger) *PendingTurns {
-	return capture.NewPending[pendingTurn](after, keep, log)
+	return &PendingTurns{capture.NewPending(after, keep, log), memo.NewLRU[dialect.Fingerprint, openRound](maxRounds)}
+}
+
+// find returns the turn of a request with a reference.
+func (d *PendingTurns) find(reference dialect.Fingerprint) (turn pendingTurn, ok bool) {
+	if d == nil {
+		return turn, false
+	}
+	if r, ok := d.rounds.Get(reference); ok && time.Since(r.at) <= roundsFor {
+		return r.turn, true
+	}
+	return turn, false
+}
+
+// Referable reports whether a request can refer to any turn.
+func (d *PendingTurns) Referable() bool {
+	n, _ := d.rounds.Held()
+	return n > 0
 }
 
 // goesOn makes the turn available to requests that refer to its last answer, by the
 // answer's id, or to its conversation.
 func (p *pendingTurn) goesOn(answer string) {
-	var none dialect.Fingerprint
-	var references []dialect.Fingerprint
-	if answer != "" {
-		references = append(references, p.at.person.Reference(answer))
-	}
-	if p.held != none {
-		references = append(references, p.held)
-	}
-	if len(references) == 0 {
-		return
-	}
-	next := *p
-	next.turn.Assistant, next.round = "", nil // the next request and its answer set them
-	size := len(p.turn.User)
+	next := openRound{*p, time.Now()}
+	next.turn.turn.Assistant, next.turn.round = "", nil // the next request and its answer set them
+	size := referenceBytes + len(p.turn.User)
 	for i := range p.calls {
 		size += len(p.calls[i].Arguments)
 	}
-	p.memory.Pending.Refer(&p.turn, next, size, references...)
+	if answer != "" {
+		p.memory.Pending.rounds.Add(p.at.person.Reference(answer), next, size)
+	}
+	if p.held != (dialect.Fingerprint{}) {
+		p.memory.Pending.rounds.Add(p.held, next, size)
+	}
 }
 
 // referredBy returns the conversation object of the turn, or else its caller: their later
@@ -434,7 +464,7 @@ func (s *Server) fetched(c *call) *pendingTurn {
 	if !caller.Known {
 		return nil
 	}
-	p, ok := c.memory.Pending.Find(rootOf(&caller.Who).Reference(c.route.ID))
+	p, ok := c.memory.Pending.find(rootOf(&caller.Who).Reference(c.route.ID))
 	if !ok {
 		return nil
 	}

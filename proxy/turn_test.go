@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -242,4 +243,32 @@ func TestTurnLeftOut(t *testing.T) {
 		}
 		s.pending.Close()
 	}
+}
+
+// TestPendingTurns_References checks that a reference leads to the turn that a request continues, for
+// two hours.
+func TestPendingTurns_References(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewPendingTurns(time.Hour, nil, slog.New(slog.DiscardHandler))
+		defer d.Close()
+		check := func(when string, reference dialect.Fingerprint, want string) {
+			t.Helper()
+			if got, ok := d.find(reference); got.turn.ID != want || ok != (want != "") {
+				t.Errorf("%s: find = %q, %v, want %q", when, got.turn.ID, ok, want)
+			}
+		}
+		m, at := &Memory{Services: Services{Pending: d}}, where{person: dialect.Root("", "o")}
+		held := at.person.Link(dialect.RoleOther, []byte("conversation"))
+		first := &pendingTurn{memory: m, at: at, held: held, turn: ledger.Turn{ID: "first"}}
+		first.goesOn("answer 1")
+		first.goesOn("answer 2")
+		check("an answer", at.person.Reference("answer 1"), "first")
+		check("its next", at.person.Reference("answer 2"), "first")
+		check("another", at.person.Reference("answer 3"), "")
+		check("of another person", dialect.Root("", "p").Reference("answer 1"), "")
+		(&pendingTurn{memory: m, at: at, held: held, turn: ledger.Turn{ID: "second"}}).goesOn("")
+		check("the conversation", held, "second")
+		time.Sleep(roundsFor + time.Second)
+		check("too long ago", at.person.Reference("answer 2"), "")
+	})
 }

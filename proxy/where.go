@@ -307,7 +307,7 @@ func derived(f dialect.Fingerprint) string { return "session:" + hex.EncodeToStr
 func continued(open *PendingTurns, c *dialect.Conversation, at *where) *pendingTurn {
 	for _, f := range []dialect.Field{dialect.FieldPreviousResponseID, dialect.FieldConversation} {
 		if id := c.Field(f); id != nil {
-			turn, ok := open.Find(at.person.Link(dialect.RoleOther, id))
+			turn, ok := open.find(at.person.Link(dialect.RoleOther, id))
 			if ok && (turn.at.here == at.here || !at.says && at.base == at.person) {
 				return &turn
 			}
