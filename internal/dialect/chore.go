@@ -63,16 +63,8 @@ type messagePart struct {
 // offers tools. agent reports whether a subagent speaks: a model asks it, not a person. rule is
 // the client of the rule for a chore.
 func kindOf(system [][]byte, said []messagePart, tools bool) (kind Kind, agent bool, rule string) {
-	var prompts, words firstBytes
-	for _, s := range system {
-		prompts.add(s)
-	}
-	for i := range said {
-		words.add(said[i].Start)
-	}
 	for i := range chores {
 		switch ch := &chores[i]; {
-		case !prompts.may(ch.System) || !words.may(ch.User): // most, at once
 		case ch.Bare && tools || !ch.follows(system) || ch.User != "" && !slices.ContainsFunc(said, ch.asks):
 		case ch.Agent:
 			agent = true
@@ -81,20 +73,6 @@ func kindOf(system [][]byte, said []messagePart, tools bool) (kind Kind, agent b
 		}
 	}
 	return KindTurn, agent, ""
-}
-
-// firstBytes is the set of the first bytes of texts.
-type firstBytes [256 / 64]uint64
-
-func (f *firstBytes) add(text []byte) {
-	if len(text) > 0 {
-		f[text[0]/64] |= 1 << (text[0] % 64)
-	}
-}
-
-// may reports whether one of the texts may begin with start, which may be empty.
-func (f *firstBytes) may(start string) bool {
-	return start == "" || f[start[0]/64]&(1<<(start[0]%64)) != 0
 }
 
 // mayAskChore reports whether a client's text that asks for a chore may begin with this

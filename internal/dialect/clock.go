@@ -34,7 +34,7 @@ var (
 // statesTime reports whether a paragraph only states the time. A person may have written a time
 // without a label for the present: it counts only where bare is set, or in brackets.
 func statesTime(p []byte, bare bool) bool {
-	if p = trim(p); len(p) == 0 || len(p) > maxClock || !clock.Match(p) {
+	if p = trim(p); len(p) == 0 || len(p) > maxClock || !bytes.ContainsAny(p, "0123456789") || !clock.Match(p) {
 		return false
 	}
 	day, at := year.Match(p), hour.Match(p)
@@ -43,29 +43,23 @@ func statesTime(p []byte, bare bool) bool {
 
 // withoutClock removes a client's statements of the time from the ends of a text.
 func withoutClock(text []byte) []byte {
-	if loc := stamp.Find(text); isoDate.Match(loc) || year.Match(loc) && hour.Match(loc) {
-		text = text[len(loc):]
+	if len(text) > 0 && text[0] == '[' {
+		if loc := stamp.Find(text); isoDate.Match(loc) || year.Match(loc) && hour.Match(loc) {
+			text = text[len(loc):]
+		}
 	}
 	if statesTime(text, false) && timed.Match(text) && year.Match(text) && hour.Match(text) {
 		return nil
 	}
 	for _, b := range breaks {
-		if i := bytes.Index(text, b); i >= 0 && statesTime(text[:i], true) {
+		if i := bytes.Index(text[:min(len(text), maxClock+len(b))], b); i >= 0 && statesTime(text[:i], true) {
 			text = trim(text[i:])
 		}
-		if i := bytes.LastIndex(text, b); i >= 0 && statesTime(text[i:], false) {
-			text = trim(text[:i])
+		if from := max(0, len(text)-maxClock-len(b)); bytes.Contains(text[from:], b) {
+			if i := bytes.LastIndex(text, b); statesTime(text[i:], false) {
+				text = trim(text[:i])
+			}
 		}
 	}
 	return text
-}
-
-// mayStateTime reports whether withoutClock may remove anything. raw is the inside of a JSON
-// string.
-func mayStateTime(raw []byte) bool {
-	holds := func(part []byte, with string) bool {
-		return bytes.Contains(part, []byte(with)) && bytes.IndexFunc(part, func(r rune) bool { return r >= '0' && r <= '9' }) >= 0
-	}
-	return len(raw) <= maxClock && (holds(raw, "ime") || holds(raw, "ate")) ||
-		holds(raw[:min(len(raw), maxClock+8)], `\n`) || holds(raw[max(0, len(raw)-maxClock-8):], `\n`)
 }

@@ -31,11 +31,10 @@ type Message struct {
 	Calls   bool // it calls tools of the client
 	Mixed   bool // it holds content other than texts, thoughts and results
 	Silent  bool // it is no message, but thoughts or a list of tools
-	cleaned bool // a client's additions were removed
-	whole   bool // it was cleaned, but held no additions of a client
+	cleaned bool // clean is the text: that of a user, or one without additions
 	noPlace bool // it states no place
 	frame   bool // a part of it is in a frame that is not in the table
-	alone   bool // of a cleaned message: one part holds the words and nothing else
+	alone   bool // of a user's message: one part holds the words and nothing else
 
 	name     uint32 // hash of the speaker's name, or 0
 	from, to int    // its texts, in Conversation.spans
@@ -122,7 +121,7 @@ func (c *Conversation) reset(body []byte) {
 // client's additions, trimmed.
 func (c *Conversation) Text(i int) []byte {
 	m := &c.Messages[i]
-	if m.clean != nil || m.cleaned && !m.whole {
+	if m.clean != nil || m.cleaned {
 		return m.clean
 	}
 	text := trim(c.joined(m))
@@ -191,9 +190,12 @@ func (c *Conversation) answered(m *Message) (clean []byte, whole bool) {
 	return bytes.Join(texts, []byte{'\n'}), whole
 }
 
-// decoded returns a copy of a span's text.
+// decoded returns a span's text. The caller must not change it.
 func (c *Conversation) decoded(s Span) []byte {
 	raw := c.body[s.Start:s.End]
+	if !s.Escaped {
+		return raw
+	}
 	return appendText(make([]byte, 0, len(raw)), raw)
 }
 

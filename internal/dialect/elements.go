@@ -9,18 +9,13 @@ import (
 // withoutElements cuts out, for each tag of the table, everything from its first
 // beginning to its last end. A tag that opens the text and never ends covers all of
 // it.
-func withoutElements(text []byte, in textContext) []byte {
+func withoutElements(text []byte, in within) []byte {
 	var cuts [][2]int
-	opened := openedIn(text, in)
-	for n, tag := range harnessTags {
-		if !opened[n] || !in.after(len(text)) {
-			continue
+	for _, tag := range openedIn(text, in) {
+		if !in.c.after(len(text)) {
+			break
 		}
-		from := opening(text, []byte("<"+tag), 0)
-		if from == len(text) {
-			continue
-		}
-		end := []byte("</" + tag + ">")
+		from, end := opening(text, []byte("<"+tag), 0), []byte("</"+tag+">")
 		switch i := bytes.LastIndex(text, end); {
 		case i > from:
 			cuts = append(cuts, [2]int{from, i + len(end)})
@@ -29,6 +24,21 @@ func withoutElements(text []byte, in textContext) []byte {
 		}
 	}
 	return without(text, cuts)
+}
+
+// openedIn returns the tags of the table that open in a text.
+func openedIn(text []byte, in within) (tags []string) {
+	for in.c.after(1) {
+		i := bytes.IndexByte(text, '<')
+		if i < 0 {
+			break
+		}
+		text = text[i+1:]
+		if tag := nameAt(text); harnessTags[string(tag)] && !slices.Contains(tags, string(tag)) {
+			tags = append(tags, string(tag))
+		}
+	}
+	return tags
 }
 
 // without returns a text without some parts, which may overlap.
@@ -46,40 +56,6 @@ func without(text []byte, cuts [][2]int) []byte {
 	}
 	return append(out, text[at:]...)
 }
-
-// maxTags bounds harnessTags.
-const maxTags = 96
-
-// openedIn returns which of harnessTags may open in a text. It reads the text once
-// for all tags; most texts with a bracket hold none.
-func openedIn(text []byte, in textContext) (opened [maxTags]bool) {
-	for in.after(1) {
-		i := bytes.IndexByte(text, '<') + 1
-		if i == 0 {
-			return opened
-		}
-		text = text[i:]
-		if len(text) == 0 {
-			return opened
-		}
-		for _, n := range tagsBy[text[0]] {
-			tag := harnessTags[n]
-			opened[n] = opened[n] || len(text) > len(tag) && string(text[:len(tag)]) == tag
-		}
-	}
-	return opened
-}
-
-// tagsBy are indexes in harnessTags, by a tag's first byte.
-var tagsBy = func() (by [256][]int) {
-	if len(harnessTags) > maxTags {
-		panic("BUG: too many tags")
-	}
-	for n, tag := range harnessTags {
-		by[tag[0]] = append(by[tag[0]], n)
-	}
-	return by
-}()
 
 // WithoutElement cuts every <tag …>…</tag> out of a text, as withoutElement does.
 func WithoutElement(text, tag string) string {

@@ -55,7 +55,10 @@ func (f Fingerprint) Link(role Role, text []byte) Fingerprint {
 // textHash returns the hash of a text. Clients send a text back with other line ends, or with
 // its letters composed.
 func textHash(text []byte) uint64 {
-	return xxhash.Sum64(norm.NFC.Bytes(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))))
+	if bytes.IndexByte(text, '\r') >= 0 {
+		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	}
+	return xxhash.Sum64(norm.NFC.Bytes(text))
 }
 
 // Reference returns the fingerprint of a reference to an item that the provider holds.

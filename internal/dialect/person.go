@@ -9,13 +9,11 @@ import (
 
 // The rules of all clients for their additions to a person's messages.
 var (
-	harnessTags     = gather(func(cl *client) []string { return cl.Tags })
+	harnessTags     = set(gather(func(cl *client) []string { return cl.Tags }))
 	harnessTexts    = byStart(gather(func(cl *client) []textMark { return cl.Texts }))
 	harnessPrefaces = gather(func(cl *client) []preface { return cl.From })
-	harnessStarts   = firstLines()
 	harnessTails    = inBytes(gather(func(cl *client) []string { return cl.Tails }))
 	harnessFiles    = gather(func(cl *client) [][2]string { return cl.Files })
-	filesBegin      = inBytes(firsts(harnessFiles))
 	wordsWithin     = gather(func(cl *client) []string { return cl.Within })
 	wordsAround     = gather(func(cl *client) []string { return cl.Around })
 	interruptions   = gather(func(cl *client) []string { return cl.Interrupted })
@@ -30,11 +28,12 @@ func gather[T any](of func(*client) []T) (all []T) {
 	return all
 }
 
-func firsts(pairs [][2]string) (out []string) {
-	for _, p := range pairs {
-		out = append(out, p[0])
+func set(names []string) map[string]bool {
+	all := make(map[string]bool)
+	for _, name := range names {
+		all[name] = true
 	}
-	return out
+	return all
 }
 
 // inBytes returns texts as bytes, so that a search for them copies nothing.
@@ -52,70 +51,9 @@ func byStart(marks []textMark) (by [256][]textMark) {
 	return by
 }
 
-// firstLines returns the first lines of the texts and prefaces, by their first byte.
-func firstLines() (by [256][]string) {
-	add := func(start string) {
-		line, _, _ := strings.Cut(start, "\n")
-		by[line[0]] = append(by[line[0]], line)
-	}
-	for _, marks := range harnessTexts {
-		for _, m := range marks {
-			add(m.Start)
-		}
-	}
-	for _, p := range harnessPrefaces {
-		add(p.Start)
-	}
-	return by
-}
-
-// mayHoldClientText reports whether a part of a person's message may hold text of a client
-// outside of elements. raw is the inside of a JSON string, trimmed.
-func mayHoldClientText(raw []byte) bool {
-	if len(raw) == 0 {
-		return false
-	}
-	if raw[0] == '/' || raw[0] == '[' || begins(raw, `\"`) && bytes.HasSuffix(raw, []byte(`\"`)) {
-		return true
-	}
-	for _, line := range harnessStarts[raw[0]] {
-		if begins(raw, line) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0 || bytes.Contains(raw, base64) || mayBeAutomated(raw) || mayBeBuiltIn(raw) || mayStateTime(raw)
-}
-
-// mayBeForeign reports whether another author may have written a part of a text: one of its
-// lines begins like text that people paste or clients attach. raw is the inside of a JSON
-// string.
-func mayBeForeign(raw []byte) bool {
-	for {
-		raw = trimRawStart(raw)
-		if len(raw) > 1 && raw[0] == raw[1] && bytes.IndexByte(signs, raw[0]) >= 0 {
-			return true
-		}
-		i := bytes.Index(raw, lineFeed)
-		if i < 0 {
-			return false
-		}
-		raw = raw[i+len(lineFeed):]
-	}
-}
-
-var (
-	// signs are the characters that, if doubled, begin a line that people paste or clients
-	// attach: a fence, a rule, a heading, a frame.
-	signs    = []byte("`~-=#*_<>[|{+")
-	lineFeed = []byte(`\n`) // a line feed in a JSON string
-)
-
-// startsRaw reports whether a text, given as the inside of a JSON string, may begin with
-// start, which may hold line feeds: it compares only the first line of start.
-func startsRaw(raw []byte, start string) bool {
-	start, _, _ = strings.Cut(start, "\n")
-	return begins(raw, start)
-}
+// signs are the characters that, if doubled, begin a line that people paste or clients
+// attach: a fence, a rule, a heading, a frame.
+var signs = []byte("`~-=#*_<>[|{+")
 
 // begins is bytes.HasPrefix with a string, without a copy.
 func begins(text []byte, with string) bool {
@@ -132,21 +70,6 @@ func tail(text []byte) int {
 	return -1
 }
 
-// textContext provides facts about the message of a text.
-type textContext interface {
-	// opens reports whether the message opens the conversation.
-	opens() bool
-
-	// prompted reports whether the system prompt holds this text.
-	prompted(text string) bool
-
-	// early reports whether the message comes before the model's first answer.
-	early() bool
-
-	// after counts processed bytes, and reports whether there is time left.
-	after(bytes int) bool
-}
-
 // origin is the author of a part of a message.
 type origin uint8
 
@@ -161,7 +84,7 @@ const (
 // wordsIn returns the person's words in a part of a message, and the part's origin. A
 // client's frame reaches to the last of its ends: a file in it may hold one, too. The words
 // may share memory with text.
-func wordsIn(text []byte, in textContext) ([]byte, origin) {
+func wordsIn(text []byte, in within) ([]byte, origin) {
 	text = withoutElement(text, "graphiti_memory") // some clients send our block back
 	before := len(text)
 	text = WithoutMedia(text)
@@ -261,7 +184,7 @@ func framed(text []byte) (frame, known bool) {
 	if tag == nil || !bytes.HasSuffix(text, slices.Concat([]byte("</"), tag, []byte(">"))) || slices.ContainsFunc(wordsFrames, func(t string) bool { return string(tag) == t }) {
 		return false, false
 	}
-	return true, slices.ContainsFunc(harnessTags, func(t string) bool { return string(tag) == t })
+	return true, harnessTags[string(tag)]
 }
 
 // wordsFrames are elements that hold a person's words.
@@ -307,10 +230,10 @@ func foreign(text []byte) bool {
 }
 
 // isHarness reports whether a client wrote this part of a message.
-func isHarness(text []byte, in textContext) bool {
+func isHarness(text []byte, in within) bool {
 	for _, m := range harnessTexts[text[0]] {
 		if bytes.HasPrefix(text, []byte(m.Start)) && (!m.Whole || len(text) == len(m.Start)) &&
-			bytes.Contains(text[len(m.Start):], []byte(m.Then)) && (m.Opens == "" || in.opens() && in.prompted(m.Opens)) {
+			bytes.Contains(text[len(m.Start):], []byte(m.Then)) && (m.Opens == "" || in.early() && in.prompted(m.Opens)) {
 			return true
 		}
 	}
@@ -321,17 +244,6 @@ func isHarness(text []byte, in textContext) bool {
 // that it put into a message.
 func isClientsAnswer(start []byte) bool {
 	return slices.ContainsFunc(ownAnswers, func(s string) bool { return bytes.HasPrefix(start, []byte(s)) })
-}
-
-// mayBeClientsAnswer reports, without decoding it, whether isClientsAnswer may hold for a
-// text. raw is the inside of a JSON string.
-func mayBeClientsAnswer(raw []byte) bool {
-	raw = trimRawStart(raw)
-	if i := indexEscape(raw); i < len(raw) {
-		raw = raw[:i]
-		return slices.ContainsFunc(ownAnswers, func(s string) bool { return begins(raw, s[:min(i, len(s))]) })
-	}
-	return isClientsAnswer(raw)
 }
 
 // behindPreface returns a text without a client's preface, and whether there was one.
@@ -366,12 +278,15 @@ func behindLine(text []byte, line string, ends bool) (behind []byte, found bool)
 // withinElement returns the person's words from the element into which a client has put
 // them. whole reports whether the element is the whole text.
 func withinElement(text []byte) (words []byte, whole bool) {
+	if len(text) == 0 || text[0] != '<' { // the person only mentions an element
+		return text, false
+	}
 	for _, tag := range wordsWithin {
 		open, shut := []byte("<"+tag+">"), []byte("</"+tag+">")
 		// The last one counts: an attached file may hold one.
 		i := bytes.LastIndex(text, open)
-		if i < 0 || len(text) == 0 || text[0] != '<' {
-			continue // the person only mentions the element
+		if i < 0 {
+			continue
 		}
 		rest := text[i+len(open):]
 		end := bytes.LastIndex(rest, shut)
@@ -400,7 +315,7 @@ func withoutFiles(parts [][]byte) (cut bool) {
 	for _, f := range harnessFiles {
 		from, before := -1, []byte(nil)
 		for i, text := range parts {
-			b, behind, found := cutLine(text, f[0])
+			b, behind, found := cutLine(text, []byte(f[0]))
 			if !found {
 				continue
 			}
@@ -432,9 +347,9 @@ func withoutFiles(parts [][]byte) (cut bool) {
 }
 
 // cutLine splits a text around the first line that equals line.
-func cutLine(text []byte, line string) (before, behind []byte, found bool) {
+func cutLine(text, line []byte) (before, behind []byte, found bool) {
 	for at := 0; ; {
-		i := bytes.Index(text[at:], []byte(line))
+		i := bytes.Index(text[at:], line)
 		if i < 0 {
 			return text, nil, false
 		}

@@ -38,6 +38,9 @@ const (
 // ownWords returns the words of a person in a text that may quote others, and reports
 // whether it left anything out. It returns nil if the text has no words of a person.
 func ownWords(text []byte) (words []byte, quotes bool) {
+	if !mayQuote(text) {
+		return text, false
+	}
 	lines := linesOf(text)
 	if len(lines) < 2 {
 		return text, false
@@ -68,6 +71,21 @@ func ownWords(text []byte) (words []byte, quotes bool) {
 		out = append(append(out, text[l.at:end]...), '\n')
 	}
 	return trim(out), true
+}
+
+// mayQuote reports whether a line begins or ends like one that ownWords may leave out.
+func mayQuote(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if line = trim(line); len(line) == 0 {
+			continue
+		}
+		end := line[max(0, len(line)-1-maxExtension):]
+		if bytes.IndexByte([]byte("<`~-=#*[>"), line[0]) >= 0 || bytes.IndexByte([]byte(":?\x9a\x9f"), line[len(line)-1]) >= 0 || // the last bytes of "：", "？" and "؟" among them
+			bytes.IndexByte(end[:len(end)-1], '.') >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // linesOf returns the lines of a text that are not blank.

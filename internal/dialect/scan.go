@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math/bits"
 )
@@ -58,7 +57,6 @@ type Span struct {
 	Start, End int
 	Escaped    bool // it holds a backslash
 	Unicode    bool // it holds a \u
-	quotes     bool // one of its lines may begin or end like a quotation
 
 	// Of a text that is a part of a message:
 	cached bool  // the provider caches the request up to its end
@@ -129,7 +127,6 @@ func (s *Scanner) Quoted() (Span, bool) {
 			}
 			out.Escaped = true
 			out.Unicode = out.Unicode || n == 6
-			out.quotes = out.quotes || s.b[j+1] == 'n' && s.mayQuote(out.Start, j)
 			j += n
 		case c < 0x20:
 			return Span{}, false
@@ -137,27 +134,6 @@ func (s *Scanner) Quoted() (Span, bool) {
 			j++
 		}
 	}
-}
-
-// mayQuote reports whether ownWords may have to read the line before the line feed at j, or
-// the one after it.
-func (s *Scanner) mayQuote(start, j int) bool {
-	if j+2 < len(s.b) && quoting[s.b[j+2]] {
-		return true
-	}
-	end := s.b[max(start, j-1-maxExtension):j]
-	return len(end) > 0 && (closing[end[len(end)-1]] || bytes.IndexByte(end[:len(end)-1], '.') >= 0)
-}
-
-// quoting holds the first bytes of such lines, and closing the last: the last bytes of "：",
-// "？" and "؟" among them.
-var quoting, closing = bytesOf("<`~-=*#[> "), bytesOf(":?\x9a\x9f")
-
-func bytesOf(chars string) (in [256]bool) {
-	for _, c := range []byte(chars) {
-		in[c] = true
-	}
-	return in
 }
 
 // escapeLen returns the length of the escape at the start of b, or 0.

@@ -10,7 +10,7 @@ import (
 // behindSummary returns the text after a summary with which a client has replaced earlier
 // messages. The client may add more of its own text there, so only the text after the end
 // of a known tag counts.
-func behindSummary(text []byte, in textContext) (rest []byte, ok bool) {
+func behindSummary(text []byte, in within) (rest []byte, ok bool) {
 	if !in.early() {
 		return nil, false
 	}
@@ -19,7 +19,7 @@ func behindSummary(text []byte, in textContext) (rest []byte, ok bool) {
 		return nil, false
 	}
 	at := -1
-	for _, tag := range harnessTags {
+	for tag := range harnessTags {
 		end := []byte("</" + tag + ">")
 		if i := bytes.LastIndex(behind, end); i >= 0 {
 			at = max(at, i+len(end))
@@ -84,7 +84,10 @@ func summaryEnds(text []byte) map[string]int {
 func mayHoldSummary(raw []byte) bool {
 	raw = trim(raw)
 	return bytes.Contains(raw, []byte("summary")) || bytes.Contains(raw, []byte("snapshot")) ||
-		len(raw) > 0 && slices.ContainsFunc(harnessTexts[raw[0]], func(m textMark) bool { return m.Summary && startsRaw(raw, m.Start) })
+		len(raw) > 0 && slices.ContainsFunc(harnessTexts[raw[0]], func(m textMark) bool {
+			line, _, _ := strings.Cut(m.Start, "\n")
+			return m.Summary && begins(raw, line)
+		})
 }
 
 // isSummary reports whether a text is a summary with which a client has replaced earlier

@@ -17,7 +17,7 @@ import (
 // A text that a program composed may still pass: only the text itself shows its origin.
 func (c *Conversation) Typed(i int) bool {
 	m := &c.Messages[i]
-	if !m.Person || m.Mixed || m.name != 0 || !c.holdsOnlyWords(m) {
+	if !m.Person || m.Mixed || m.name != 0 || !m.alone {
 		return false
 	}
 	if isMarked := c.isMarked(m); isMarked || m.Results {
@@ -42,7 +42,7 @@ func (c *Conversation) Typed(i int) bool {
 // IsAmid reports whether message i follows results of tools alone, and holds only words.
 func (c *Conversation) IsAmid(i int) bool {
 	m := &c.Messages[i]
-	return i > 0 && m.Person && !m.Mixed && !m.Results && m.name == 0 && c.holdsOnlyWords(m) && c.Messages[i-1].Results
+	return i > 0 && m.Person && !m.Mixed && !m.Results && m.name == 0 && m.alone && c.Messages[i-1].Results
 }
 
 // InChat reports whether the request may be one of a person's chat: a program without a chat
@@ -54,19 +54,6 @@ func (c *Conversation) InChat(known bool) bool {
 	}
 	var parts [maxParts][]byte
 	return known || c.Tools || len(c.prompts(parts[:0])) == 0 && !slices.ContainsFunc(c.Messages, func(m Message) bool { return m.System })
-}
-
-// holdsOnlyWords reports whether a person's message holds the words in one text, and no
-// other content.
-func (c *Conversation) holdsOnlyWords(m *Message) bool {
-	if m.cleaned {
-		return m.alone
-	}
-	_, texts := c.said(m) // several may be from several authors
-	return texts == 1 && !slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
-		raw := c.body[s.Start:s.End]
-		return mayBeForeign(raw) || s.Unicode && bytes.Contains(raw, []byte(`\u00`))
-	})
 }
 
 // saysNothing reports whether message j adds only the model's words, or a known client's,

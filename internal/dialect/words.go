@@ -27,7 +27,7 @@ func (c *Conversation) settle() bool {
 		longest = max(longest, c.decodedSize(m))
 		round := open || m.Results
 		open = c.roundOpen(m, open)
-		if !c.settleMessage(i, newest, person, open, round) {
+		if !c.settleMessage(i, newest, person, round) {
 			return false
 		}
 		if framed = framed || m.frame; m.Person {
@@ -66,12 +66,11 @@ func (c *Conversation) asks(i int) bool {
 }
 
 // settleMessage determines whether a person wrote message i, and the person's words in it.
-// newest is the newest message that asks, person the hash of the person's name; open
-// reports whether a round of tools is open, and round whether one was open at the beginning
-// of the message.
-func (c *Conversation) settleMessage(i, newest int, person uint32, open, round bool) bool {
+// newest is the newest message that asks, person the hash of the person's name; round
+// reports whether a round of tools was open at the beginning of the message.
+func (c *Conversation) settleMessage(i, newest int, person uint32, round bool) bool {
 	m := &c.Messages[i]
-	m.Person, m.alone, m.cleaned, m.whole, m.frame, m.clean = false, false, false, false, false, nil
+	m.Person, m.alone, m.cleaned, m.frame, m.clean = false, false, false, false, nil
 	n := c.rawSize(m)
 	if !c.after(n + sizeOfMessage) {
 		return false
@@ -80,19 +79,14 @@ func (c *Conversation) settleMessage(i, newest int, person uint32, open, round b
 	case m.Role == RoleOther || m.from == m.to:
 	case m.Role == RoleUser && (m.name != 0 && m.name != person || i < newest && c.asked(i) || c.answeredByClient(i)):
 		m.cleaned = true
-	case !c.suspicious(m) && (m.Role != RoleUser || !open):
-		first, texts := c.said(m)
-		m.Person = m.Role == RoleUser && texts > 0
-		c.standBefore(m, first)
+	case m.Role == RoleAssistant && !c.mayHoldElement(m):
+	case !c.room(2 * n):
+		return false
+	case m.Role == RoleAssistant:
+		if clean, whole := c.answered(m); !whole {
+			m.clean, m.cleaned = clean, true
+		}
 	default:
-		if !c.room(2 * n) {
-			return false
-		}
-		m.cleaned = true
-		if m.Role == RoleAssistant {
-			m.clean, m.whole = c.answered(m)
-			break
-		}
 		c.settleWords(i, round, false)
 	}
 	return true
@@ -158,13 +152,14 @@ func (c *Conversation) unanswered(i int) bool {
 // the position of a block.
 func (c *Conversation) settleWords(i int, round, chore bool) {
 	m := &c.Messages[i]
-	texts := make([][]byte, 0, m.to-m.from)
+	m.cleaned = true
+	var fewTexts [maxParts][]byte
+	var fewOrigins [maxParts]origin
+	texts, origins := fewTexts[:0], fewOrigins[:0]
 	for _, s := range c.spans[m.from:m.to] {
-		texts = append(texts, c.decoded(s))
+		texts, origins = append(texts, c.decoded(s)), append(origins, byPerson)
 	}
-	all := len(texts[0])
 	m.alone = !withoutFiles(texts)
-	origins := make([]origin, len(texts))
 	command, frame := commandIn(texts), lastFrameOfWords(texts)
 	for n := range texts {
 		if n == command {
@@ -201,12 +196,15 @@ func (c *Conversation) settleWords(i int, round, chore bool) {
 		}
 		said = append(said, texts[n])
 	}
-	m.clean = bytes.Join(said, []byte{'\n'})
+	if m.clean = nil; len(said) == 1 {
+		m.clean = said[0]
+	} else {
+		m.clean = bytes.Join(said, []byte{'\n'})
+	}
 	m.Person = len(m.clean) > 0 && of != inUnknownFrame
 	m.alone = m.alone && m.Person
-	m.whole = m.Person && m.to-m.from == 1 && len(m.clean) == all
 	if ended < 0 && m.Person && !c.isTypedAmid(i) {
-		first, m.Person, m.whole, m.clean = -1, false, false, nil
+		first, m.Person, m.clean = -1, false, nil
 	}
 	if first >= 0 {
 		c.standBefore(m, m.from+first)
@@ -296,49 +294,20 @@ func (c *Conversation) answeredByClient(i int) bool {
 		return false
 	}
 	m := &c.Messages[i+1]
-	return m.from < m.to && mayBeClientsAnswer(c.body[c.spans[m.from].Start:c.spans[m.from].End]) && isClientsAnswer(trim(c.start(m)))
+	return m.from < m.to && isClientsAnswer(trim(c.start(m)))
 }
 
-// suspicious reports whether a message may hold text of a client. It is cheap, since most
-// messages hold none.
-func (c *Conversation) suspicious(m *Message) bool {
-	for n, s := range c.spans[m.from:m.to] {
-		raw := c.body[s.Start:s.End]
-		if mayHoldHarness(raw, m.Role, s.Unicode) || m.Role == RoleUser && (n < m.to-m.from-1 || s.Escaped && (s.quotes || mayEndQuotes(raw))) {
-			return true
-		}
-	}
-	return false
-}
-
-// mayEndQuotes reports whether ownWords may have to read the first or the last line of a
-// text.
-func mayEndQuotes(raw []byte) bool {
-	raw = trimRaw(raw)
-	return len(raw) > 0 && (quoting[raw[0]] || closing[raw[len(raw)-1]])
-}
-
-// said returns the index in c.spans of a message's first text that is not blank, and the
-// number of such texts.
-func (c *Conversation) said(m *Message) (first, texts int) {
-	for n := m.to - 1; n >= m.from; n-- {
-		if s := c.spans[n]; len(trimRaw(c.body[s.Start:s.End])) > 0 {
-			first, texts = n, texts+1
-		}
-	}
-	return first, texts
-}
-
+// blank reports whether a message has no text.
 func (c *Conversation) blank(m *Message) bool {
-	_, texts := c.said(m)
-	return texts == 0
+	return !slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool { return len(trimRaw(c.body[s.Start:s.End])) > 0 })
 }
 
-// mayHoldHarness reports whether a part of a message, given as the inside of a JSON string,
-// may hold text of a client. escapes is true if the part may hold escapes such as \u003c.
-func mayHoldHarness(raw []byte, role Role, escapes bool) bool {
-	bracket := bytes.IndexByte(raw, '<') >= 0 || escapes && bytes.Contains(raw, []byte(`\u00`))
-	return bracket || role == RoleUser && mayHoldClientText(trimRaw(raw))
+// mayHoldElement reports, without decoding it, whether a message may hold an element.
+func (c *Conversation) mayHoldElement(m *Message) bool {
+	return slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
+		raw := c.body[s.Start:s.End]
+		return bytes.IndexByte(raw, '<') >= 0 || s.Unicode && bytes.Contains(raw, []byte(`\u00`))
+	})
 }
 
 // answer returns the model's words in a part of a message.
@@ -346,20 +315,16 @@ func answer(text []byte) []byte {
 	return withoutElement(withoutElement(text, "think"), "graphiti_memory")
 }
 
-// within implements textContext for one message of a conversation.
+// within is the message of a text.
 type within struct {
 	c       *Conversation
 	message int
 }
 
-func (w within) after(n int) bool { return w.c.after(n) }
-
+// early reports whether the message comes before the model's first answer.
 func (w within) early() bool { return w.message <= w.c.answer }
 
-func (w within) opens() bool {
-	return !slices.ContainsFunc(w.c.Messages[:w.message], func(m Message) bool { return m.Role == RoleAssistant })
-}
-
+// prompted reports whether the system prompt holds this text.
 func (w within) prompted(text string) bool {
 	holds := func(m *Message) bool {
 		return slices.ContainsFunc(w.c.spans[m.from:m.to], func(s Span) bool { return bytes.Contains(w.c.body[s.Start:s.End], []byte(text)) })
