@@ -1,6 +1,8 @@
 package capture
 
 import (
+	"cmp"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -17,18 +19,18 @@ type Directive struct {
 const (
 	maxDirectives     = 10
 	maxDirectiveChars = 1000
-	maxDirectiveHead  = 64 // bytes before the colon
 )
 
-// The spellings of kinds and scopes, in lower case.
+// directiveLine matches a line such as "- preference (project): tabs, not spaces".
+var directiveLine = regexp.MustCompile(`^(?i)\s*(?:[-*]\s+)?(decision|lesson(?:[\s_]+learned)?|preference|procedure|task(?:[\s_]+update)?|terminology|repo[\s_]+state)` +
+	`(?:\s*\((session|workspace|project|user|global|agent)\))?:\s+(\S.*)`)
+
+// The kinds by their first letters, and the scopes with another name.
 var (
 	directiveKinds = map[string]string{
-		"decision": "decision", "lesson": "lesson_learned", "lesson learned": "lesson_learned", "preference": "preference", "procedure": "procedure",
-		"task": "task_update", "task update": "task_update", "terminology": "terminology", "repo state": "repo_state",
+		"deci": "decision", "less": "lesson_learned", "pref": "preference", "proc": "procedure", "task": "task_update", "term": "terminology", "repo": "repo_state",
 	}
-	directiveScopes = map[string]string{
-		"session": "session", "workspace": "workspace", "project": "workspace", "user": "user", "global": "user", "agent": "agent",
-	}
+	directiveScopes = map[string]string{"project": "workspace", "global": "user"}
 )
 
 // Directives returns the directives in a person's message, and the number of overlong ones.
@@ -38,10 +40,12 @@ func Directives(text string) (list []Directive, tooLong int) {
 		return nil, 0
 	}
 	for line := range words.OutsideFences(text) {
-		d, ok := directive(line)
-		if !ok {
+		m := directiveLine.FindStringSubmatch(line)
+		if m == nil {
 			continue
 		}
+		scope := strings.ToLower(m[2])
+		d := Directive{directiveKinds[strings.ToLower(m[1][:4])], cmp.Or(directiveScopes[scope], scope), strings.TrimSpace(m[3])}
 		if utf8.RuneCountInString(d.Text) > maxDirectiveChars {
 			tooLong++
 			continue
@@ -51,24 +55,4 @@ func Directives(text string) (list []Directive, tooLong int) {
 		}
 	}
 	return list, tooLong
-}
-
-// directive parses a line such as "- preference (project): tabs, not spaces". Most lines of
-// a large text are not directives, so rejecting a line must be cheap.
-func directive(line string) (d Directive, ok bool) {
-	head, text, ok := strings.Cut(line, ":")
-	if !ok || len(head) > maxDirectiveHead || head != strings.TrimRight(head, " \t") || text == strings.TrimLeft(text, " \t") {
-		return d, false
-	}
-	if start := strings.TrimLeft(head, "-* \t"); start == "" || strings.IndexByte("dlptrDLPTR", start[0]) < 0 {
-		return d, false // not the first letter of any kind
-	}
-	words := strings.Fields(strings.ToLower(head))
-	if words[0] == "-" || words[0] == "*" {
-		words = words[1:]
-	}
-	name, scope, scoped := strings.Cut(strings.Join(words, " "), "(")
-	scope, closed := strings.CutSuffix(scope, ")")
-	d = Directive{directiveKinds[strings.TrimSpace(strings.ReplaceAll(name, "_", " "))], directiveScopes[scope], strings.TrimSpace(text)}
-	return d, d.Kind != "" && d.Text != "" && scoped == closed && scoped == (d.Scope != "")
 }
