@@ -118,7 +118,7 @@ func TestHangupsOfManyAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestHangups_Idle checks that clients are looked at only while a request waits.
+// TestHangups_Idle checks that the last request ends the checks.
 func TestHangups_Idle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h hangups
@@ -129,7 +129,7 @@ func TestHangups_Idle(t *testing.T) {
 		}
 		for range 2 {
 			l := new(link)
-			h.watch(l, socket(1<<20)) // no such descriptor
+			h.watch(l, socket(1<<20))
 			time.Sleep(3 * hangupInterval)
 			if !looks() {
 				t.Fatal("no look while a request waits")

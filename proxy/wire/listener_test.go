@@ -45,8 +45,7 @@ func TestAcceptPausesAndEnds(t *testing.T) {
 	})
 }
 
-// TestAccept_BrokenListener checks that Accept returns the error of a listener that fails for
-// longer than its pauses grow, unless file descriptors have run out.
+// TestAccept_BrokenListener checks that Accept returns a lasting error.
 func TestAccept_BrokenListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		errs := make([]error, 100)
