@@ -43,7 +43,7 @@ type Config struct {
 		Consent           string        `key:"memory.consent" usual:"yes" default:"false" kind:"consent" doc:"the address of memory.endpoint, embedding.url or distil.url, if conversations may be sent there; true means the address in the same source"`
 		Timeout           time.Duration `key:"memory.timeout" reload:"yes" default:"30s" min:"1ms" doc:"maximum time for one call to the memory, other than recall"`
 		Retain            time.Duration `key:"memory.retain" default:"0s" min:"0s" doc:"age at which messages, and facts that only they support, are deleted here, and not in Graphiti; 0 keeps them"`
-		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"unused, because all messages are searched locally"`
+		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"least time that delivered turns are searched here beside Graphiti; all are, as long as memory.retain keeps them"`
 
 		Retention map[string]string `key:"memory.retention" reload:"yes" kind:"name=age" doc:"other ages than memory.retain, by kind, project or person: {facts: 365d, work: 7d, 'github_repo:github.com/acme/app': 30d, 'user:mira': hold}. hold refuses each deletion"`
 
