@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
@@ -129,6 +130,22 @@ func TestForget_NamesKeptUntilRewritten(t *testing.T) {
 		f := run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: servicetest.OwnersGroup, Session: "s1"}})
 		if f.NamesKept != fails {
 			t.Errorf("%s: got names kept: %v, want %v", name, f.NamesKept, fails)
+		}
+	}
+}
+
+// TestForget_AgainUntilGraphitiDeletes checks that a forgotten session can be forgotten again, with the
+// same report, as long as Graphiti may have it.
+func TestForget_AgainUntilGraphitiDeletes(t *testing.T) {
+	t.Parallel()
+	g := startGraphiti(t, "graphiti")
+	m := onGraphiti(t, "graphiti", g)
+	opens(t, m, "", "s1", "My cat is called Miso.")
+	g.Always(graphititest.DropEpisode, graphititest.Refuse())
+	for i := range 2 {
+		done := forgetSession(t, m, "s1")
+		if len(done) == 0 || !slices.ContainsFunc(done, func(f service.Forgotten) bool { return f.Withdrawn > 0 }) {
+			t.Errorf("Forget number %d = %+v, want a part that is left in Graphiti", i+1, done)
 		}
 	}
 }

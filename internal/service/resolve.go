@@ -212,15 +212,17 @@ func (r *resolution) parts(ctx context.Context) (list []ledger.Owned, err error)
 
 var errFound = errors.New("found")
 
-// holds reports whether a part has records.
+// holds reports whether a part has records, here or in Graphiti, from which they may not be deleted yet.
 func (sv *Service) holds(ctx context.Context, part ledger.Part) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, sv.settings().Timeout)
 	defer cancel()
 	err := sv.export(ctx, part, func(Record) error { return errFound })
 	if errors.Is(err, errFound) {
 		return true, nil
+	} else if err != nil {
+		return false, err
 	}
-	return false, err
+	return sv.o.Pipeline.Withdraws(ctx, part)
 }
 
 // partOf returns the part for a selector of a group, or of a session in it. own reports whether
