@@ -79,7 +79,7 @@ func packBackup(path, work string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // unless it is renamed
+	defer func() { _ = os.Remove(f.Name()) }() // unless it is renamed
 	z := zip.NewWriter(f)
 	if err := errors.Join(z.AddFS(os.DirFS(work)), z.Close(), f.Sync(), f.Close()); err != nil {
 		return err
