@@ -29,7 +29,7 @@ const (
 type ImportFile struct {
 	io.ReadCloser
 	Size    int64    // in bytes, or 0 if it is unknown
-	Omitted []string // other JSON files and archives in an archive or a folder, which are not read
+	Omitted []string // other JSON files of an archive or a folder, which are not read
 }
 
 // OpenImport opens a file to import, or the conversations in an archive or a folder; - is
@@ -76,9 +76,9 @@ func ReadImport(f interface {
 
 func readArchive(f io.Closer, files fs.FS) (*ImportFile, error) {
 	in := &archived{closers: []io.Closer{f}}
-	err := in.open(files)
+	err := in.add(files, 0)
 	if err == nil && len(in.readers) == 0 {
-		err = errors.New("it contains no conversations.json; import an archive in it by itself")
+		err = errors.New("it contains no conversations.json")
 	}
 	if err != nil {
 		return nil, errors.Join(err, in.Close())
@@ -100,14 +100,15 @@ type archived struct {
 var conversations = regexp.MustCompile(`^conversations(-\d+)?\.json$`)
 
 const (
-	maxFolders = 3 // around a file
-	maxOmitted = 5 // names of omitted files
+	maxFolders  = 3 // around a file
+	maxArchives = 2 // around a file
+	maxOmitted  = 5 // names of omitted files
 )
 
-// open opens the files with conversations in their order.
-func (a *archived) open(in fs.FS) error {
+// add opens the files with conversations in their order, and archives in the archive.
+func (a *archived) add(in fs.FS, depth int) error {
 	return fs.WalkDir(in, ".", func(name string, e fs.DirEntry, err error) error {
-		ext := strings.ToLower(path.Ext(name))
+		nested := depth+1 < maxArchives && strings.EqualFold(path.Ext(name), ".zip")
 		switch {
 		case err != nil:
 			return fmt.Errorf("list the files of the export: %w", err)
@@ -115,8 +116,8 @@ func (a *archived) open(in fs.FS) error {
 			return fs.SkipDir
 		case e.IsDir():
 			return nil
-		case !conversations.MatchString(e.Name()):
-			if (ext == ".json" || ext == ".zip") && len(a.omitted) < maxOmitted {
+		case !nested && !conversations.MatchString(e.Name()):
+			if strings.EqualFold(path.Ext(name), ".json") && len(a.omitted) < maxOmitted {
 				a.omitted = append(a.omitted, name)
 			}
 			return nil
@@ -125,6 +126,9 @@ func (a *archived) open(in fs.FS) error {
 		if err != nil {
 			return fmt.Errorf("open %s in the export: %w", name, err)
 		}
+		if nested {
+			return errors.Join(a.unpack(f, depth+1), f.Close())
+		}
 		a.readers, a.closers = append(a.readers, transform.NewReader(f, unicode.BOMOverride(transform.Nop))), append(a.closers, f)
 		if info, err := f.Stat(); err == nil {
 			a.size += info.Size()
@@ -132,6 +136,33 @@ func (a *archived) open(in fs.FS) error {
 		return nil
 	})
 }
+
+// unpack adds an archive in an archive. Its end has the list of its files, so it needs a
+// file of its own for the time of the import.
+func (a *archived) unpack(r io.Reader, depth int) error {
+	f, err := os.CreateTemp("", "graphiti-proxy-import-*")
+	if err != nil {
+		return fmt.Errorf("unpack the export: %w", err)
+	}
+	a.closers = append(a.closers, f, removal(f.Name()))
+	n, err := io.Copy(f, io.LimitReader(r, maxExport+1))
+	if err == nil && n > maxExport {
+		err = errExport
+	}
+	if err != nil {
+		return fmt.Errorf("unpack the export: %w", err)
+	}
+	z, err := zip.NewReader(f, n)
+	if err != nil {
+		return fmt.Errorf("unpack the export: %w", err)
+	}
+	return a.add(z, depth)
+}
+
+// removal removes a file.
+type removal string
+
+func (r removal) Close() error { return os.Remove(string(r)) }
 
 func (a *archived) Close() error {
 	var errs []error

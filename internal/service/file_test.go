@@ -222,6 +222,7 @@ func TestOpenImport(t *testing.T) {
 		file("notes.jsonl", notes):                                  notes,
 		file("a.zip", zipped("export/conversations.json", chatGPT)): chatGPT,
 		file("numbered.zip", zipped("conversations-001.json", claude, "user.json", "{}", "conversations-000.json", chatGPT)): chatGPT + claude,
+		file("nested.zip", zipped("part.zip", zipped("conversations.json", claude))):                                         claude,
 	}
 	folder := filepath.Join(dir, "folder")
 	if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, "conversations.json"), []byte(claude), 0o600)); err != nil {
@@ -250,7 +251,7 @@ func TestOpenImport(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v\n%s", name, f.Size, err, got)
 		}
 	}
-	for name, says := range map[string]string{filepath.Join(dir, "none"): "no such file", file("b.zip", none): "contains no conversations.json", file("c.zip", zipped("a.zip", zipped("conversations.json", claude))): "import an archive in it by itself"} {
+	for name, says := range map[string]string{filepath.Join(dir, "none"): "no such file", file("b.zip", none): "contains no conversations.json", file("c.zip", zipped("a.zip", zipped("b.zip", zipped("conversations.json", claude)))): "contains no conversations.json", file("d.zip", zipped("a.zip", "broken")): "unpack the export"} {
 		if _, err := service.OpenImport(name); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", name, err, says)
 		}
