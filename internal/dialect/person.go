@@ -140,7 +140,10 @@ var reported = regexp.MustCompile(`(?s)^(?:<system-reminder>\s*)?The user sent (
 
 // sentAmid returns the words in such a report, or nil.
 func sentAmid(text []byte) []byte {
-	if m := reported.FindSubmatch(trim(text)); m != nil {
+	if text = trim(text); !begins(text, "<system-reminder>") && !begins(text, "The user sent") {
+		return nil
+	}
+	if m := reported.FindSubmatch(text); m != nil {
 		return trim(m[1])
 	}
 	return nil

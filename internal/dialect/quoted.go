@@ -38,7 +38,7 @@ const (
 // ownWords returns the words of a person in a text that may quote others, and reports
 // whether it left anything out. It returns nil if the text has no words of a person.
 func ownWords(text []byte) (words []byte, quotes bool) {
-	if !mayQuote(text) {
+	if bytes.IndexByte(text, '\n') < 0 || !mayQuote(text) {
 		return text, false
 	}
 	lines := linesOf(text)
@@ -79,13 +79,22 @@ func mayQuote(text []byte) bool {
 		if line = trim(line); len(line) == 0 {
 			continue
 		}
-		end := line[max(0, len(line)-1-maxExtension):]
-		if bytes.IndexByte([]byte("<`~-=#*[>"), line[0]) >= 0 || bytes.IndexByte([]byte(":?\x9a\x9f"), line[len(line)-1]) >= 0 || // the last bytes of "：", "？" and "؟" among them
-			bytes.IndexByte(end[:len(end)-1], '.') >= 0 {
+		if first, last := line[0], line[len(line)-1]; quoting[first] || closing[last] || bytes.IndexByte(line[max(0, len(line)-1-maxExtension):len(line)-1], '.') >= 0 {
 			return true
 		}
 	}
 	return false
+}
+
+// quoting holds the first bytes of such lines, and closing the last: the last bytes of "：", "？" and "؟"
+// among them.
+var quoting, closing = bytesOf("<`~-=#*[>"), bytesOf(":?\x9a\x9f")
+
+func bytesOf(chars string) (in [256]bool) {
+	for _, c := range []byte(chars) {
+		in[c] = true
+	}
+	return in
 }
 
 // linesOf returns the lines of a text that are not blank.
