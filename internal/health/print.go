@@ -55,7 +55,8 @@ func (s *Status) Print(w io.Writer) {
 	fmt.Fprintln(w)
 	p.line(m.State != StateOff, "recall %s, ingestion %s", onOff[m.Recall], onOff[m.Ingest]) // off implies both
 	p.line(len(m.Outcomes) > 0, "requests since the start: %s", outcomes(m.Outcomes))
-	p.line(len(s.Messages) > 0, "messages since the start: %s", outcomes(s.Messages))
+	messages := outcomes(s.Messages)
+	p.line(messages != "", "messages since the start: %s", messages)
 	p.line(s.Queue.Held > 0, "%s held until their conversations show whether a person wrote them; memory show lists them", terminal.Count(s.Queue.Held, "message"))
 	if d := m.Distil; d != nil {
 		p.line(true, "facts from %s today: %s of %s, %d refused; %d of %d tokens", d.Endpoint,
@@ -100,11 +101,12 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 	p.line(q.Withdrawn > 0, "%s may still be in Graphiti; the proxy deletes it when it appears, and retries", terminal.Count(q.Withdrawn, "forgotten part"))
 }
 
-// outcomes formats the counts of outcomes, the most frequent first.
+// outcomes formats the counts of outcomes that occurred, the most frequent first.
 func outcomes[K ~string](of map[K]int64) string {
 	keys := slices.SortedFunc(maps.Keys(of), func(a, b K) int {
 		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))
 	})
+	keys = slices.DeleteFunc(keys, func(k K) bool { return of[k] == 0 })
 	names := make([]string, len(keys))
 	for i, k := range keys {
 		name := string(k)

@@ -61,14 +61,17 @@ func TestMemoryThatIsOffRecallsNothing(t *testing.T) {
 	}
 }
 
-// TestStatusCountsOutcomes checks that a status prints the outcomes with their reasons,
-// the most frequent first.
+// TestStatusCountsOutcomes checks that a status prints the outcomes that occurred, with their
+// reasons, the most frequent first.
 func TestStatusCountsOutcomes(t *testing.T) {
 	var b strings.Builder
-	s := Status{Memory: MemoryStatus{Backend: "embedded", State: StateWorking, Outcomes: map[string]int64{"recalled": 2, "empty, weak": 7, "empty, routine": 7}}}
+	s := Status{Memory: MemoryStatus{Backend: "embedded", State: StateWorking, Outcomes: map[string]int64{"recalled": 2, "empty, weak": 7, "empty, routine": 7}},
+		Messages: map[graphiti.FateName]int64{graphiti.FateStored: 3, graphiti.FateHeld: 0, graphiti.FateLost: 0}}
 	s.Print(&b)
-	if want := "requests since the start: 7 empty (routine), 7 empty (weak), 2 recalled\n"; !strings.Contains(b.String(), want) {
-		t.Errorf("%q lacks %q", b.String(), want)
+	for _, want := range []string{"requests since the start: 7 empty (routine), 7 empty (weak), 2 recalled\n", "messages since the start: 3 stored\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q lacks %q", b.String(), want)
+		}
 	}
 }
 

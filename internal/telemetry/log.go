@@ -13,7 +13,10 @@ import (
 // NewLogger returns a logger of text or JSON to a file; "auto" selects text on a terminal.
 func NewLogger(f *os.File, format string, level slog.Leveler) *slog.Logger {
 	o := &slog.HandlerOptions{Level: level}
-	if format == "text" || format == "auto" && terminal.Is(f) {
+	switch text := format == "text" || format == "auto" && terminal.Is(f); {
+	case text && terminal.Is(f):
+		return slog.New(shortRequests{slog.NewTextHandler(f, o), f, os.Getenv("NO_COLOR") == ""})
+	case text:
 		return slog.New(slog.NewTextHandler(f, o))
 	}
 	return slog.New(slog.NewJSONHandler(f, o))
