@@ -33,13 +33,24 @@ var (
 	dotenv     = inFile(format{decodeDotenv, setDotenv, removeDotenv})
 )
 
-// inFile returns a format for files, which may begin with a byte order mark. An edit drops it.
+// inFile returns a format for files, which may begin with a byte order mark.
 func inFile(f format) *format {
-	text := func(file []byte) []byte { return bytes.TrimPrefix(file, byteOrderMark) }
+	edit := func(file []byte, edit func(text []byte) ([]byte, error)) ([]byte, error) {
+		text, marked := bytes.CutPrefix(file, byteOrderMark)
+		text, err := edit(text)
+		if err == nil && marked {
+			text = slices.Concat(byteOrderMark, text)
+		}
+		return text, err
+	}
 	return &format{
-		decode: func(file []byte) (map[string]any, error) { return f.decode(text(file)) },
-		set:    func(file []byte, path []string, value string) ([]byte, error) { return f.set(text(file), path, value) },
-		remove: func(file []byte, path []string) ([]byte, error) { return f.remove(text(file), path) },
+		decode: func(file []byte) (map[string]any, error) { return f.decode(bytes.TrimPrefix(file, byteOrderMark)) },
+		set: func(file []byte, path []string, value string) ([]byte, error) {
+			return edit(file, func(text []byte) ([]byte, error) { return f.set(text, path, value) })
+		},
+		remove: func(file []byte, path []string) ([]byte, error) {
+			return edit(file, func(text []byte) ([]byte, error) { return f.remove(text, path) })
+		},
 	}
 }
 

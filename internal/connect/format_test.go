@@ -63,7 +63,7 @@ func TestFormat(t *testing.T) {
 				}
 				change := Change{Path: strings.Split(c.path, "."), Value: url}
 				got, err := c.format.apply([]byte(in(c.text)), &change)
-				if want := strings.ReplaceAll(c.want, "URL", url); err != nil || string(got) != want {
+				if want := in(strings.ReplaceAll(c.want, "URL", url)); err != nil || string(got) != want {
 					t.Fatalf("%s: apply = %q, %v; want %q", name, got, err, want)
 				}
 				back, err := c.format.undo(got, &change)
@@ -71,8 +71,8 @@ func TestFormat(t *testing.T) {
 				if want == "" {
 					want = c.text
 				}
-				if err != nil || string(back) != want {
-					t.Errorf("%s: undo = %q, %v; want %q", name, back, err, want)
+				if err != nil || string(back) != in(want) {
+					t.Errorf("%s: undo = %q, %v; want %q", name, back, err, in(want))
 				}
 			}
 		})
