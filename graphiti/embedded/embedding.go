@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
 
 // Embedding names an endpoint that has OpenAI's embeddings API.
@@ -109,9 +110,5 @@ func likeness(a, b []int8) float64 {
 	if len(a) != len(b) {
 		return 0
 	}
-	var sum int32
-	for i, x := range a {
-		sum += int32(x) * int32(b[i])
-	}
-	return float64(sum) / (127 * 127)
+	return float64(sentence.Dot(a, b)) / (127 * 127)
 }

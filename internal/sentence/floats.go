@@ -2,7 +2,8 @@ package sentence
 
 import "math"
 
-// operations are the vector operations. Their slices have equal lengths, positive multiples of 16.
+// operations are the vector operations. Their slices have equal lengths, positive multiples of 16, and
+// those of dot of 32.
 type operations struct {
 	addWhole    func(out []float32, in []int16, unit float32) // adds in times unit
 	addPositive func(out, in []float32)                       // adds positive values
@@ -10,6 +11,7 @@ type operations struct {
 	moments     func(x []float32) (sum, squares float32)      // sum, and sum of squares
 	largest     func(x []float32) float32                     // size
 	round       func(out []int16, in []float32, by float32)   // in times by, as whole numbers
+	dot         func(a, b []int8) int32                       // sum of the products
 }
 
 // inGo are the operations of every processor.
@@ -56,6 +58,25 @@ var inGo = operations{
 			out[i] = int16(math.Float32bits(float32(v*by) + rounder)) //nolint:gosec // its low bits are the whole number
 		}
 	},
+	dot: dotGo,
+}
+
+func dotGo(a, b []int8) (sum int32) {
+	b = b[:len(a)]
+	for i, x := range a {
+		sum += int32(x) * int32(b[i])
+	}
+	return sum
+}
+
+// Dot returns the dot product of two vectors of the same length, which may have been shortened to int8
+// by any factor.
+func Dot(a, b []int8) (sum int32) {
+	n := len(a) &^ 31
+	if n > 0 {
+		sum = floats.dot(a[:n], b[:n])
+	}
+	return sum + dotGo(a[n:], b[n:])
 }
 
 // rounder added to a small number leaves its nearest whole number in the low bits.

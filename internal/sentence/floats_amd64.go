@@ -8,13 +8,14 @@ var floats = func() operations {
 	}
 	return operations{
 		addWhole: addWholeAVX2, addPositive: addPositiveAVX2, addRescaled: addRescaledAVX2,
-		moments: momentsAVX2, largest: largestAVX2, round: roundAVX2,
+		moments: momentsAVX2, largest: largestAVX2, round: roundAVX2, dot: dotAVX2,
 	}
 }()
 
 func addWholeAVX2(out []float32, in []int16, unit float32)
 func addPositiveAVX2(out, in []float32)
 func addRescaledAVX2(out, in []float32, shift, by float32)
+func dotAVX2(a, b []int8) int32
 func momentsAVX2(x []float32) (sum, squares float32)
 func largestAVX2(x []float32) float32
 func roundAVX2(out []int16, in []float32, by float32)

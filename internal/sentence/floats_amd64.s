@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// All lengths are multiples of 16.
+// All lengths are multiples of 16, and those of dotAVX2 of 32.
 
 // func addWholeAVX2(out []float32, in []int16, unit float32)
 TEXT ·addWholeAVX2(SB), NOSPLIT, $0-52
@@ -155,5 +155,39 @@ next:
 	ADDQ      $32, DI
 	SUBQ      $16, CX
 	JG        next
+	VZEROUPPER
+	RET
+
+// func dotAVX2(a, b []int8) int32
+TEXT ·dotAVX2(SB), NOSPLIT, $0-52
+	MOVQ  a_base+0(FP), SI
+	MOVQ  a_len+8(FP), CX
+	MOVQ  b_base+24(FP), DI
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+
+next:
+	VPMOVSXBW (SI), Y2
+	VPMOVSXBW 16(SI), Y3
+	VPMOVSXBW (DI), Y4
+	VPMOVSXBW 16(DI), Y5
+	VPMADDWD  Y4, Y2, Y2
+	VPMADDWD  Y5, Y3, Y3
+	VPADDD    Y2, Y0, Y0
+	VPADDD    Y3, Y1, Y1
+	ADDQ      $32, SI
+	ADDQ      $32, DI
+	SUBQ      $32, CX
+	JG        next
+
+	VPADDD       Y1, Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPADDD       X1, X0, X0
+	VPSHUFD      $0x4E, X0, X1
+	VPADDD       X1, X0, X0
+	VPSHUFD      $0xB1, X0, X1
+	VPADDD       X1, X0, X0
+	VMOVD        X0, AX
+	MOVL         AX, ret+48(FP)
 	VZEROUPPER
 	RET

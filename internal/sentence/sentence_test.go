@@ -331,3 +331,28 @@ func TestModel_Knows(t *testing.T) {
 		t.Errorf("an empty text: got %.2f, want nearly 1", got)
 	}
 }
+
+// TestDot checks the dot product of vectors of any length, with the largest values.
+func TestDot(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{0, 1, 31, 32, 33, 384, 512, 1000} {
+		a, b, want := make([]int8, n), make([]int8, n), int32(0)
+		for i := range n {
+			a[i], b[i] = int8(r.IntN(256)-128), int8(r.IntN(256)-128)
+			if i%2 == 0 {
+				a[i], b[i] = -128, -128
+			}
+			want += int32(a[i]) * int32(b[i])
+		}
+		if got := Dot(a, b); got != want {
+			t.Errorf("%d values: got %d, want %d", n, got, want)
+		}
+	}
+}
+
+func BenchmarkDot(b *testing.B) {
+	v := make([]int8, Dimensions)
+	for b.Loop() {
+		Dot(v, v)
+	}
+}
