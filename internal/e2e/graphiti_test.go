@@ -247,9 +247,10 @@ func TestRealGraphitiRecovers(t *testing.T) {
 		w.tell(t, fmt.Sprintf("The staging database has moved now to port %d.", 8000+i))
 	}
 	w.until(t, "the corrections in the queue", func(q queue) bool { return q.Pending == 20 })
-	sent := ""
+	sent, asked := "", 0
 	w.eventually(t, "the newest port to be known", func() bool {
-		w.tell(t, "On which port does the staging database listen?")
+		asked++ // the same message again gets the same block
+		w.tell(t, fmt.Sprintf("On which port does the staging database listen? I ask for the %dth time.", asked))
 		all := w.model.Requests()
 		sent = string(all[len(all)-1].Body)
 		return strings.Contains(sent, "8019")
