@@ -23,8 +23,8 @@ type Ledger interface {
 	// Waiting returns the groups with waiting copies.
 	Waiting(ctx context.Context) (groups []string, err error)
 
-	// Next returns the first n waiting copies of a group, or without one of all groups: in the
-	// order of arrival, those from histories last. A forgotten group has none before Graphiti
+	// Next returns the first n waiting copies of a group, or without one of all groups: the
+	// oldest first, and those from histories last. A forgotten group has none before Graphiti
 	// has deleted the group: the deletion would include them.
 	Next(ctx context.Context, group string, n int) ([]ledger.Copy, error)
 

@@ -80,8 +80,8 @@ func newMemoryWorkCommand() *cobra.Command {
 	return c
 }
 
-// newMemoryFilterCommand returns a command that lists what a filter selects, and its input. It has
-// no flags for the fields of a selector named without.
+// newMemoryFilterCommand returns a command that lists the messages and facts of a filter, and its
+// input. It has no flags for the fields of a selector named without.
 func newMemoryFilterCommand(name, what string, filter service.SearchFilter, without ...string) (*cobra.Command, *service.SearchRequest) {
 	c, in := described(name), service.Search.Default
 	cli.InputFlags(c, &in.Selector, without...)

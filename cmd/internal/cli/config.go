@@ -85,7 +85,7 @@ func check(c *cobra.Command) error {
 	}))
 }
 
-// notes returns what valid settings do that their operator may not expect.
+// notes returns the unexpected effects of valid settings.
 func notes(cfg *config.Config) []string {
 	list := cfg.Notes()
 	if cfg.RemoteMemory() && !cfg.Consented() {
