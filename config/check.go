@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -37,6 +38,11 @@ func (c *Config) check(fail func(error)) {
 	}
 	if slices.Contains(slices.Collect(maps.Values(c.Upstreams())), "") {
 		fail(errors.New("upstream: an address is empty; omit the setting to use its default"))
+	}
+	for _, base := range c.Upstreams() {
+		if c.leadsBack(base) {
+			fail(fmt.Errorf("listen: %q is the proxy itself, and so is the upstream %s; write the provider's address there", c.Listen, base))
+		}
 	}
 	c.checkDistil(fail)
 	c.checkState(fail)
@@ -176,6 +182,17 @@ func Loopback(address string) bool {
 	}
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// leadsBack reports whether a base URL is the proxy's own address.
+func (c *Config) leadsBack(base string) bool {
+	u, err := url.Parse(base)
+	if err != nil || anyPort(c.Listen) {
+		return false
+	}
+	host, port, _ := net.SplitHostPort(c.Listen)
+	local := Loopback(c.Listen) || host == "" || net.ParseIP(host).IsUnspecified()
+	return u.Host == c.Listen || u.Port() == port && local && Loopback(u.Host)
 }
 
 func anyPort(address string) bool {

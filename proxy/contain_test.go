@@ -30,7 +30,7 @@ func bug() { panic(errors.New(secret)) }
 func wantBug(t *testing.T, log *lines, times int, where string) {
 	t.Helper()
 	got := log.String()
-	if strings.Count(got, "a bug was contained") != times || !strings.Contains(got, `at="proxy.`+where) || strings.Contains(got, secret) {
+	if strings.Count(got, "a bug was contained") != times || !strings.Contains(got, "/proxy."+where) || strings.Contains(got, secret) {
 		t.Errorf("log: %s", got)
 	}
 }
@@ -89,7 +89,7 @@ func TestBugOfMemoryInAWebSocket(t *testing.T) {
 				t.Fatalf("got %q, %v, want %q", got, err, frame)
 			}
 		}
-		wantBug(t, log, 3, "bug:")
+		wantBug(t, log, 3, "bug(")
 	})
 	t.Run("in an answer", func(t *testing.T) {
 		s, log := server()
@@ -109,7 +109,7 @@ func TestBugOfMemoryInAWebSocket(t *testing.T) {
 		}
 		ups.Close()
 		<-ended
-		wantBug(t, log, 3, "bug:")
+		wantBug(t, log, 3, "bug(")
 	})
 }
 
@@ -149,5 +149,5 @@ func TestBugInARequest(t *testing.T) {
 		t.Errorf("another connection: %v, %v", resp, err)
 	}
 	post(t, client(t), base+"/v1/x", "{}", http.StatusOK)
-	wantBug(t, log, 1, "bug:")
+	wantBug(t, log, 1, "bug(")
 }

@@ -3,10 +3,7 @@ package proxy
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"strings"
 	"testing"
 )
@@ -81,78 +78,6 @@ func TestTwoLengths(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestLoopIsNoticed checks that proxies that are each other's upstream, or their own,
-// answer 508 at once, and that eight proxies in a row forward a request.
-func TestLoopIsNoticed(t *testing.T) {
-	t.Parallel()
-	reserve := func() string {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer ln.Close()
-		return ln.Addr().String()
-	}
-	at := func(addr string) func(*Options) { return func(o *Options) { o.Listen = addr } }
-	check := func(t *testing.T, s *Server, path, setting string, connections int64) {
-		for _, request := range []string{
-			"POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
-			"GET /v1/models HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n",
-			"GET " + path + " HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
-		} {
-			c := dial(t, s)
-			_, _ = io.WriteString(c, request)
-			resp, err := http.ReadResponse(newReader(c), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			body, _ := io.ReadAll(resp.Body)
-			if resp.StatusCode != http.StatusLoopDetected || !strings.Contains(string(body), setting) || !strings.Contains(string(body), `"code":"loop_detected"`) {
-				t.Errorf("got %d %s, want 508, loop_detected and %q in it", resp.StatusCode, body, setting)
-			}
-			c.Close()
-		}
-		if n := int64(s.clients.Count()); n > connections {
-			t.Errorf("%d connections", n)
-		}
-	}
-	t.Run("itself", func(t *testing.T) {
-		addr := reserve()
-		s, _ := start(t, "http://"+addr, at(addr))
-		check(t, s, "/v1/realtime", "upstream.openai", 3*16)
-	})
-	t.Run("a ring of two", func(t *testing.T) {
-		a, b := reserve(), reserve()
-		s, _ := start(t, "http://"+b, at(a))
-		_, _ = start(t, "http://"+a, at(b))
-		check(t, s, "/v1/realtime", "upstream.openai", 3*16)
-	})
-	t.Run("a row of honest ones", func(t *testing.T) {
-		w := newStub(t, say(okAnswer))
-		base := w.url()
-		for range 7 { // after the mark of another proxy
-			_, base = start(t, base)
-		}
-		s, _ := start(t, base) // the ninth proxy
-		get := func(base string) int {
-			req, _ := http.NewRequest(http.MethodGet, base+"/v1/models", nil)
-			req.Header.Set("CDN-Loop", "graphiti-proxy-0123456789ab")
-			resp, err := client(t).Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp.Body.Close()
-			return resp.StatusCode
-		}
-		if got := get(base); got != http.StatusOK {
-			t.Errorf("eight proxies in a row: %d", got)
-		}
-		if got := get("http://" + s.Addr().String()); got != http.StatusLoopDetected {
-			t.Errorf("one more: %d", got)
-		}
-	})
 }
 
 // TestKeyInPathIsNotLogged checks that a key in the target of a request is not logged.

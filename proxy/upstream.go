@@ -29,9 +29,6 @@ func NewUpstreams(bases map[string]string, roots *tls.Config, connect time.Durat
 		if err != nil {
 			return nil, fmt.Errorf("the upstream %s: %w", name, err)
 		}
-		if !ofAPI(name) {
-			u.Setting = "upstreams." + name
-		}
 		s[name] = u
 	}
 	return s, nil

@@ -36,7 +36,7 @@ func bug() { panic(errors.New("Miso is a cat")) }
 func wantBug(t *testing.T, log *bytes.Buffer) {
 	t.Helper()
 	got := log.String()
-	if strings.Count(got, "a bug was contained") != 1 || !strings.Contains(got, `at="wire.bug:`) || strings.Contains(got, "Miso") {
+	if strings.Count(got, "a bug was contained") != 1 || !strings.Contains(got, "/wire.bug(") || strings.Contains(got, "Miso") {
 		t.Errorf("log: %s", got)
 	}
 }

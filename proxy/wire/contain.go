@@ -3,9 +3,8 @@ package wire
 import (
 	"fmt"
 	"log/slog"
-	"path"
 	"runtime"
-	"strings"
+	"runtime/debug"
 )
 
 // Contain runs f, which a request can do without, and recovers from a panic. Without it,
@@ -24,31 +23,12 @@ func CatchPanic(log *slog.Logger, part string, end func()) {
 	}
 }
 
-// LogPanic logs a panic's type and place. It omits the panic's text, which could quote a
+// LogPanic logs a panic's type and stack. It omits the panic's text, which could quote a
 // conversation, unless the text is the runtime's.
 func LogPanic(log *slog.Logger, part string, r any) {
 	what := fmt.Sprintf("%T", r)
 	if e, ok := r.(runtime.Error); ok {
 		what = e.Error()
 	}
-	log.Error("a bug was contained; please report it", "part", part, "panic", what, "at", site())
-}
-
-// site returns the top frames of the panicking stack.
-func site() string {
-	var pcs [24]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
-	var top []string
-	panicked := false
-	for more := true; more && len(top) < 4; {
-		var f runtime.Frame
-		f, more = frames.Next()
-		switch {
-		case f.Function == "runtime.gopanic":
-			panicked = true
-		case panicked && !strings.HasPrefix(f.Function, "runtime."):
-			top = append(top, fmt.Sprintf("%s:%d", path.Base(f.Function), f.Line))
-		}
-	}
-	return strings.Join(top, " < ")
+	log.Error("a bug was contained; please report it", "part", part, "panic", what, "stack", string(debug.Stack()))
 }

@@ -22,8 +22,6 @@ func (e *ClientError) Code() string {
 		return "rate_limit_error"
 	case fasthttp.StatusNotImplemented:
 		return "not_implemented"
-	case fasthttp.StatusLoopDetected:
-		return "loop_detected"
 	}
 	return "invalid_request_error"
 }

@@ -18,8 +18,7 @@ type Exchange struct {
 	client   *clientConn
 	timeouts Timeouts
 
-	head   headFacts
-	marked bool // carries a marker of a proxy in front, see hops.go
+	head headFacts
 
 	body     []byte    // the part of the request's body that was read
 	rest     io.Reader // the unread rest of the body, or nil

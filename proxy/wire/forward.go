@@ -21,8 +21,6 @@ type Answer struct {
 // that the upstream closed. It returns ErrGone if the client disconnected, and a
 // ClientError if the request is at fault.
 func (x *Exchange) Forward(up *Upstream, o Outgoing) (Answer, error) {
-	up.waiting.Add(1)
-	defer up.waiting.Add(-1)
 	if o.Pieces == nil {
 		o.Pieces = [][]byte{x.body}
 	}

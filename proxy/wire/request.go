@@ -20,7 +20,7 @@ func (x *Exchange) Check(up *Upstream) error {
 		// proxy.
 		return errUpgrade
 	}
-	return x.checkHops(up, x.head.hops)
+	return nil
 }
 
 func isPath(target []byte) bool { return len(target) == 0 || target[0] == '/' || target[0] == '?' }
@@ -33,12 +33,11 @@ func (x *Exchange) IsUpgrade() bool {
 
 // headFacts holds the fields of a head that decide how to forward it.
 type headFacts struct {
-	connection []byte   // the list in Connection
-	length     bool     // has Content-Length
-	coding     bool     // has Transfer-Encoding
-	upgrade    bool     // has Upgrade
-	webSocket  bool     // Upgrade lists only websocket
-	hops       [][]byte // the values of hopField
+	connection []byte // the list in Connection
+	length     bool   // has Content-Length
+	coding     bool   // has Transfer-Encoding
+	upgrade    bool   // has Upgrade
+	webSocket  bool   // Upgrade lists only websocket
 }
 
 // suspect reports whether the head has two lengths of the body: a server in front of the
@@ -61,8 +60,6 @@ func readFields(raw []byte) (f headFacts) {
 				f.upgrade = true
 				other = other || !FieldIs(t, "websocket")
 			}
-		case FieldIs(name, hopFieldLower):
-			f.hops = append(f.hops, value)
 		}
 	}
 	f.webSocket = f.upgrade && !other

@@ -55,9 +55,6 @@ func (x *Exchange) buildHead(up *Upstream, o *Outgoing) error {
 	if e := o.Head.Extend; e.Name != "" && !extended {
 		out = append(append(append(append(out, e.Name...), ": "...), e.Value...), "\r\n"...)
 	}
-	if x.marks(up) {
-		out = append(append(append(out, hopField+": "...), x.w.hop...), "\r\n"...)
-	}
 	if x.IsUpgrade() {
 		out = appendUpgrade(out, h.RawHeaders())
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -28,15 +27,11 @@ const (
 type Upstream struct {
 	Name    string // in metrics and settings
 	Host    string // value of the Host field
-	Setting string // setting of its address
 	base    *url.URL
 	dialer  *dialer
 	prefix  string // path before every request path, without a final slash
 	tls     *tls.Config
 	timeout time.Duration // for connecting, TLS included
-
-	provider bool         // one of providers
-	waiting  atomic.Int64 // requests without an answer yet
 
 	mu      sync.Mutex // protects the fields below
 	idle    []*upstreamConn
@@ -64,12 +59,9 @@ func NewUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*
 	up := &Upstream{
 		Name:    name,
 		Host:    u.Host,
-		Setting: "upstream." + name,
 		base:    u,
 		prefix:  strings.TrimSuffix(u.EscapedPath(), "/"),
 		timeout: timeout,
-
-		provider: slices.Contains(providers, u.Hostname()),
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return nil, fmt.Errorf("upstream address %q is not http:// or https:// with a host", u.Redacted())

@@ -29,7 +29,6 @@ type Options struct {
 // Wire moves the bytes of a server's requests. It is safe for concurrent use.
 type Wire struct {
 	o       Options
-	hop     string // see hopField
 	hangups hangups
 
 	base     context.Context // for tunnels and dialing; canceled by Cut
@@ -39,7 +38,7 @@ type Wire struct {
 
 // New returns a Wire.
 func New(o Options) *Wire {
-	w := &Wire{o: o, hop: newHop()}
+	w := &Wire{o: o}
 	w.base, w.cut = context.WithCancel(context.Background())
 	return w
 }
