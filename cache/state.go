@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
@@ -50,10 +50,10 @@ func newState(s *tables) *State {
 
 // Fault returns the known problem of the file, or nil. It does not test the file, as Check
 // does.
-func (s *State) Fault() *sqlite.Fault { return s.tables.db.Fault() }
+func (s *State) Fault() *database.Fault { return s.tables.db.Fault() }
 
 // Check tests the file and returns its problem, or nil.
-func (s *State) Check() *sqlite.Fault { return s.tables.db.Check() }
+func (s *State) Check() *database.Fault { return s.tables.db.Check() }
 
 // Close ends the state's goroutines and closes its file.
 func (s *State) Close() error {

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 // TestAcceptedTenants checks that accepted tenants, and no others, are accepted after a
@@ -36,7 +36,7 @@ func TestAcceptedTenantsAreBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s := openState(t, path)
 	defer s.Close()
-	err := s.tables.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err := s.tables.db.Write(t.Context(), func(tx *database.Tx) error {
 		_, err := tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 			INSERT INTO accepted (list, key, value, scopes, born) SELECT '', CAST('tenant' || i AS BLOB), CAST('20000' AS BLOB), '', i FROM n`, tenantKind.most)
 		return err
@@ -44,8 +44,8 @@ func TestAcceptedTenantsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Tenants.Accept("one more")                                     // drops tenant1, the oldest
-	err = s.tables.db.Write(t.Context(), func(tx *sqlite.Tx) error { // runs after the write of Accept
+	s.Tenants.Accept("one more")                                       // drops tenant1, the oldest
+	err = s.tables.db.Write(t.Context(), func(tx *database.Tx) error { // runs after the write of Accept
 		var n int
 		if err := tx.QueryRow("SELECT count(*) FROM accepted").Scan(&n); err != nil || n != tenantKind.most {
 			t.Errorf("%d tenants are kept (%v), want %d", n, err, tenantKind.most)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
@@ -47,7 +48,7 @@ func (j *journal) waits() bool { return j != nil && j.turns.Load() > 0 }
 
 // put appends turns.
 func (j *journal) put(turns []ledger.Turn) error {
-	err := j.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+	err := j.db.Write(context.Background(), func(tx *database.Tx) error {
 		for i := range turns {
 			body, err := json.Marshal(&turns[i])
 			if err == nil {
@@ -88,7 +89,7 @@ func (j *journal) first() (turns []ledger.Turn, last int64, err error) {
 
 // done removes the turns up to a number.
 func (j *journal) done(last int64) error {
-	err := j.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+	err := j.db.Write(context.Background(), func(tx *database.Tx) error {
 		tx.Checkpoint()
 		r, err := tx.Exec("DELETE FROM turns WHERE seq <= ?", last)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
@@ -92,7 +92,7 @@ func (w *waiting) signal() {
 
 // hold queues turns that the disk rejected, and counts them as lost if there is no room. It
 // reports whether they are queued.
-func (w *waiting) hold(turns []ledger.Turn, err error, fault *sqlite.Fault, log *slog.Logger) bool {
+func (w *waiting) hold(turns []ledger.Turn, err error, fault *database.Fault, log *slog.Logger) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	room := w.putLocked(turns)
@@ -157,7 +157,7 @@ func (w *waiting) historyDone() {
 }
 
 // failed records a failed write.
-func (w *waiting) failed(err error, fault *sqlite.Fault, log *slog.Logger) {
+func (w *waiting) failed(err error, fault *database.Fault, log *slog.Logger) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err = err; w.since.IsZero() {
@@ -167,7 +167,7 @@ func (w *waiting) failed(err error, fault *sqlite.Fault, log *slog.Logger) {
 
 // failedLocked also stores the remedy. A full disk may accept a small write in between,
 // which clears the file's fault.
-func (w *waiting) failedLocked(err error, fault *sqlite.Fault, log *slog.Logger) {
+func (w *waiting) failedLocked(err error, fault *database.Fault, log *slog.Logger) {
 	if w.since.IsZero() {
 		w.since = time.Now()
 	}
@@ -202,7 +202,7 @@ func (w *waiting) end(log *slog.Logger) error {
 }
 
 // status sets the fields about turns in RAM; wrong is the fault of the file, or nil.
-func (w *waiting) status(s *QueueStatus, wrong *sqlite.Fault) {
+func (w *waiting) status(s *QueueStatus, wrong *database.Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s.InMemory, s.NotKept, s.LeftOut = len(w.turns), w.lost, w.leftOut
@@ -229,7 +229,7 @@ type LostError struct {
 // Error returns one line with the number, the cause and the remedy.
 func (e *LostError) Error() string {
 	says := fmt.Sprintf("turns that waited in RAM for data_dir are lost: %d: %v", e.Turns, e.Err)
-	var t *sqlite.Fault
+	var t *database.Fault
 	if !errors.As(e.Err, &t) && e.remedy != "" { // a Fault includes its remedy
 		says += "; " + e.remedy
 	}

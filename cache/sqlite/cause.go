@@ -10,6 +10,8 @@ import (
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 // reason is the operating system's reason to refuse access to a file.
@@ -50,7 +52,7 @@ func reasonOf(err error) reason {
 // cause returns the reason why a file cannot be used, and the error that shows it. The
 // errors of SQLite give no reason, and report a failed read (EIO) as damage. Therefore
 // cause reads the file itself, or, for a failed write, writes to its directory.
-func cause(path string, kind FaultKind, err error) (reason, error) {
+func cause(path string, kind database.FaultKind, err error) (reason, error) {
 	if why := reasonOf(err); why != unknown {
 		return why, err
 	}
@@ -64,7 +66,7 @@ func cause(path string, kind FaultKind, err error) (reason, error) {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
 		return unknown, err
 	}
-	if kind == Unwritten {
+	if kind == database.Unwritten {
 		return reasonOf(tryWrite(filepath.Dir(path))), err
 	}
 	for _, end := range []string{"", "-wal"} {

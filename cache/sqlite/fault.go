@@ -14,76 +14,59 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
-// FaultKind is the kind of a Fault.
-type FaultKind = database.FaultKind
-
-// The kinds of faults.
-const (
-	Damaged   = database.Damaged
-	Other     = database.Other
-	Denied    = database.Denied
-	Gone      = database.Gone
-	Failing   = database.Failing
-	Unwritten = database.Unwritten
-	Busy      = database.Busy
-)
-
-// Fault is the error of a file that cannot be used, with its cause and its remedy.
-type Fault = database.Fault
-
 // IsFault reports whether an error is about the file and not about the statement: the same
 // statement may succeed later, or with another file.
 func IsFault(err error) bool {
-	var t *Fault
+	var t *database.Fault
 	return errors.As(err, &t) || kindOf(err) != ""
 }
 
 // IsBusy reports whether the cause of an error is another program that uses the file, or a server
 // that is unusable: both may end without a restart of the proxy.
 func IsBusy(err error) bool {
-	var t *Fault
-	return errors.As(err, &t) && (t.Kind == Busy || t.Kind == database.Away) || kindOf(err) == Busy
+	var t *database.Fault
+	return errors.As(err, &t) && (t.Kind == database.Busy || t.Kind == database.Away) || kindOf(err) == database.Busy
 }
 
 // kindOf returns the kind of fault that an error of SQLite reports, or "".
-func kindOf(err error) FaultKind {
+func kindOf(err error) database.FaultKind {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return ""
 	}
 	switch e.Code() & 0xff {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
-		return Damaged
+		return database.Damaged
 	case lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM:
-		return Unwritten
+		return database.Unwritten
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-		return Busy
+		return database.Busy
 	}
 	return ""
 }
 
 // newFault returns the Fault of an error. holds names the content that is lost with the
 // file. If the disk fails, the remedy is not to move the file away: the file may be whole.
-func newFault(path string, kind FaultKind, err error, holds string) *Fault {
+func newFault(path string, kind database.FaultKind, err error, holds string) *database.Fault {
 	why, err := cause(path, kind, err)
-	if why == diskFails && kind != Unwritten {
-		kind = Failing
+	if why == diskFails && kind != database.Unwritten {
+		kind = database.Failing
 	}
-	t := &Fault{Path: path, Kind: kind, Since: time.Now(), Err: err}
+	t := &database.Fault{Path: path, Kind: kind, Since: time.Now(), Err: err}
 	away := fmt.Sprintf("move it away together with %s-wal and -shm, which loses %s, and start the proxy again", filepath.Base(path), holds)
 	switch kind {
-	case Damaged:
+	case database.Damaged:
 		t.Remedy = fmt.Sprintf("it is unchanged; stop the proxy, move it away together with %s-wal and -shm, put a backup in its place (without one, the proxy loses %s), and start the proxy again", filepath.Base(path), holds)
-	case Other:
+	case database.Other:
 		t.Remedy = "it is unchanged; use the version that wrote it, to save memories with its `memory export`, or stop the proxy, " + away
-	case Denied:
+	case database.Denied:
 		t.Remedy = "let the proxy's user read and write it and its directory, or " + away
-	case Busy:
+	case database.Busy:
 		t.Remedy = "wait until that program (a backup, a viewer) releases it, or stop it; the proxy retries every second"
-	case Gone:
+	case database.Gone:
 		t.Remedy = "restart the proxy, to use the current file"
 	}
-	if kind == Unwritten || kind == Failing || why != unknown && kind == Denied {
+	if kind == database.Unwritten || kind == database.Failing || why != unknown && kind == database.Denied {
 		t.Remedy = remedies[why]
 	}
 	return t
@@ -91,22 +74,22 @@ func newFault(path string, kind FaultKind, err error, holds string) *Fault {
 
 // Fault returns the known fault of the file, or nil. It does not test the file, as Check
 // does.
-func (d *DB) Fault() *Fault { return d.fault.Load() }
+func (d *DB) Fault() *database.Fault { return d.fault.Load() }
 
 // Check tests whether the path still leads to the open file and whether the file can be
 // written. It returns the fault of the file, or nil.
-func (d *DB) Check() *Fault {
+func (d *DB) Check() *database.Fault {
 	if _, err := d.inPlace(); err != nil {
 		return d.notice(err)
 	}
 	switch t := d.Fault(); {
-	case t == nil || t.Kind == Damaged || t.Kind == Failing && tryRead(d.path) != nil:
+	case t == nil || t.Kind == database.Damaged || t.Kind == database.Failing && tryRead(d.path) != nil:
 		return t
-	case t.Kind == Gone, t.Kind == Failing: // the file is back
+	case t.Kind == database.Gone, t.Kind == database.Failing: // the file is back
 		d.fault.CompareAndSwap(t, nil)
 	}
 	// Writing the current version changes nothing, but tests a write.
-	_ = d.Write(context.Background(), func(tx *Tx) error {
+	_ = d.Write(context.Background(), func(tx *database.Tx) error {
 		_, err := tx.Exec(fmt.Sprintf("PRAGMA user_version = %d", d.version))
 		return err
 	})
@@ -123,7 +106,7 @@ func (d *DB) inPlace() (log int64, err error) {
 			err = fmt.Errorf("%s is another file now", filepath.Base(f.path))
 		}
 		if err != nil {
-			return 0, newFault(d.path, Gone, err, d.holds) // or Failing
+			return 0, newFault(d.path, database.Gone, err, d.holds) // or Failing
 		}
 		if f.path != d.path {
 			log = now.Size()
@@ -155,8 +138,8 @@ func (d *DB) note() error {
 
 // notice stores the fault that an error reports, unless a worse one is known. It returns the
 // fault of the file, or nil.
-func (d *DB) notice(err error) *Fault {
-	var t *Fault
+func (d *DB) notice(err error) *database.Fault {
+	var t *database.Fault
 	if !errors.As(err, &t) {
 		kind := kindOf(err)
 		if kind == "" {
@@ -167,7 +150,7 @@ func (d *DB) notice(err error) *Fault {
 	for {
 		before := d.fault.Load()
 		switch {
-		case before == nil || before.Kind != t.Kind && before.Kind != Damaged && (t.Lasting() || !before.Lasting()):
+		case before == nil || before.Kind != t.Kind && before.Kind != database.Damaged && (t.Lasting() || !before.Lasting()):
 		default:
 			return before // with the time of its start
 		}
@@ -179,7 +162,7 @@ func (d *DB) notice(err error) *Fault {
 
 // noticeRead is notice for the error of a read. It ignores every fault except damage.
 func (d *DB) noticeRead(err error) {
-	if kindOf(err) == Damaged {
+	if kindOf(err) == database.Damaged {
 		_ = d.notice(err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 // TestDeletedFileTakesNoWrites checks that writes and reads fail once the file or its log
@@ -29,15 +31,15 @@ func TestDeletedFileTakesNoWrites(t *testing.T) {
 		if err := os.Rename(path+end, path+"-away"); err != nil {
 			t.Fatal(err)
 		}
-		var wrong *Fault
-		if err := d.Write(ctx, insert(2)); !errors.As(err, &wrong) || wrong.Kind != Gone || !IsFault(err) {
+		var wrong *database.Fault
+		if err := d.Write(ctx, insert(2)); !errors.As(err, &wrong) || wrong.Kind != database.Gone || !IsFault(err) {
 			t.Errorf("x.db%s away: Write: %v, want a Fault that it is gone", end, err)
 		}
 		var n int
 		if err := d.QueryRow(ctx, "SELECT count(*) FROM t", nil, &n); !errors.As(err, &wrong) {
 			t.Errorf("x.db%s away: a read: %d, %v; want a Fault", end, n, err)
 		}
-		if wrong := d.Check(); !wrong.Lasting() || wrong.Kind != Gone {
+		if wrong := d.Check(); !wrong.Lasting() || wrong.Kind != database.Gone {
 			t.Errorf("x.db%s away: Check: %v, want a Fault that it is gone", end, wrong)
 		}
 		if err := os.Rename(path+"-away", path+end); err != nil {
@@ -58,7 +60,7 @@ func TestDeletedFileTakesNoWrites(t *testing.T) {
 func TestFullDiskIsNoticedAndMended(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "x.db"))
 	full := true
-	err := d.Write(context.Background(), func(*Tx) error {
+	err := d.Write(context.Background(), func(*database.Tx) error {
 		return nil
 	})
 	if err != nil || d.Fault() != nil {
@@ -66,7 +68,7 @@ func TestFullDiskIsNoticedAndMended(t *testing.T) {
 	}
 	limit := func(n string) {
 		t.Helper()
-		if err := d.Write(context.Background(), func(tx *Tx) error {
+		if err := d.Write(context.Background(), func(tx *database.Tx) error {
 			var n2 int
 			return tx.QueryRow("PRAGMA max_page_count = " + n).Scan(&n2)
 		}); err != nil {
@@ -83,8 +85,8 @@ func TestFullDiskIsNoticedAndMended(t *testing.T) {
 		}
 	}
 	wrong := d.Fault()
-	if wrong == nil || wrong.Lasting() || wrong.Kind != Unwritten {
-		t.Fatalf("the fault of a full file: %v, want %s", wrong, Unwritten)
+	if wrong == nil || wrong.Lasting() || wrong.Kind != database.Unwritten {
+		t.Fatalf("the fault of a full file: %v, want %s", wrong, database.Unwritten)
 	}
 	if n := count(t, d); n == 0 {
 		t.Error("0 rows are read from a full file, want those that were written")
@@ -125,11 +127,11 @@ func TestDamageIsNoticed(t *testing.T) {
 	if err := d.QueryRow(context.Background(), "SELECT count(*) FROM t", nil, &n); err == nil {
 		t.Fatalf("a read of a damaged file: %d rows, want an error", n)
 	}
-	if wrong := d.Check(); !wrong.Lasting() || wrong.Kind != Damaged {
-		t.Errorf("Check of a damaged file: %v, want %s", wrong, Damaged)
+	if wrong := d.Check(); !wrong.Lasting() || wrong.Kind != database.Damaged {
+		t.Errorf("Check of a damaged file: %v, want %s", wrong, database.Damaged)
 	}
-	var wrong *Fault
-	if err := d.Write(context.Background(), insert(9999)); !errors.As(err, &wrong) || wrong.Kind != Damaged {
-		t.Errorf("a write to a damaged file: %v, want a Fault: %s", err, Damaged)
+	var wrong *database.Fault
+	if err := d.Write(context.Background(), insert(9999)); !errors.As(err, &wrong) || wrong.Kind != database.Damaged {
+		t.Errorf("a write to a damaged file: %v, want a Fault: %s", err, database.Damaged)
 	}
 }

@@ -27,9 +27,6 @@ const (
 	SyncFull   Sync = "FULL"   // a crash of the machine too
 )
 
-// ErrClosed is the error of a write to a closed file.
-var ErrClosed = database.ErrClosed
-
 // Options configures a DB.
 type Options struct {
 	Schema  string // statements that create a new file
@@ -73,7 +70,7 @@ type DB struct {
 	stmts   sync.Map // of *sql.Stmt on read, by query
 	files   []opened // does not change after Open, nor does version
 	version int
-	fault   atomic.Pointer[Fault]
+	fault   atomic.Pointer[database.Fault]
 
 	queue  chan *job
 	mu     sync.RWMutex // guards closed against sends on queue
@@ -87,7 +84,7 @@ type DB struct {
 
 type job struct {
 	ctx   context.Context // of the caller
-	fn    func(*Tx) error
+	fn    func(*database.Tx) error
 	reply func(error) // called once; must not block
 }
 
@@ -96,12 +93,12 @@ type job struct {
 // fails within about a second. Its error is a Fault.
 func Open(path string, o Options) (*DB, error) {
 	d, err := connect(path, o)
-	var known *Fault
+	var known *database.Fault
 	switch kind := kindOf(err); {
 	case err == nil || errors.As(err, &known):
 		return d, err
 	case kind == "":
-		return nil, newFault(path, Denied, err, o.Holds)
+		return nil, newFault(path, database.Denied, err, o.Holds)
 	default:
 		return nil, newFault(path, kind, err, o.Holds)
 	}
@@ -183,7 +180,7 @@ func busyTimeout(d time.Duration) string { return fmt.Sprintf("busy_timeout(%d)"
 // free returns an error if another program prevents writes to the file, and then raises the
 // timeout of the connection to patience. It leaves other faults to the first write.
 func free(db *sql.DB, path string) error {
-	if _, err := db.Exec("BEGIN IMMEDIATE"); kindOf(err) == Busy {
+	if _, err := db.Exec("BEGIN IMMEDIATE"); kindOf(err) == database.Busy {
 		return fmt.Errorf("write to %s: %w", path, err)
 	} else if err == nil {
 		if _, err := db.Exec("ROLLBACK"); err != nil {
@@ -281,13 +278,13 @@ func (d *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 // all of them. If ctx ends before fn begins, fn does not run. If ctx ends later, Write
 // returns an error although fn may take effect, and may still run: then the caller must not
 // use variables of fn, such as named results.
-func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+func (d *DB) Write(ctx context.Context, fn func(*database.Tx) error) error {
 	reply := make(chan error, 1)
 	j := &job{ctx: ctx, fn: fn, reply: func(err error) { reply <- err }}
 	d.mu.RLock()
 	if d.closed {
 		d.mu.RUnlock()
-		return ErrClosed
+		return database.ErrClosed
 	}
 	select {
 	case d.queue <- j:
@@ -310,7 +307,7 @@ func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 // WriteAsync is Write without waiting for the commit, for data that may be lost. done is
 // called after the commit, or after a failure, and must neither block nor write. If the
 // queue is full, WriteAsync does nothing and returns false.
-func (d *DB) WriteAsync(fn func(*Tx) error, done func()) (queued bool) {
+func (d *DB) WriteAsync(fn func(*database.Tx) error, done func()) (queued bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.closed {
@@ -325,7 +322,7 @@ func (d *DB) WriteAsync(fn func(*Tx) error, done func()) (queued bool) {
 }
 
 // Alone is Write: there is one writer, and no other process.
-func (d *DB) Alone(ctx context.Context, fn func(*Tx) error) error { return d.Write(ctx, fn) }
+func (d *DB) Alone(ctx context.Context, fn func(*database.Tx) error) error { return d.Write(ctx, fn) }
 
 // Shared implements database.DB: only this process writes to the file.
 func (d *DB) Shared() bool { return false }

@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 const schema = "CREATE TABLE t (k INTEGER PRIMARY KEY, v TEXT) STRICT"
@@ -38,8 +40,8 @@ func open(t testing.TB, path string) *DB {
 	return d
 }
 
-func insert(k int) func(*Tx) error {
-	return func(tx *Tx) error {
+func insert(k int) func(*database.Tx) error {
+	return func(tx *database.Tx) error {
 		_, err := tx.Exec("INSERT INTO t VALUES (?, 'v')", k)
 		return err
 	}
@@ -56,11 +58,11 @@ func count(t testing.TB, d *DB) int {
 
 // gather holds the writer until all writes are queued, so that they share a commit, and
 // returns the error of each write.
-func gather(t *testing.T, d *DB, writes []func(*Tx) error) []error {
+func gather(t *testing.T, d *DB, writes []func(*database.Tx) error) []error {
 	t.Helper()
 	running, release, held := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		held <- d.Write(context.Background(), func(*Tx) error { close(running); <-release; return nil })
+		held <- d.Write(context.Background(), func(*database.Tx) error { close(running); <-release; return nil })
 	}()
 	<-running
 	errs := make([]error, len(writes))
@@ -85,9 +87,9 @@ func gather(t *testing.T, d *DB, writes []func(*Tx) error) []error {
 func TestWriteThatFailsHurtsNoOther(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "x.db"))
 	broken := errors.New("broken")
-	var writes []func(*Tx) error
+	var writes []func(*database.Tx) error
 	for i := range 100 {
-		writes = append(writes, func(tx *Tx) error {
+		writes = append(writes, func(tx *database.Tx) error {
 			if err := insert(i)(tx); err != nil {
 				return err
 			}
@@ -125,7 +127,7 @@ func TestWriteThatFailsHurtsNoOther(t *testing.T) {
 func TestWritesThatWaitShareACommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	d := open(t, path)
-	var writes []func(*Tx) error
+	var writes []func(*database.Tx) error
 	for i := range 100 {
 		writes = append(writes, insert(i))
 	}
@@ -167,7 +169,7 @@ func TestCanceledWriteIsSkipped(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "x.db"))
 	running, release, first := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
-		first <- d.Write(context.Background(), func(*Tx) error { close(running); <-release; return nil })
+		first <- d.Write(context.Background(), func(*database.Tx) error { close(running); <-release; return nil })
 	}()
 	<-running
 	ctx, cancel := context.WithCancel(context.Background())
@@ -275,7 +277,7 @@ func TestFullDiskIsAnErrorAndPasses(t *testing.T) {
 	ctx := context.Background()
 	limit := func(n int) {
 		t.Helper()
-		if err := d.Write(ctx, func(tx *Tx) error {
+		if err := d.Write(ctx, func(tx *database.Tx) error {
 			rows, err := tx.Query(fmt.Sprintf("PRAGMA max_page_count = %d", n))
 			if err == nil {
 				err = rows.Close()
@@ -285,7 +287,7 @@ func TestFullDiskIsAnErrorAndPasses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	big := func(tx *Tx) error {
+	big := func(tx *database.Tx) error {
 		_, err := tx.Exec("INSERT INTO t (v) VALUES (?)", strings.Repeat("x", 1<<20))
 		return err
 	}
@@ -306,8 +308,8 @@ func TestClosedFileTakesNoWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := d.Write(context.Background(), insert(1)); !errors.Is(err, ErrClosed) {
-		t.Errorf("a write after Close: error %v, want %v", err, ErrClosed)
+	if err := d.Write(context.Background(), insert(1)); !errors.Is(err, database.ErrClosed) {
+		t.Errorf("a write after Close: error %v, want %v", err, database.ErrClosed)
 	}
 }
 
@@ -317,7 +319,7 @@ func TestCheckpoint_DeletedText(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	d := open(t, path)
 	for _, q := range []string{"INSERT INTO t VALUES (1, 'xylophonist')", "INSERT INTO t VALUES (2, 'stays')", "DELETE FROM t WHERE k = 1"} {
-		if err := d.Write(context.Background(), func(tx *Tx) error {
+		if err := d.Write(context.Background(), func(tx *database.Tx) error {
 			tx.Checkpoint()
 			_, err := tx.Exec(q)
 			return err
@@ -348,7 +350,7 @@ func TestLogStaysShort(t *testing.T) {
 	for w := range writers {
 		all.Go(func() {
 			for i := range writes {
-				err := d.Write(t.Context(), func(tx *Tx) error {
+				err := d.Write(t.Context(), func(tx *database.Tx) error {
 					_, err := tx.Exec("INSERT INTO t VALUES (?, ?)", w*writes+i, text)
 					return err
 				})
@@ -452,7 +454,7 @@ func BenchmarkWrite(b *testing.B) {
 				}
 				defer d.Close()
 				write := func() {
-					if err := d.Write(context.Background(), func(tx *Tx) error {
+					if err := d.Write(context.Background(), func(tx *database.Tx) error {
 						_, err := tx.Exec("INSERT INTO t (v) VALUES ('v')")
 						return err
 					}); err != nil {

@@ -8,9 +8,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
-// Tx is a write transaction.
-type Tx = database.Tx
-
 // statements runs the statements of the only writer.
 type statements struct {
 	conn  *sql.Conn
@@ -68,7 +65,7 @@ func (d *DB) run() {
 	defer close(d.done)
 	defer close(d.full)
 	s := &statements{stmts: make(map[string]*sql.Stmt)}
-	tx := &transaction{Tx{Statements: s}}
+	tx := &transaction{database.Tx{Statements: s}}
 	conn, err := d.write.Conn(context.Background())
 	if err == nil {
 		s.conn = conn
@@ -165,7 +162,7 @@ func (d *DB) checkpointLog() {
 }
 
 // transaction commits jobs.
-type transaction struct{ Tx }
+type transaction struct{ database.Tx }
 
 // commit runs the jobs in one transaction, each in its own savepoint, so that a failed job
 // undoes no other. A single job needs no savepoint.
@@ -219,7 +216,7 @@ func (t *transaction) command(c string) error {
 
 // call runs a job, unless its caller has given up. It recovers from a panic, which must not
 // end the writer.
-func call(j *job, t *Tx) (err error) {
+func call(j *job, t *database.Tx) (err error) {
 	if err := j.ctx.Err(); err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 // Copy is a turn of one group that Graphiti lacks, or may lack.
@@ -61,7 +61,7 @@ func (s *Ledger) Sent(ctx context.Context) ([]Copy, error) {
 
 // MarkSent marks a copy as sent.
 func (s *Ledger) MarkSent(c *Copy) (ok bool, err error) {
-	err = s.deliver("mark a turn as sent", func(tx *sqlite.Tx) error {
+	err = s.deliver("mark a turn as sent", func(tx *database.Tx) error {
 		// The order does not depend on the clock.
 		err := tx.QueryRow(`UPDATE turns SET state = 'sent', sends = sends + 1, sent = (SELECT CASE WHEN ?1 > coalesce(max(sent), 0) THEN ?1 ELSE max(sent) + 1 END FROM turns WHERE state = 'sent')
 			WHERE seq = ?2 AND state IN ('pending', 'sent') RETURNING sent, sends`, time.Now().UnixMicro(), c.Seq).Scan(&c.Sent, &c.Sends)
@@ -78,14 +78,14 @@ const inQueue = " WHERE seq = ? AND state IN ('pending', 'sent')"
 
 // Requeue makes a copy wait.
 func (s *Ledger) Requeue(c *Copy, reason string) error {
-	return s.deliver("queue a turn again", func(tx *sqlite.Tx) error {
+	return s.deliver("queue a turn again", func(tx *database.Tx) error {
 		return run(tx, "UPDATE turns SET state = 'pending', sent = 0, error = ?, losses = ?"+inQueue, reason, c.Losses, c.Seq)
 	})
 }
 
 // MarkDelivered settles a copy.
 func (s *Ledger) MarkDelivered(c *Copy, verified bool) error {
-	return s.deliver("mark a turn as delivered", func(tx *sqlite.Tx) error {
+	return s.deliver("mark a turn as delivered", func(tx *database.Tx) error {
 		r, err := tx.Exec("UPDATE turns SET state = 'delivered', at = ?, error = '', sent = CASE WHEN ? THEN 0 ELSE sent END"+inQueue, time.Now().UnixMilli(), verified, c.Seq)
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func (s *Ledger) MarkDelivered(c *Copy, verified bool) error {
 
 // MarkDead gives a copy up.
 func (s *Ledger) MarkDead(c *Copy, reason string) error {
-	return s.deliver("mark a turn as dead", func(tx *sqlite.Tx) error {
+	return s.deliver("mark a turn as dead", func(tx *database.Tx) error {
 		return run(tx, "UPDATE turns SET state = 'dead', sent = 0, error = ?, losses = ?"+inQueue, reason, c.Losses, c.Seq)
 	})
 }

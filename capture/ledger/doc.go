@@ -36,5 +36,5 @@
 // ledger recognizes turns that clients send again.
 //
 // It must not know how a turn is written to a memory, nor who delivers it. Of the module's
-// packages it may import graphiti (scopes and marks) and cache/sqlite.
+// packages it may import graphiti (scopes and marks) and cache/database.
 package ledger

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 // Held is a turn that may be a client's request about another turn, such as for a title. No
@@ -26,7 +26,7 @@ func (s *Ledger) Hold(h *Held) error {
 	if err != nil {
 		return fmt.Errorf("hold a turn: %w", err)
 	}
-	return s.write("hold a turn", func(tx *sqlite.Tx) error {
+	return s.write("hold a turn", func(tx *database.Tx) error {
 		return run(tx, "INSERT INTO held (key, body) VALUES (?, ?) ON CONFLICT DO NOTHING", h.Key, string(body))
 	})
 }
@@ -48,5 +48,5 @@ func (s *Ledger) EachHeld(key string, f func(h *Held) error) error {
 
 // Unhold deletes a held turn.
 func (s *Ledger) Unhold(key string) error {
-	return s.write("delete a held turn", func(tx *sqlite.Tx) error { return run(tx, "DELETE FROM held WHERE key = ?", key) })
+	return s.write("delete a held turn", func(tx *database.Tx) error { return run(tx, "DELETE FROM held WHERE key = ?", key) })
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 // Condition is the state of a queued turn, in the words of the queue commands.
@@ -109,7 +109,7 @@ func (s *Ledger) Retry(numbers []int64) (n int, err error) {
 // Send queues the turns since a time that Graphiti never got, and returns their number. Turns of
 // Graphiti's history have a position in the order of sending.
 func (s *Ledger) Send(since time.Time) (n int, err error) {
-	err = s.write("send turns", func(tx *sqlite.Tx) error {
+	err = s.write("send turns", func(tx *database.Tx) error {
 		r, err := tx.Exec("UPDATE turns SET state = 'pending', backfill = TRUE WHERE state = 'delivered' AND sends = 0 AND sent = 0 AND at >= ?", since.UnixMilli())
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (s *Ledger) Drop(numbers []int64) (n int, err error) {
 }
 
 func (s *Ledger) change(what, statement string, numbers []int64, total string) (changed int, err error) {
-	err = s.write(what, func(tx *sqlite.Tx) error {
+	err = s.write(what, func(tx *database.Tx) error {
 		r, err := tx.Exec(statement, jsonOf(numbers))
 		if err != nil {
 			return err

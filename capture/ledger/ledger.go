@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -50,18 +49,18 @@ type Ledger struct {
 type MessageStore interface {
 	// Lock makes other processes wait that write to the groups, until the end of the
 	// transaction.
-	Lock(tx *sqlite.Tx, groups []string) error
+	Lock(tx *database.Tx, groups []string) error
 
 	// Put writes messages to a locked group, except those with names that it has.
-	Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error
+	Put(tx *database.Tx, group string, messages []graphiti.Row) error
 
 	// Delete deletes the messages of a group for which meant returns true, and returns
 	// their names. A nil meant selects all messages.
-	Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error)
+	Delete(tx *database.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error)
 
 	// DeleteFacts deletes the facts of a group that were stored before a time, and counts
 	// them.
-	DeleteFacts(tx *sqlite.Tx, group string, before time.Time) (n int, err error)
+	DeleteFacts(tx *database.Tx, group string, before time.Time) (n int, err error)
 
 	// Extents measures the messages of each group.
 	Extents(ctx context.Context) (map[string]graphiti.Extent, error)
@@ -105,7 +104,7 @@ func (s *Ledger) Totals() (t Totals, err error) {
 }
 
 // countKept adds kept to the totals table.
-func (s *Ledger) countKept(tx *sqlite.Tx) error {
+func (s *Ledger) countKept(tx *database.Tx) error {
 	n := s.kept.Load()
 	if n == 0 {
 		return nil
@@ -114,7 +113,7 @@ func (s *Ledger) countKept(tx *sqlite.Tx) error {
 	return run(tx, "UPDATE totals SET n = n + ? WHERE name IN ('delivered', 'verified')", n)
 }
 
-func count(tx *sqlite.Tx, name string, n int) error {
+func count(tx *database.Tx, name string, n int) error {
 	return run(tx, "UPDATE totals SET n = n + ? WHERE name = ?", n, name)
 }
 
@@ -135,7 +134,7 @@ func (s *Ledger) Imported(ctx context.Context, group string) (last time.Time, ge
 
 // SetImported records the import of a group's history.
 func (s *Ledger) SetImported(group string) error {
-	return s.write("record an import", func(tx *sqlite.Tx) error {
+	return s.write("record an import", func(tx *database.Tx) error {
 		return run(tx, "INSERT INTO turns (turn, grp, state, digest, at) VALUES (?, ?, 'cut', '', ?) ON CONFLICT (turn, grp) DO UPDATE SET at = excluded.at", historyTurn, group, time.Now().UnixMilli())
 	})
 }
@@ -154,12 +153,12 @@ func (s *Ledger) Extents(ctx context.Context) (map[string]graphiti.Extent, error
 }
 
 // Fault returns the known problem of the file, or nil.
-func (s *Ledger) Fault() *sqlite.Fault { return s.db.Fault() }
+func (s *Ledger) Fault() *database.Fault { return s.db.Fault() }
 
 // Check tests the file and returns its problem, or nil.
-func (s *Ledger) Check() *sqlite.Fault { return s.db.Check() }
+func (s *Ledger) Check() *database.Fault { return s.db.Check() }
 
-func (s *Ledger) write(what string, fn func(*sqlite.Tx) error) error {
+func (s *Ledger) write(what string, fn func(*database.Tx) error) error {
 	if err := s.db.Write(context.Background(), fn); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -167,8 +166,8 @@ func (s *Ledger) write(what string, fn func(*sqlite.Tx) error) error {
 }
 
 // deliver is write for the process that delivers: it fails once another process has the lease.
-func (s *Ledger) deliver(what string, fn func(*sqlite.Tx) error) error {
-	return s.write(what, func(tx *sqlite.Tx) error {
+func (s *Ledger) deliver(what string, fn func(*database.Tx) error) error {
+	return s.write(what, func(tx *database.Tx) error {
 		if err := database.Led(s.db, tx); err != nil {
 			return err
 		}

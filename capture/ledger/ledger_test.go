@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -164,8 +165,8 @@ func TestSpoolOfAnotherVersion(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var fault *sqlite.Fault
-	if _, err = Open(path); !errors.As(err, &fault) || fault.Kind != sqlite.Other {
+	var fault *database.Fault
+	if _, err = Open(path); !errors.As(err, &fault) || fault.Kind != database.Other {
 		t.Errorf("got %v, want a fault of another kind", err)
 	}
 }
@@ -190,7 +191,7 @@ func TestSeenIsBounded(t *testing.T) {
 		if err := s.MarkDelivered(&entries[0], true); err != nil {
 			t.Fatal(err)
 		}
-		err = s.write("age", func(tx *sqlite.Tx) error {
+		err = s.write("age", func(tx *database.Tx) error {
 			return run(tx, "UPDATE turns SET at = ? WHERE seq = ?", now.Add(-time.Duration(9-i)*20*24*time.Hour).UnixMilli(), entries[0].Seq)
 		})
 		if err != nil {

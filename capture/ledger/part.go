@@ -10,7 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -141,12 +141,12 @@ const forgetTurns = "UPDATE turns SET state = 'forgotten', open = FALSE, at = ?2
 // turns stay as rows, because clients send them again.
 func (s *Ledger) Forget(part Part, generation int64) error {
 	if s.db.Shared() { // before the deletion: a turn of another process is either deleted or rejected
-		err := s.db.Alone(context.Background(), func(tx *sqlite.Tx) error { return raise(tx, part.Scope(), generation, time.Now()) })
+		err := s.db.Alone(context.Background(), func(tx *database.Tx) error { return raise(tx, part.Scope(), generation, time.Now()) })
 		if err != nil {
 			return fmt.Errorf("store a generation: %w", err)
 		}
 	}
-	return s.write("forget", func(tx *sqlite.Tx) error {
+	return s.write("forget", func(tx *database.Tx) error {
 		tx.Checkpoint()
 		now := time.Now()
 		if err := raise(tx, part.Scope(), generation, now); err != nil {
@@ -167,7 +167,7 @@ const spared = `SELECT coalesce(json_group_array(turn), '[]'), count(CASE WHEN g
 
 // forgetKept forgets the messages and turns of a part that are older than a generation. It returns
 // the names of messages, unless it deletes all, and whether the group still has newer turns.
-func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64, now time.Time) (names []string, kept bool, err error) {
+func (s *Ledger) forgetKept(tx *database.Tx, part Part, generation int64, now time.Time) (names []string, kept bool, err error) {
 	var list string
 	var others []string
 	err = tx.QueryRow(spared, part.Group, generation, part.Owner).Scan(&list, &kept)
@@ -210,7 +210,7 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64, now time
 }
 
 // disown deletes the ownership rows of a part.
-func disown(tx *sqlite.Tx, part Part) error {
+func disown(tx *database.Tx, part Part) error {
 	if part.Session != "" {
 		return run(tx, "DELETE FROM sessions WHERE session = ? AND grp = ? AND (?3 = '' OR owner = ?3)", graphiti.SessionHash(part.Session), part.Group, part.Owner)
 	}
@@ -223,7 +223,7 @@ func disown(tx *sqlite.Tx, part Part) error {
 }
 
 // raise sets the generation of a scope unless the stored one is newer.
-func raise(tx *sqlite.Tx, scope string, generation int64, now time.Time) error {
+func raise(tx *database.Tx, scope string, generation int64, now time.Time) error {
 	return run(tx, "INSERT INTO floors AS f VALUES (?, ?, ?) ON CONFLICT (scope) DO UPDATE SET generation = CASE WHEN f.generation > excluded.generation THEN f.generation ELSE excluded.generation END, at = excluded.at",
 		scope, generation, now.UnixMilli())
 }
@@ -256,7 +256,7 @@ func (s *Ledger) forgetScope(ctx context.Context, scope string, generation int64
 			return err
 		}
 	}
-	return s.write("store a generation", func(tx *sqlite.Tx) error { return raise(tx, scope, generation, time.Now()) })
+	return s.write("store a generation", func(tx *database.Tx) error { return raise(tx, scope, generation, time.Now()) })
 }
 
 // partsOf returns the parts that a scope covers.
@@ -283,7 +283,7 @@ func (s *Ledger) partsOf(ctx context.Context, scope string) (parts []Part, err e
 
 // refused reports whether a scope of a turn has a newer generation. It then records the
 // turn as forgotten, so that no later backfill adds it.
-func refused(tx *sqlite.Tx, t *Turn, group string, now time.Time) (found bool, err error) {
+func refused(tx *database.Tx, t *Turn, group string, now time.Time) (found bool, err error) {
 	m := t.Scopes(group)
 	err = tx.QueryRow("SELECT EXISTS (SELECT 1 FROM floors WHERE scope IN (?, ?, ?) AND generation > ?)", m[0], m[1], m[2], t.Generation).Scan(&found)
 	if err != nil || !found {
@@ -302,6 +302,6 @@ func refused(tx *sqlite.Tx, t *Turn, group string, now time.Time) (found bool, e
 }
 
 // run runs a statement, at the latest with the commit.
-func run(tx *sqlite.Tx, statement string, args ...any) error {
+func run(tx *database.Tx, statement string, args ...any) error {
 	return tx.Later(statement, args...)
 }

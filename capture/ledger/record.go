@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -54,7 +54,7 @@ func (b batch) store(ctx context.Context, turns []Turn) (all []Added, err error)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("record a turn: %w", err)
 	}
-	err = b.db.Write(context.WithoutCancel(ctx), func(tx *sqlite.Tx) error {
+	err = b.db.Write(context.WithoutCancel(ctx), func(tx *database.Tx) error {
 		all = all[:0]
 		if err := b.memory.Lock(tx, groupsOf(turns)); err != nil {
 			return err
@@ -93,7 +93,7 @@ func groupsOf(turns []Turn) (groups []string) {
 }
 
 // add stores a turn and its messages for those of its groups that lack it.
-func (b batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
+func (b batch) add(tx *database.Tx, t *Turn) (a Added, err error) {
 	for _, target := range t.Targets {
 		known, err := keys(tx, t, target.Group)
 		if err == nil && !known {
@@ -131,7 +131,7 @@ const minKey = 20
 
 // keys stores the keys of a turn. known reports whether the turn is a backfill, and the
 // group had one of them.
-func keys(tx *sqlite.Tx, t *Turn, group string) (known bool, err error) {
+func keys(tx *database.Tx, t *Turn, group string) (known bool, err error) {
 	for _, key := range t.Keys {
 		if len(key) < minKey {
 			continue
@@ -164,7 +164,7 @@ const recordTurn = `INSERT INTO turns (turn, grp, state, digest, open, at, backf
 
 // record stores the parts of a turn that a group lacks, and returns them, or nil if the group
 // has the whole turn.
-func (b batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Turn, err error) {
+func (b batch) record(tx *database.Tx, t *Turn, target graphiti.Target) (part *Turn, err error) {
 	digest := t.Digest()
 	if t.Open {
 		// An interrupted answer affects only the end of the turn.
@@ -194,7 +194,7 @@ func (b batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Tur
 
 // lacksEnd reports whether a group has a turn, or a part with that ID, without the end that
 // the digest includes.
-func lacksEnd(tx *sqlite.Tx, id, group, digest string) (lacks bool, err error) {
+func lacksEnd(tx *database.Tx, id, group, digest string) (lacks bool, err error) {
 	err = tx.QueryRow("SELECT EXISTS (SELECT 1 FROM turns WHERE turn = ? AND grp = ? AND open AND digest <> ?)", id, group, digest).Scan(&lacks)
 	return lacks, err
 }
@@ -202,7 +202,7 @@ func lacksEnd(tx *sqlite.Tx, id, group, digest string) (lacks bool, err error) {
 // CutOff records a turn that is not stored, so that no history and no import can add it: its
 // answer was interrupted, or memory was off. It stores no text. Stored parts of the turn stay.
 func (s *Ledger) CutOff(ctx context.Context, t *Turn, now time.Time) error {
-	err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
+	err := s.db.Write(ctx, func(tx *database.Tx) error {
 		for _, target := range t.Targets {
 			if _, err := keys(tx, t, target.Group); err != nil {
 				return err
@@ -251,7 +251,7 @@ func (s *Ledger) Whole(ctx context.Context, turns []Turn) ([]bool, error) {
 }
 
 // own records the owner of a group and the session of a turn.
-func (b batch) own(tx *sqlite.Tx, t *Turn, target graphiti.Target) error {
+func (b batch) own(tx *database.Tx, t *Turn, target graphiti.Target) error {
 	err := run(tx, "INSERT INTO owners VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
 		target.Group, t.Owner, string(target.Scope), t.KeyOf(target.Scope))
 	for _, session := range []string{t.OfSession(), t.Import} {

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -265,12 +264,12 @@ type shelf struct {
 	rows []graphiti.Row
 }
 
-func (s *shelf) Put(_ *sqlite.Tx, _ string, messages []graphiti.Row) error {
+func (s *shelf) Put(_ *database.Tx, _ string, messages []graphiti.Row) error {
 	s.rows = append(s.rows, messages...)
 	return nil
 }
 
-func (s *shelf) Delete(_ *sqlite.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
+func (s *shelf) Delete(_ *database.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
 	s.rows = slices.DeleteFunc(s.rows, func(r graphiti.Row) bool {
 		if group != "g" || meant != nil && !meant(&r) {
 			return false
@@ -281,11 +280,11 @@ func (s *shelf) Delete(_ *sqlite.Tx, group string, meant func(*graphiti.Row) boo
 	return names, nil
 }
 
-func (s *shelf) DeleteFacts(*sqlite.Tx, string, time.Time) (int, error) { return 0, nil }
+func (s *shelf) DeleteFacts(*database.Tx, string, time.Time) (int, error) { return 0, nil }
 
 func (s *shelf) Extents(context.Context) (map[string]graphiti.Extent, error) { return nil, nil }
 
-func (s *shelf) Lock(*sqlite.Tx, []string) error { return nil }
+func (s *shelf) Lock(*database.Tx, []string) error { return nil }
 
 func (s *shelf) Close() error { return s.db.Close() }
 

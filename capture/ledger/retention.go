@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 // Hold is the age of messages that are never deleted, not even on request.
@@ -97,7 +97,7 @@ func (s *Ledger) Expire(ctx context.Context, r *Retention, now time.Time, dry bo
 		if e.Held && !dry {
 			continue
 		}
-		err := s.write("delete old messages", func(tx *sqlite.Tx) error {
+		err := s.write("delete old messages", func(tx *database.Tx) error {
 			tx.Checkpoint()
 			err := s.expireIn(tx, &e, r, extents[g].First, now)
 			if err == nil && dry {
@@ -116,7 +116,7 @@ func (s *Ledger) Expire(ctx context.Context, r *Retention, now time.Time, dry bo
 }
 
 // expireIn deletes and counts the old messages and facts of a group, whose first message is from first.
-func (s *Ledger) expireIn(tx *sqlite.Tx, e *Expired, r *Retention, first, now time.Time) (err error) {
+func (s *Ledger) expireIn(tx *database.Tx, e *Expired, r *Retention, first, now time.Time) (err error) {
 	e.Messages, e.Facts, e.Work = 0, 0, 0
 	if r.Facts > 0 {
 		e.Facts, err = s.memory.DeleteFacts(tx, e.Group, now.Add(-r.Facts))

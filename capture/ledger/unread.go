@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -27,7 +27,7 @@ func NewUnread(group string, e *graphiti.Row) Unread {
 
 // AddUnread stores episodes until Read.
 func (s *Ledger) AddUnread(list []Unread) error {
-	return s.write("record episodes to read", func(tx *sqlite.Tx) error {
+	return s.write("record episodes to read", func(tx *database.Tx) error {
 		for i := range list {
 			body, err := json.Marshal(&list[i])
 			if err == nil {
@@ -59,7 +59,7 @@ func (s *Ledger) Unread(ctx context.Context, n int) (list []Unread, err error) {
 
 // Read ends the wait of an episode, or counts an attempt.
 func (s *Ledger) Read(u *Unread, done bool) error {
-	return s.deliver("record the read of an episode", func(tx *sqlite.Tx) error {
+	return s.deliver("record the read of an episode", func(tx *database.Tx) error {
 		if done {
 			return run(tx, "DELETE FROM unread WHERE grp = ? AND key = ?", u.Group, u.Episode.Key)
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -49,7 +49,7 @@ const unproven = "SELECT turn, sent FROM turns" + ofGroup + "AND generation < ?2
 
 // withdraw records the remainder of a forget in Graphiti. names are those of the deleted messages, unless
 // the part is the whole group.
-func (s *Ledger) withdraw(tx *sqlite.Tx, part Part, generation int64, names []string, now time.Time) error {
+func (s *Ledger) withdraw(tx *database.Tx, part Part, generation int64, names []string, now time.Time) error {
 	if s.worth == nil || graphiti.CheckGroup(part.Group) != nil { // such as the distilled facts of a group
 		return nil
 	}
@@ -122,7 +122,7 @@ func (s *Ledger) Settle(list []Withdrawn) error {
 	for i := range list {
 		ids[i] = list[i].ID
 	}
-	return s.deliver("settle forgotten parts", func(tx *sqlite.Tx) error {
+	return s.deliver("settle forgotten parts", func(tx *database.Tx) error {
 		return run(tx, "DELETE FROM withdrawn WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))", jsonOf(ids))
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -91,7 +91,7 @@ func (s *memorySwitch) setLocked() {
 	}
 }
 
-func (s *memorySwitch) filesChanged(wrong *sqlite.Fault) {
+func (s *memorySwitch) filesChanged(wrong *database.Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.off = wrong != nil; s.off {

@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"cache/postgres":              {"cache/database"},
 	"cache/postgres/postgrestest": {},
 	"cache/sqlite":                {"cache/database"},
-	"capture":                     {"cache/sqlite", "capture/deliver", "capture/ledger", "capture/redact", "graphiti", "graphiti/words", "internal/dialect"},
+	"capture":                     {"cache/database", "cache/sqlite", "capture/deliver", "capture/ledger", "capture/redact", "graphiti", "graphiti/words", "internal/dialect"},
 	"capture/deliver":             {"capture/ledger", "graphiti"},
 	"capture/distil":              {"graphiti", "graphiti/words"},
 	"capture/ledger":              {"cache/database", "cache/sqlite", "graphiti"},
@@ -51,7 +51,7 @@ var mayImport = map[string][]string{
 	"inject/work":                 {"graphiti", "internal/dialect"},
 	"internal/budget":             {},
 	"internal/connect":            {"internal/datadir", "internal/dialect"},
-	"internal/datadir":            {"cache/sqlite"},
+	"internal/datadir":            {"cache/database", "cache/sqlite"},
 	"internal/dialect":            {},
 	"internal/dialect/registry":   {"internal/dialect", "internal/dialect/*"},
 	"internal/health":             {"cache/database", "cache/sqlite", "capture", "capture/distil", "graphiti", "internal/terminal"},
@@ -83,7 +83,7 @@ const (
 
 	// maxProductLines only falls: a change that adds a mechanism removes the one that it
 	// replaces. Lower the limit to the next hundred after each change that removes more.
-	maxProductLines = 79_343
+	maxProductLines = 79_231
 )
 
 // source is one Go file of the tree.

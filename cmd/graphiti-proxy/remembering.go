@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
@@ -144,7 +144,7 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 	m.NotKept, m.InMemory = s.Queue.NotKept, s.Queue.InMemory
 	faults := r.given.files.Faults()
 	switch {
-	case slices.ContainsFunc(faults, (*sqlite.Fault).Lasting):
+	case slices.ContainsFunc(faults, (*database.Fault).Lasting):
 		m.WithoutFiles(faults)
 	case r.moved(read):
 		m.Moved(read.Memory.Endpoint)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -27,7 +27,7 @@ const lastFact = "(SELECT max(id) FROM facts WHERE id BETWEEN g.id << 32 AND g.i
 // because any fact may be from it.
 func (e *Store) KeepFacts(ctx context.Context, b *graphiti.Batch, facts []graphiti.Distilled) (int, error) {
 	kept := 0
-	err := e.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+	err := e.db.Write(ctx, func(tx *database.Tx) (err error) {
 		kept = 0
 		k := keeper{Store: e, tx: tx, now: time.Now()}
 		whole, err := k.whole(b)
@@ -45,7 +45,7 @@ func (e *Store) KeepFacts(ctx context.Context, b *graphiti.Batch, facts []graphi
 // keeper stores facts within one transaction.
 type keeper struct {
 	*Store
-	tx  *sqlite.Tx
+	tx  *database.Tx
 	now time.Time
 }
 
@@ -224,7 +224,7 @@ func (e *Store) EndDistilled(ctx context.Context, group string, names []string, 
 	if err != nil {
 		return fmt.Errorf("end facts: %w", err)
 	}
-	err = e.db.Write(ctx, func(tx *sqlite.Tx) error {
+	err = e.db.Write(ctx, func(tx *database.Tx) error {
 		k := keeper{Store: e, tx: tx}
 		to, err := k.openGroup(group)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -253,7 +253,7 @@ func (e *Store) EndDistilled(ctx context.Context, group string, names []string, 
 
 // forgetFacts deletes the facts from a message: their texts may tell it. The facts that they
 // had ended are valid again, and their messages count again.
-func forgetFacts(tx *sqlite.Tx, message string) error {
+func forgetFacts(tx *database.Tx, message string) error {
 	facts, err := column[int64](tx, "SELECT fact FROM fact_sources WHERE message = ?", message)
 	if err != nil {
 		return err
@@ -261,7 +261,7 @@ func forgetFacts(tx *sqlite.Tx, message string) error {
 	return deleteFacts(tx, facts)
 }
 
-func deleteFacts(tx *sqlite.Tx, facts []int64) error {
+func deleteFacts(tx *database.Tx, facts []int64) error {
 	for _, id := range facts {
 		for _, q := range []string{
 			"UPDATE messages SET distilled = 0 WHERE id IN (SELECT message FROM fact_sources WHERE fact = ?)",
@@ -283,7 +283,7 @@ func deleteFacts(tx *sqlite.Tx, facts []int64) error {
 }
 
 // factsMeant returns the facts of a group that a forget selects by their names.
-func factsMeant(tx *sqlite.Tx, group int64, meant func(*graphiti.Row) bool) (ids []int64, err error) {
+func factsMeant(tx *database.Tx, group int64, meant func(*graphiti.Row) bool) (ids []int64, err error) {
 	rows, err := tx.Query("SELECT id, name FROM facts WHERE grp = ?", group)
 	if err != nil {
 		return nil, err
@@ -305,7 +305,7 @@ func factsMeant(tx *sqlite.Tx, group int64, meant func(*graphiti.Row) bool) (ids
 // RestoreDistilled implements graphiti.Distiller.
 func (e *Store) RestoreDistilled(ctx context.Context, group string, facts []graphiti.Distilled) (int, error) {
 	kept := 0
-	err := e.db.Write(ctx, func(tx *sqlite.Tx) error {
+	err := e.db.Write(ctx, func(tx *database.Tx) error {
 		kept = 0
 		k := keeper{Store: e, tx: tx, now: time.Now()}
 		to, err := k.openGroup(group)
@@ -362,7 +362,7 @@ func (k *keeper) ownerOf(group int64, sources []string) (string, error) {
 }
 
 // column returns the only column of all rows.
-func column[T any](tx *sqlite.Tx, query string, args ...any) (all []T, err error) {
+func column[T any](tx *database.Tx, query string, args ...any) (all []T, err error) {
 	rows, err := tx.Query(query, args...)
 	if err != nil {
 		return nil, err

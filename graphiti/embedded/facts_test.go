@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -182,7 +182,7 @@ func TestFacts_OfAnotherPersonAreNotEnded(t *testing.T) {
 	e := openDistilled(t)
 	say(t, e, "g", "1", "we use mysql 8", "ok")
 	distil(t, e, graphiti.Distilled{Text: "The database is MySQL 8"})
-	err := e.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+	err := e.db.Write(context.Background(), func(tx *database.Tx) error {
 		_, err := tx.Exec("UPDATE facts SET owner = 'user:other'")
 		return err
 	})

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -21,7 +21,7 @@ func (e *Store) Forget(ctx context.Context, group string) error {
 // ForgetEpisodes implements graphiti.Forgetter, as Forget does.
 func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Row) bool) ([]string, error) {
 	var names []string
-	err := e.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+	err := e.db.Write(ctx, func(tx *database.Tx) (err error) {
 		tx.Checkpoint()
 		names, err = inFile{e}.Delete(tx, group, meant)
 		return err
@@ -32,7 +32,7 @@ func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*gr
 	return names, nil
 }
 
-func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
+func (e inFile) Delete(tx *database.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
 	err = e.deleteIn(tx, group, func(g int64) (err error) {
 		if meant == nil {
 			return deleteAll(tx, g)
@@ -44,7 +44,7 @@ func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bo
 }
 
 // DeleteFacts implements ledger.MessageStore.
-func (e inFile) DeleteFacts(tx *sqlite.Tx, group string, before time.Time) (n int, err error) {
+func (e inFile) DeleteFacts(tx *database.Tx, group string, before time.Time) (n int, err error) {
 	err = e.deleteIn(tx, group, func(g int64) error {
 		facts, err := column[int64](tx, "SELECT id FROM facts WHERE grp = ? AND created_at < ?", g, before.UnixMilli())
 		n = len(facts)
@@ -54,7 +54,7 @@ func (e inFile) DeleteFacts(tx *sqlite.Tx, group string, before time.Time) (n in
 }
 
 // deleteIn calls remove with the number of a group, if there is one.
-func (e inFile) deleteIn(tx *sqlite.Tx, group string, remove func(g int64) error) error {
+func (e inFile) deleteIn(tx *database.Tx, group string, remove func(g int64) error) error {
 	if err := e.lock(tx, group); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (e inFile) Extents(ctx context.Context) (map[string]graphiti.Extent, error)
 	return all, nil
 }
 
-func deleteAll(tx *sqlite.Tx, group int64) error {
+func deleteAll(tx *database.Tx, group int64) error {
 	for _, q := range []string{
 		"DELETE FROM vectors WHERE id >> 32 = ?",
 		"DELETE FROM facts WHERE grp = ?",
@@ -110,7 +110,7 @@ func deleteAll(tx *sqlite.Tx, group int64) error {
 	return nil
 }
 
-func deleteMeant(tx *sqlite.Tx, group int64, name string, meant func(*graphiti.Row) bool) (names []string, err error) {
+func deleteMeant(tx *database.Tx, group int64, name string, meant func(*graphiti.Row) bool) (names []string, err error) {
 	rows, err := tx.Query("SELECT id, name, source, said FROM messages WHERE grp = ? ORDER BY id", group)
 	if err != nil {
 		return nil, err

@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // Pull stores facts that Graphiti read from an episode, whose messages are their sources. A
 // known fact gets further sources, or its end. A fact without a source only ends.
 func (e *Store) Pull(ctx context.Context, group string, facts []graphiti.Distilled) error {
-	err := e.db.Write(ctx, func(tx *sqlite.Tx) error {
+	err := e.db.Write(ctx, func(tx *database.Tx) error {
 		if err := database.Led(e.db, tx); err != nil {
 			return err
 		}

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
@@ -177,7 +177,7 @@ func TestRaiseRev_Order(t *testing.T) {
 	share(t, e, "z", "m1", "The hamster Bolt lives in Porto.") // its number is lower
 	share(t, e, "a", "m2", "The parrot Kiwi lives in Lisbon.")
 	raised := make(chan error)
-	err := other.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err := other.db.Write(t.Context(), func(tx *database.Tx) error {
 		if err := other.lock(tx, "a"); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func TestRaiseRev_Order(t *testing.T) {
 			return err
 		}
 		go func() {
-			raised <- e.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+			raised <- e.db.Write(context.Background(), func(tx *database.Tx) error {
 				_, err := tx.Exec(raiseRev, numbersOf([]unreadMessage{{id: 1 << placeBits}, {id: 2 << placeBits}}))
 				return err
 			})

@@ -121,7 +121,7 @@ type inFile struct{ *Store }
 
 // Write implements graphiti.Writer. It skips a message if the group already has its name.
 func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Row) error {
-	return e.db.Write(ctx, func(tx *sqlite.Tx) error {
+	return e.db.Write(ctx, func(tx *database.Tx) error {
 		if err := e.lock(tx, group); err != nil {
 			return err
 		}
@@ -129,9 +129,9 @@ func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Row
 	})
 }
 
-func (e inFile) Lock(tx *sqlite.Tx, groups []string) error { return e.lock(tx, groups...) }
+func (e inFile) Lock(tx *database.Tx, groups []string) error { return e.lock(tx, groups...) }
 
-func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error {
+func (e inFile) Put(tx *database.Tx, group string, messages []graphiti.Row) error {
 	to, err := endOf(tx, group)
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ type end struct {
 const lastOf = "(SELECT max(id) FROM messages WHERE id BETWEEN g.id << 32 AND g.id << 32 | 4294967295)"
 
 // endOf returns the end of a group, and creates the group if it does not exist.
-func endOf(tx *sqlite.Tx, group string) (*end, error) {
+func endOf(tx *database.Tx, group string) (*end, error) {
 	e, source, fact := &end{}, "", int64(0)
 	err := tx.QueryRow("SELECT g.id, coalesce(m.id, g.id << 32), coalesce(m.source, ''), coalesce(m.said, 0), coalesce("+lastFact+", 0) FROM groups g LEFT JOIN messages m ON m.id = "+lastOf+" WHERE g.name = ?",
 		group).Scan(&e.group, &e.last, &source, &e.said, &fact)
@@ -216,7 +216,7 @@ func endOf(tx *sqlite.Tx, group string) (*end, error) {
 }
 
 // insertAll writes messages, and returns their ids; 0 if the group already has the name.
-func (e *Store) insertAll(tx *sqlite.Tx, to *end, messages []graphiti.Row) (ids []int64, err error) {
+func (e *Store) insertAll(tx *database.Tx, to *end, messages []graphiti.Row) (ids []int64, err error) {
 	if e.heads != nil {
 		return to.insertShared(tx, messages)
 	}
@@ -240,7 +240,7 @@ func (e *end) next(m *graphiti.Row, said int64) (id int64, talk string) {
 }
 
 // insert writes a message, and returns its id; 0 if the group already has its name.
-func (e *end) insert(tx *sqlite.Tx, m *graphiti.Row, said, kept int64) (id int64, err error) {
+func (e *end) insert(tx *database.Tx, m *graphiti.Row, said, kept int64) (id int64, err error) {
 	id, now := e.next(m, said)
 	r, err := tx.Exec("INSERT INTO messages (id, grp, name, role, speaker, content, source, said, kept) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (grp, name) DO NOTHING",
 		id, e.group, m.Name, string(m.Role), m.Speaker, m.Text, m.Source, said, kept)
@@ -286,10 +286,10 @@ func (e *Store) Health(ctx context.Context) error {
 }
 
 // Fault returns the known damage of the file, or nil.
-func (e *Store) Fault() *sqlite.Fault { return e.db.Fault() }
+func (e *Store) Fault() *database.Fault { return e.db.Fault() }
 
 // Check tests whether the file is usable, and returns its damage, or nil.
-func (e *Store) Check() *sqlite.Fault { return e.db.Check() }
+func (e *Store) Check() *database.Fault { return e.db.Check() }
 
 // Apart implements graphiti.Writer.
 func (e *Store) Apart() bool { return false }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
@@ -55,7 +55,7 @@ func (e *Store) Copied() { e.copied = true }
 
 // copyTurns makes turns wait to be copied to Graphiti, if there is one: the turns of messages whose facts
 // are known, or that the model could not read.
-func (e *Store) copyTurns(tx *sqlite.Tx, messages []int64) error {
+func (e *Store) copyTurns(tx *database.Tx, messages []int64) error {
 	for _, id := range messages {
 		var name, group string
 		err := tx.QueryRow("SELECT m.name, g.name FROM messages m JOIN groups g ON g.id = m.grp WHERE m.id = ?", id).Scan(&name, &group)
@@ -72,7 +72,7 @@ func (e *Store) copyTurns(tx *sqlite.Tx, messages []int64) error {
 // betweenProviders separates a session from a provider in the table undistilled.
 const betweenProviders = " "
 
-func queue(tx *sqlite.Tx, id int64, role graphiti.RoleType, source, content string) error {
+func queue(tx *database.Tx, id int64, role graphiti.RoleType, source, content string) error {
 	session := sessionIn(source)
 	if session == "" || role == graphiti.RoleSystem {
 		return nil
@@ -86,7 +86,7 @@ func queue(tx *sqlite.Tx, id int64, role graphiti.RoleType, source, content stri
 
 // QueueDistilled implements graphiti.Distiller.
 func (e *Store) QueueDistilled(ctx context.Context, group string, names []string) error {
-	err := e.db.Write(ctx, func(tx *sqlite.Tx) error {
+	err := e.db.Write(ctx, func(tx *database.Tx) error {
 		for _, name := range names {
 			var id int64
 			var role, source, content string
@@ -248,7 +248,7 @@ func (e *Store) knownFacts(ctx context.Context, b *graphiti.Batch) ([]graphiti.D
 // Postpone repeats a batch after a time. Its messages are given up after maxTries failed
 // calls of the model.
 func (e *Store) Postpone(ctx context.Context, b *graphiti.Batch, until time.Time, failed bool) error {
-	err := e.db.Write(ctx, func(tx *sqlite.Tx) error {
+	err := e.db.Write(ctx, func(tx *database.Tx) error {
 		if _, err := tx.Exec("UPDATE undistilled SET again = ? WHERE session = ?", until.UnixMilli(), b.Session); err != nil {
 			return err
 		}

@@ -13,7 +13,6 @@ import (
 	"unsafe"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
@@ -252,7 +251,7 @@ func (v *vectors) read(ctx context.Context, ids []int64) (batch []unreadMessage,
 
 // store writes the vectors of a batch, which are empty for all but statements and facts.
 func (v *vectors) store(ctx context.Context, batch []unreadMessage) error {
-	return v.db.Write(ctx, func(tx *sqlite.Tx) error {
+	return v.db.Write(ctx, func(tx *database.Tx) error {
 		if v.db.Shared() {
 			// Other replicas then read the vectors of these groups again.
 			if _, err := tx.Exec(raiseRev, numbersOf(batch)); err != nil {

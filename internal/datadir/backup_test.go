@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
@@ -30,7 +31,7 @@ func openTable(t *testing.T, path string) *sqlite.DB {
 
 func insert(t *testing.T, db *sqlite.DB, n int) {
 	t.Helper()
-	err := db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err := db.Write(t.Context(), func(tx *database.Tx) error {
 		_, err := tx.Exec("INSERT INTO numbers VALUES (?)", n)
 		return err
 	})

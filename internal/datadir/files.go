@@ -6,15 +6,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 // unusable is the kind of a fault in the directory itself.
-const unusable sqlite.FaultKind = "cannot be used"
+const unusable database.FaultKind = "cannot be used"
 
 // fault is an error of the directory itself.
-func fault(dir string, err error) *sqlite.Fault {
-	return &sqlite.Fault{
+func fault(dir string, err error) *database.Fault {
+	return &database.Fault{
 		Path: dir, Kind: unusable, Since: time.Now(), Err: err,
 		Remedy: "choose another with data_dir, or make it readable and writable for the proxy's user, and restart the proxy",
 	}
@@ -26,8 +26,8 @@ const checkEvery = time.Second
 
 // Database is an open database of the directory.
 type Database interface {
-	Check() *sqlite.Fault
-	Fault() *sqlite.Fault
+	Check() *database.Fault
+	Fault() *database.Fault
 }
 
 // Files tracks whether the directory's databases are usable. The zero value has no
@@ -35,7 +35,7 @@ type Database interface {
 type Files struct {
 	mu     sync.Mutex // protects open and broken
 	open   []Database
-	broken []*sqlite.Fault // failed to open
+	broken []*database.Fault // failed to open
 
 	stop  chan struct{}
 	ended sync.WaitGroup
@@ -45,7 +45,7 @@ type Files struct {
 // becomes a fault of the directory.
 func (f *Files) Broken(dir string, errs ...error) {
 	for _, err := range errs {
-		t := &sqlite.Fault{}
+		t := &database.Fault{}
 		if !errors.As(err, &t) {
 			t = fault(dir, err)
 		}
@@ -65,7 +65,7 @@ func (f *Files) Opened() {
 }
 
 // NotOpened returns the faults of databases that failed to open.
-func (f *Files) NotOpened() []*sqlite.Fault {
+func (f *Files) NotOpened() []*database.Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.broken)
@@ -73,14 +73,14 @@ func (f *Files) NotOpened() []*sqlite.Fault {
 
 // Watch checks open databases until Close. It calls changed with the fault when one
 // becomes unusable, and with nil when all are usable again.
-func (f *Files) Watch(open []Database, changed func(wrong *sqlite.Fault)) {
+func (f *Files) Watch(open []Database, changed func(wrong *database.Fault)) {
 	f.mu.Lock()
 	f.open, f.stop = open, make(chan struct{})
 	f.mu.Unlock()
 	f.ended.Go(func() { f.watch(changed) }) // ends with Close
 }
 
-func (f *Files) watch(changed func(wrong *sqlite.Fault)) {
+func (f *Files) watch(changed func(wrong *database.Fault)) {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	for usable := true; ; {
@@ -97,7 +97,7 @@ func (f *Files) watch(changed func(wrong *sqlite.Fault)) {
 }
 
 // check returns the first permanent fault.
-func (f *Files) check() (wrong *sqlite.Fault) {
+func (f *Files) check() (wrong *database.Fault) {
 	for _, db := range f.open {
 		if t := db.Check(); t.Lasting() && wrong == nil {
 			wrong = t
@@ -113,7 +113,7 @@ func (f *Files) Close() {
 }
 
 // Faults returns all faults of the databases. A permanent one disables the memory.
-func (f *Files) Faults() []*sqlite.Fault {
+func (f *Files) Faults() []*database.Fault {
 	f.mu.Lock()
 	all, open := slices.Clone(f.broken), f.open
 	f.mu.Unlock()

@@ -11,11 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
 // ownerless is the kind of a fault in the owner file.
-const ownerless sqlite.FaultKind = "does not name the owner of the memory"
+const ownerless database.FaultKind = "does not name the owner of the memory"
 
 const ownerRemedy = "put the file back from a backup, or set identity.owner to the owner (a new name, such as user:me, begins an empty memory), and restart the proxy"
 
@@ -71,7 +72,7 @@ func Owner(dir string, held func() ([]string, error)) (owner string, recovered b
 	case len(made) == 1:
 		owner, recovered = made[0], true
 	default:
-		return "", false, &sqlite.Fault{Path: ownerFile(dir), Kind: ownerless, Since: time.Now(), Err: why, Remedy: ownerRemedy}
+		return "", false, &database.Fault{Path: ownerFile(dir), Kind: ownerless, Since: time.Now(), Err: why, Remedy: ownerRemedy}
 	}
 	if err = os.MkdirAll(dir, 0o700); err == nil {
 		err = WriteFile(ownerFile(dir), []byte(owner+"\n"))

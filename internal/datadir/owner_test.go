@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 // TestOwnerIsNeverReplaced checks that a file emptied by a power loss does not cause a new
@@ -40,7 +40,7 @@ func TestOwnerIsNeverReplaced(t *testing.T) {
 			}
 			owner, recovered, err := Owner(dir, func() ([]string, error) { return tc.held, nil })
 			if tc.remedy != "" {
-				var wrong *sqlite.Fault
+				var wrong *database.Fault
 				if !errors.As(err, &wrong) || !wrong.Lasting() || !strings.Contains(wrong.Remedy, tc.remedy) || strings.Contains(err.Error(), "\n") {
 					t.Fatalf("got owner %q, error %v; want a lasting fault with the remedy %q", owner, err, tc.remedy)
 				}

@@ -12,7 +12,7 @@ import (
 )
 
 // Judge adds every fault, because one does not explain another.
-func (m *MemoryStatus) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Fault) {
+func (m *MemoryStatus) Judge(p *Probe, q *capture.QueueStatus, files []*database.Fault) {
 	if p.At.IsZero() {
 		m.State, m.Why = StateUnknown, "the memory has not been checked yet"
 	} else {
@@ -59,7 +59,7 @@ func worded(d graphiti.Diagnosis) string {
 }
 
 // WithoutFiles turns the memory off because files of data_dir are unusable.
-func (m *MemoryStatus) WithoutFiles(files []*sqlite.Fault) {
+func (m *MemoryStatus) WithoutFiles(files []*database.Fault) {
 	for _, t := range files {
 		m.TurnOff(FaultState, t.Since, t.What(), t.Remedy)
 	}
