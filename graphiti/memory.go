@@ -81,16 +81,6 @@ type Connection interface {
 	Close() error
 }
 
-// CheckDatabase checks the backend's database without a model. ok is false if the backend
-// has no such call.
-func (m *Memory) CheckDatabase(ctx context.Context) (ok bool, err error) {
-	c, ok := m.Connection.(interface{ CheckDatabase(context.Context) error })
-	if !ok {
-		return false, nil
-	}
-	return true, c.CheckDatabase(ctx)
-}
-
 // Entity is a person or thing that facts refer to.
 type Entity struct{ UUID, Name, Summary string }
 

@@ -125,11 +125,13 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	a.OnClose("listeners", a.proxy.Shutdown)
 	a.hosted = a.host()
 	memory.start(a.proxy)
-	remember.awaited.start(a)
+	if remember.busy {
+		a.awaitMemory(*remember)
+	}
 	if cfg.Admin.Listen != "off" {
 		o := adminOptions(cfg, log, a.hosted, t.Handler(), only("admin"))
 		o.Project = projectFinder(a.live.Load)
-		if _, ok := memory.(*remembering); (ok || remember.awaited != nil) && cfg.Identity.Mode == "multi" {
+		if _, ok := memory.(*remembering); (ok || remember.busy) && cfg.Identity.Mode == "multi" {
 			o.Callers = a.holder
 		}
 		o.DataDir = lock.Dir()

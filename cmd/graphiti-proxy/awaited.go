@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
@@ -16,54 +15,28 @@ const retryFilesEvery = time.Second
 
 var errBusyFiles = errors.New("the storage of the memory cannot be used yet, so the proxy cannot tell whose key this is; try again in a moment")
 
-// awaited is a memory with a file of data_dir that another program uses at the start.
-type awaited struct {
-	opener *opener // with a stopStack of its own
-	tries  sync.WaitGroup
-	ended  context.Context // of the tries
-}
-
-// await returns a memory to open later.
-func (o *opener) await() *awaited {
-	later := *o
-	later.stop = &stopStack{Grace: o.stop.Grace, Log: o.stop.Log}
-	ended, end := context.WithCancel(context.Background())
-	w := &awaited{opener: &later, ended: ended}
-	o.stop.OnClose("memory", func(ctx context.Context) error {
-		end()
-		w.tries.Wait()
-		return later.stop.Shutdown(ctx)
-	})
-	return w
-}
-
-// start opens the memory of a running app, if it is awaited.
-func (w *awaited) start(a *app) {
-	if w != nil {
-		w.tries.Go(func() { w.open(a) }) // ends after a try without a busy file, or with the app
-	}
-}
-
-// open opens the memory once its files are free, unless they have another fault.
-func (w *awaited) open(a *app) {
-	for {
-		select {
-		case <-w.ended.Done():
+// awaitMemory opens the memory of a running app once its files, which another program uses at the
+// start, are free, unless they have another fault.
+func (a *app) awaitMemory(o opener) {
+	o.stop = &stopStack{Grace: o.stop.Grace, Log: o.stop.Log}
+	a.OnClose("memory", o.stop.Shutdown)
+	ended := false
+	a.repeat("tries to open the memory", retryFilesEvery, func(ctx context.Context) {
+		if ended {
 			return
-		case <-time.After(retryFilesEvery):
 		}
-		r, err := w.opener.openParts()
+		r, err := o.openParts()
 		if err == nil {
+			ended = true
 			a.take(r)
-			r.warm(w.ended)
+			r.warm(ctx)
 			return
 		}
-		w.opener.stop.Undo(0)
-		if !sqlite.IsBusy(err) {
+		o.stop.Undo(0)
+		if ended = !sqlite.IsBusy(err); ended {
 			a.files.broken(err, false)
-			return
 		}
-	}
+	})
 }
 
 // take gives an open memory to the proxy.

@@ -81,7 +81,7 @@ func projectSection(c *cobra.Command, at *cli.Runner, key string) (section strin
 		return "", 0, err
 	}
 	known, err := cli.Call(c.Context(), at, service.Search, service.SearchRequest{
-		Selector: project, SearchFilter: service.SearchFilter{Kind: service.KindFact, State: string(service.Valid), Newest: true}, Limit: service.MaxListed,
+		Selector: project, SearchFilter: service.SearchFilter{Kind: service.KindFact, State: service.Valid, Newest: true}, Limit: service.MaxListed,
 	})
 	if err != nil {
 		return "", 0, err

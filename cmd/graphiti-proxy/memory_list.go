@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,12 +35,7 @@ func printCatalog(w, errOut io.Writer, s *service.Selector, all *service.Catalog
 		if k.Shared {
 			kind += ", shared"
 		}
-		count := strconv.Itoa(k.Messages)
-		if k.Uncounted != "" {
-			count = "?"
-			fmt.Fprintf(errOut, "not counted: %s: %s\n", terminal.Printable(k.Name), k.Uncounted)
-		}
-		t.Row(k.Name, kind, count, minute(k.First), minute(k.Last))
+		t.Row(k.Name, kind, k.Messages, minute(k.First), minute(k.Last))
 	}
 	t.Print(w)
 	printMore(w, all.AllMemories-len(all.Memories))
@@ -65,7 +59,7 @@ func printMore(w io.Writer, more int) {
 }
 
 func newMemoryFactsCommand() *cobra.Command {
-	c, in := newMemoryFilterCommand("memory-facts", "facts", service.SearchFilter{Kind: service.KindFact, State: string(service.Valid), Newest: true}, "session")
+	c, in := newMemoryFilterCommand("memory-facts", "facts", service.SearchFilter{Kind: service.KindFact, State: service.Valid, Newest: true}, "session")
 	all := c.Flags().Bool("all", false, "also list facts that are not valid")
 	c.PreRun = func(*cobra.Command, []string) {
 		if *all {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -42,7 +41,7 @@ type opener struct {
 	files  *files
 	stop   *stopStack // receives the parts
 
-	awaited *awaited // result of open: a memory to open later, or nil
+	busy bool // result of open: the memory can be opened later
 }
 
 // open opens the memory. If data_dir cannot be used, and no other process uses it, the
@@ -72,7 +71,7 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 	case sqlite.IsBusy(err) && holder == datadir.Proxy:
 		o.stop.Undo(before)
 		o.files.broken(err, true)
-		o.awaited = o.await()
+		o.busy = true
 		return withoutFiles(o.files), lock, nil
 	case sqlite.IsFault(err):
 		o.stop.Undo(before)
@@ -136,7 +135,7 @@ func (o *opener) openParts() (*remembering, error) {
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them
 	o.stop.OnClose("forgetting", closes(r.service.Close))
 	allowed := func() bool { return r.consent.given(o.live.Load()) }
-	r.prober = health.NewProber(cmp.Or(r.backend.Graph, r.backend.Memory), allowed, &r.suspect)
+	r.prober = health.NewProber(cmp.Or(r.backend.Graph, r.backend.Memory), allowed)
 	o.stop.OnClose("probe", closes(r.prober.Close))
 	r.given.wanted = r.proxyMemory(cfg, id)
 	return r, nil
@@ -150,7 +149,7 @@ func (o *opener) openMemory(r *remembering) (err error) {
 	if r.shared != nil {
 		o.stop.OnClose("postgres", closing(r.shared.Close))
 	}
-	options := o.watched(memoryOptions(o.cfg, o.live.Load, o.log), &r.suspect)
+	options := o.watched(memoryOptions(o.cfg, o.live.Load, o.log))
 	options.Shared = memoryIn(r.shared)
 	if r.backend, err = cli.OpenMemory(options); err != nil {
 		return err
@@ -175,16 +174,10 @@ func (o *opener) secret() []byte {
 	return secret
 }
 
-// watched returns the options of a memory that counts its calls. suspect is set when the
-// service reports a fault of its own.
-func (o *opener) watched(memory cli.MemoryOptions, suspect *atomic.Bool) cli.MemoryOptions {
-	memory.Remote.Called = func(call string, outcome remote.Outcome) {
-		if o.called != nil {
-			o.called(call, string(outcome))
-		}
-		if outcome == remote.Failed {
-			suspect.Store(true)
-		}
+// watched returns the options of a memory that counts its calls.
+func (o *opener) watched(memory cli.MemoryOptions) cli.MemoryOptions {
+	if o.called != nil {
+		memory.Remote.Called = func(call string, outcome remote.Outcome) { o.called(call, string(outcome)) }
 	}
 	return memory
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
@@ -47,7 +46,6 @@ type remembering struct {
 	proof     *proof.Proof // nil without proof mode
 	service   *service.Service
 	prober    *health.Prober
-	suspect   atomic.Bool // for the prober: a call to the memory failed
 	pending   *proxy.PendingTurns
 	responses *response.Readers
 

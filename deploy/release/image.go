@@ -46,39 +46,14 @@ func (r *release) image(b *build) error {
 	if err != nil {
 		return err
 	}
-	return r.imageArchive(b, config, layer)
-}
-
-// imageArchive writes the image in the layout of OCI, with the list of Docker next to it.
-func (r *release) imageArchive(b *build, config, layer []byte) error {
-	var out []file
-	blob := func(kind string, body []byte) map[string]any {
-		out = append(out, file{name: "blobs/sha256/" + sum(body), mode: 0o644, body: body})
-		return map[string]any{"mediaType": "application/vnd.oci.image." + kind, "digest": "sha256:" + sum(body), "size": len(body)}
-	}
-	tag := name + ":" + r.version.semver
-	manifest, err := json.Marshal(map[string]any{
-		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
-		"config": blob("config.v1+json", config), "layers": []any{blob("layer.v1.tar+gzip", layer)},
-	})
+	manifest, err := json.Marshal([]any{map[string]any{"Config": "config.json", "RepoTags": []string{name + ":" + r.version.semver}, "Layers": []string{"layer.tar.gz"}}})
 	if err != nil {
 		return err
 	}
-	of := blob("manifest.v1+json", manifest)
-	of["annotations"] = map[string]string{"io.containerd.image.name": "docker.io/library/" + tag, "org.opencontainers.image.ref.name": r.version.semver}
-	for as, v := range map[string]any{
-		"oci-layout":    map[string]string{"imageLayoutVersion": "1.0.0"},
-		"index.json":    map[string]any{"schemaVersion": 2, "manifests": []any{of}},
-		"manifest.json": []any{map[string]any{"Config": "blobs/sha256/" + sum(config), "RepoTags": []string{tag}, "Layers": []string{"blobs/sha256/" + sum(layer)}}},
-	} {
-		text, err := json.Marshal(v)
-		if err != nil {
-			return err
-		}
-		out = append(out, file{name: as, mode: 0o644, body: text})
-	}
 	var archive bytes.Buffer
-	if err := writeTar(&archive, r.at, out); err != nil {
+	if err := writeTar(&archive, r.at, []file{
+		{name: "manifest.json", mode: 0o644, body: manifest}, {name: "config.json", mode: 0o644, body: config}, {name: "layer.tar.gz", mode: 0o644, body: layer},
+	}); err != nil {
 		return err
 	}
 	return r.save(fmt.Sprintf("%s_%s_%s_%s_image.tar", name, r.version.semver, b.OS, b.Arch), archive.Bytes())

@@ -13,55 +13,34 @@ import (
 	"text/template"
 )
 
-// component is an entry of an SBOM in CycloneDX's form.
-type component struct {
-	Type    string         `json:"type"`
-	Ref     string         `json:"bom-ref"`
-	Name    string         `json:"name"`
-	Version string         `json:"version"`
-	PURL    string         `json:"purl"`
-	Hashes  []bomHash      `json:"hashes,omitempty"`
-	License []bomExpressed `json:"licenses,omitempty"`
-}
-
-type bomHash struct {
-	Algorithm string `json:"alg"`
-	Content   string `json:"content"`
-}
-
-type bomExpressed struct {
-	Expression string `json:"expression"`
-}
-
-// newComponent returns a Go module. Its hash is that of go.sum.
-func newComponent(kind string, m *debug.Module) component {
+// component returns a Go module as an entry of an SBOM in CycloneDX's form. Its hash is that of go.sum.
+func component(kind string, m *debug.Module) map[string]any {
 	if m.Replace != nil {
 		m = m.Replace
 	}
 	url := "pkg:golang/" + m.Path + "@" + m.Version
-	c := component{Type: kind, Ref: url, Name: m.Path, Version: m.Version, PURL: url}
+	c := map[string]any{"type": kind, "bom-ref": url, "name": m.Path, "version": m.Version, "purl": url}
 	if h, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.Sum, "h1:")); err == nil && len(h) > 0 {
-		c.Hashes = []bomHash{{"SHA-256", hex.EncodeToString(h)}}
+		c["hashes"] = hashed(hex.EncodeToString(h))
 	}
 	return c
 }
 
+func hashed(sum string) []any { return []any{map[string]any{"alg": "SHA-256", "content": sum}} }
+
 // bom writes the list of the modules in a binary, from the binary itself.
 func (r *release) bom(b *build) error {
-	self := newComponent("application", &b.info.Main)
-	self.Hashes, self.License = []bomHash{{"SHA-256", sum(b.body)}}, []bomExpressed{{"Apache-2.0"}}
-	parts := []component{newComponent("library", &debug.Module{Path: "std", Version: strings.TrimPrefix(b.info.GoVersion, "go")})}
-	for _, m := range b.info.Deps {
-		parts = append(parts, newComponent("library", m))
-	}
-	refs := make([]string, len(parts))
-	for i, p := range parts {
-		refs[i] = p.Ref
+	self := component("application", &b.info.Main)
+	self["hashes"], self["licenses"] = hashed(sum(b.body)), []any{map[string]any{"expression": "Apache-2.0"}}
+	var parts, refs []any
+	for _, m := range append([]*debug.Module{{Path: "std", Version: strings.TrimPrefix(b.info.GoVersion, "go")}}, b.info.Deps...) {
+		part := component("library", m)
+		parts, refs = append(parts, part), append(refs, part["bom-ref"])
 	}
 	return r.saveJSON(name+"_"+r.version.semver+"_"+b.OS+"_"+b.Arch+".cdx.json", map[string]any{
 		"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
 		"metadata":   map[string]any{"timestamp": r.at, "component": self},
-		"components": parts, "dependencies": []any{map[string]any{"ref": self.Ref, "dependsOn": refs}},
+		"components": parts, "dependencies": []any{map[string]any{"ref": self["bom-ref"], "dependsOn": refs}},
 	})
 }
 

@@ -18,12 +18,11 @@ var ErrInUse = errors.New("in use by another graphiti-proxy")
 
 // Lock excludes other processes from the data directory: two processes delivering from
 // one spool would deliver every turn twice. The lock ends with the process, even after
-// a crash. It is on the directory itself, so that it survives the deletion of files,
-// and on a file, for systems that cannot lock directories.
+// a crash. It is on the directory itself, so that it survives the deletion of files, or on
+// a file, on systems that cannot lock directories, such as Windows and NFS.
 type Lock struct {
 	path string
-	dir  *os.File
-	file *flock.Flock
+	*flock.Flock
 }
 
 // The kinds of lock holders.
@@ -37,31 +36,24 @@ func Acquire(path, holder string) (*Lock, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("data_dir: %w; choose another with data_dir, or make it writable", err) // a wrong setting
 	}
-	dir, err := os.Open(path)
+	file, err := openOwn(lockFile(path), os.O_CREATE|os.O_RDWR)
+	if err == nil {
+		err = file.Close()
+	}
 	if err != nil {
 		return nil, fault(path, err)
 	}
-	l := &Lock{path: path, dir: dir}
-	if err := lockDir(dir); err != nil {
-		_ = dir.Close()
-		if errors.Is(err, ErrInUse) {
-			return nil, inUse(path)
-		}
+	l := &Lock{path, flock.New(path, flock.SetFlag(os.O_RDONLY))}
+	locked, err := l.TryLock()
+	if err != nil {
+		l.Flock = flock.New(lockFile(path), flock.SetFlag(os.O_RDWR|noFollow))
+		locked, err = l.TryLock()
+	}
+	switch {
+	case err != nil:
 		return nil, fault(path, fmt.Errorf("lock: %w", err))
-	}
-	l.file = flock.New(lockFile(path), flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDWR|noFollow))
-	locked := false
-	made, err := openOwn(lockFile(path), os.O_CREATE|os.O_RDWR)
-	if err == nil {
-		_ = made.Close()
-		locked, err = l.file.TryLock()
-	}
-	if err != nil || !locked {
-		_ = dir.Close()
-		if err == nil {
-			return nil, inUse(path)
-		}
-		return nil, fault(path, err)
+	case !locked:
+		return nil, inUse(path)
 	}
 	l.note(holder)
 	return l, nil
@@ -81,13 +73,6 @@ func (l *Lock) Dir() string {
 		return ""
 	}
 	return l.path
-}
-
-// Unlock releases the lock.
-func (l *Lock) Unlock() error {
-	err := l.file.Unlock()
-	unlockDir(l.dir) // after the file: the next process locks it first
-	return errors.Join(err, l.dir.Close())
 }
 
 func lockFile(path string) string { return filepath.Join(path, "lock") }

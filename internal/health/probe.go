@@ -35,8 +35,7 @@ type Probe struct {
 // nor add load.
 type Prober struct {
 	memory  *graphiti.Memory
-	allowed func() bool  // reports whether the memory may be called
-	suspect *atomic.Bool // a call to the memory failed since the last search
+	allowed func() bool // reports whether the memory may be called
 
 	last   atomic.Pointer[Probe]
 	mu     sync.Mutex      // held during a check
@@ -45,10 +44,9 @@ type Prober struct {
 	checks sync.WaitGroup
 }
 
-// NewProber returns a Prober that checks until Close. If a caller sets suspect, the next
-// check searches.
-func NewProber(m *graphiti.Memory, allowed func() bool, suspect *atomic.Bool) *Prober {
-	p := &Prober{memory: m, allowed: allowed, suspect: suspect}
+// NewProber returns a Prober that checks until Close.
+func NewProber(m *graphiti.Memory, allowed func() bool) *Prober {
+	p := &Prober{memory: m, allowed: allowed}
 	p.last.Store(&Probe{})
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.checks.Go(p.run) // ends with Close
@@ -99,22 +97,8 @@ func (p *Prober) Ask(ctx context.Context) {
 	}
 }
 
-// searchDue reports whether a check needs a search: at intervals, while searches fail,
-// after other failures, and if the memory has no cheaper check that succeeds.
-func (p *Prober) searchDue(before *Probe) bool {
-	if p.suspect.Load() || before.Search != nil || time.Since(before.Searched) >= searchEvery {
-		return true
-	}
-	cheap := false
-	err := p.bounded(func(ctx context.Context) (err error) {
-		cheap, err = p.memory.CheckDatabase(ctx)
-		return err
-	})
-	return !cheap || err != nil
-}
-
-// probe checks the memory once. asked reports that someone waits for the result: then it
-// searches in any case.
+// probe checks the memory once. It searches at intervals, while searches fail, and if asked:
+// then someone waits for the result.
 func (p *Prober) probe(before *Probe, asked bool) *Probe {
 	if !p.allowed() {
 		return &Probe{}
@@ -123,10 +107,9 @@ func (p *Prober) probe(before *Probe, asked bool) *Probe {
 	now.Health = p.bounded(p.memory.Health)
 	switch {
 	case now.Health != nil:
-	case !asked && !p.searchDue(before):
+	case !asked && before.Search == nil && time.Since(before.Searched) < searchEvery:
 		now.Searched = before.Searched
 	default:
-		p.suspect.Store(false)
 		now.Searched = now.At
 		now.Search = p.bounded(func(ctx context.Context) error {
 			_, err := p.memory.Search(ctx, []string{"graphiti_proxy_check"}, "test", 1)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,9 +19,9 @@ type service struct {
 	calls calls
 }
 
-type failures struct{ health, database, search error }
+type failures struct{ health, search error }
 
-type calls struct{ checks, searches int }
+type calls struct{ searches int }
 
 // set makes calls fail from now on.
 func (s *service) set(f failures) {
@@ -46,13 +45,6 @@ func (s *service) Health(context.Context) error {
 	return s.fails.health
 }
 
-func (s *service) CheckDatabase(context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls.checks++
-	return s.fails.database
-}
-
 func (s *service) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,26 +52,22 @@ func (s *service) Search(context.Context, []string, string, int) ([]graphiti.Fac
 	return nil, s.fails.search
 }
 
-// TestSearchesOfProbes checks that a probe searches every five minutes, at every check
-// while searches or the database fail, and once after another call failed. It checks the
-// database every 20 seconds.
+// TestSearchesOfProbes checks that a probe searches every five minutes, and at every check while
+// searches fail.
 func TestSearchesOfProbes(t *testing.T) {
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {
-		fails   failures // after the first search
-		suspect bool     // another call failed
-		want    int      // searches in the next nine checks
+		fails       failures
+		first, want int // searches at the start, and in the next nine checks
 	}{
-		"working":             {failures{}, false, 0},
-		"database fails":      {failures{database: broken}, false, 9},
-		"another call failed": {failures{}, true, 1},
-		"searches fail":       {failures{search: broken}, true, 9},
-		"out of reach":        {failures{health: broken}, false, 0},
+		"working":       {failures{}, 1, 0},
+		"searches fail": {failures{search: broken}, 1, 9},
+		"out of reach":  {failures{health: broken}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, suspect := &service{}, new(atomic.Bool)
-				p := NewProber(&graphiti.Memory{Searcher: s, Connection: s}, func() bool { return true }, suspect)
+				s := &service{fails: tc.fails}
+				p := NewProber(&graphiti.Memory{Searcher: s, Connection: s}, func() bool { return true })
 				defer p.Close()
 				passes := func(d time.Duration) int {
 					before := s.made().searches
@@ -88,11 +76,9 @@ func TestSearchesOfProbes(t *testing.T) {
 					return s.made().searches - before
 				}
 				time.Sleep(time.Second) // of the bubble
-				if synctest.Wait(); s.made().searches != 1 {
-					t.Fatalf("got %d searches at the start, want 1", s.made().searches)
+				if synctest.Wait(); s.made().searches != tc.first {
+					t.Fatalf("got %d searches at the start, want %d", s.made().searches, tc.first)
 				}
-				s.set(tc.fails)
-				suspect.Store(tc.suspect)
 				if got := passes(9 * probeEvery); got != tc.want {
 					t.Errorf("got %d searches in nine checks, want %d", got, tc.want)
 				}
@@ -104,9 +90,6 @@ func TestSearchesOfProbes(t *testing.T) {
 				if got := passes(4 * searchEvery); got != 4 {
 					t.Errorf("got %d searches in 20 minutes of a working service, want 4", got)
 				}
-				if n := s.made().checks; n < 56 {
-					t.Errorf("got %d checks of the database, want 56 or more, one every 20 seconds", n)
-				}
 			})
 		})
 	}
@@ -117,7 +100,7 @@ func TestSearchesOfProbes(t *testing.T) {
 func TestAskedProbeSearches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{}
-		p := NewProber(&graphiti.Memory{Searcher: s, Connection: s}, func() bool { return true }, new(atomic.Bool))
+		p := NewProber(&graphiti.Memory{Searcher: s, Connection: s}, func() bool { return true })
 		defer p.Close()
 		synctest.Wait()
 		p.Ask(t.Context())

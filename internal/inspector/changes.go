@@ -52,7 +52,7 @@ func (v *visit) changeMany() error {
 		messages, lines = nil, nil
 		for i := range got.Facts {
 			switch h := v.hit(&got.Facts[i], ""); {
-			case h.Rule != nil && h.State != string(service.Ended):
+			case h.Rule != nil && h.State != service.Ended:
 				lines = append(lines, h.ID)
 			case h.Href != "":
 				messages = append(messages, h.ID)

@@ -72,7 +72,7 @@ func (a *about) Weeks() string { return a.at("/memory/weeks", "group", a.Group) 
 
 // Facts returns the address of the valid facts.
 func (a *about) Facts() string {
-	return a.at("/search", "group", a.Group, "project", a.Group, "kind", service.KindFact, "state", string(service.Valid), "sort", "time")
+	return a.at("/search", "group", a.Group, "project", a.Group, "kind", service.KindFact, "state", service.Valid, "sort", "time")
 }
 
 // Forget returns the address of the deletion of the memory.

@@ -142,7 +142,7 @@ func TestLoginPage(t *testing.T) {
 func TestNewcomersSeeHowToConnect(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	s := newSite(t, m)
-	if _, body := s.get(t, "/"); !strings.Contains(body, "OPENAI_BASE_URL=http://") || !strings.Contains(body, "ANTHROPIC_BASE_URL=") || strings.Contains(body, "This week") {
+	if _, body := s.get(t, "/"); !strings.Contains(body, "graphiti-proxy connect") || !strings.Contains(body, "OPENAI_BASE_URL=http://") || strings.Contains(body, "This week") {
 		t.Errorf("got %s", body)
 	}
 	m.Say(t, "", "s", "", "My cat is called Miso.")

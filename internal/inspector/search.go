@@ -129,7 +129,7 @@ func (v *visit) find(s *search) error {
 		s.Hits = append(s.Hits, h)
 	}
 	s.Many = s.at("/search/change", s.query()...)
-	if s.Kind == service.KindFact && s.State == string(service.Valid) {
+	if s.Kind == service.KindFact && s.State == service.Valid {
 		s.pair()
 	}
 	return nil

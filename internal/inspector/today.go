@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 
 // today is the page of the week, with the problems that need attention.
 type today struct {
-	New   *welcome // set before the first requests
+	New   bool // no requests yet
 	Needs []need
 	Lines standings // lines that wait for the visitor
 	Known bool      // the figures are valid
@@ -47,12 +46,6 @@ type silence struct {
 	Share int // percent
 }
 
-// welcome is the introduction for newcomers, with settings that connect a client.
-type welcome struct {
-	Lines []struct{ For, Set string }
-	Off   bool
-}
-
 func (v *visit) today() error {
 	var t today
 	if v.Caller.Operator {
@@ -79,9 +72,7 @@ func (v *visit) today() error {
 			t.count(&w)
 		}
 	}
-	if w.Week == (service.Figures{}) && len(t.Since) == 0 {
-		t.New = newcomer(t.State)
-	}
+	t.New = w.Week == (service.Figures{}) && len(t.Since) == 0
 	if err := v.waiting(&t); err != nil {
 		return err
 	}
@@ -184,36 +175,4 @@ func needs(st *health.Status) (list []need) {
 		}
 	}
 	return list
-}
-
-// newcomer returns the settings that connect a client.
-func newcomer(st *health.Status) *welcome {
-	w := &welcome{}
-	at := "http://127.0.0.1:8787"
-	if st != nil {
-		w.Off = st.Memory.State == health.StateOff
-		at = address(st)
-	}
-	w.Lines = []struct{ For, Set string }{
-		{"OpenAI SDKs, aider, LangChain and most others", "OPENAI_BASE_URL=" + at + "/v1"},
-		{"Claude Code, Anthropic SDKs", "ANTHROPIC_BASE_URL=" + at},
-		{"Gemini CLI, Google’s SDKs", "GOOGLE_GEMINI_BASE_URL=" + at},
-	}
-	return w
-}
-
-// address returns the URL of the proxy for clients on its machine.
-func address(st *health.Status) string {
-	scheme := "http://"
-	if st.TLS {
-		scheme = "https://"
-	}
-	host, port, err := net.SplitHostPort(st.Listen)
-	if err != nil {
-		return scheme + cmp.Or(st.Listen, "127.0.0.1:8787")
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return scheme + net.JoinHostPort(host, port)
 }

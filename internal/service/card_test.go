@@ -403,7 +403,7 @@ func TestForgetThat(t *testing.T) {
 		if got := opens(t, m, widgets, "eight", "What is the staging server called?"); strings.Contains(got, "otter") || strings.Contains(got, "German") {
 			t.Errorf("block = %q after, want neither", got)
 		}
-		list := run(t, m, service.Search, service.SearchRequest{Selector: service.Selector{Workspace: widgets}, SearchFilter: service.SearchFilter{Kind: service.KindFact, State: string(service.Ended)}, Limit: 50})
+		list := run(t, m, service.Search, service.SearchRequest{Selector: service.Selector{Workspace: widgets}, SearchFilter: service.SearchFilter{Kind: service.KindFact, State: service.Ended}, Limit: 50})
 		restored := 0
 		for _, k := range list.Facts {
 			if k.Origin == service.KindFact || !strings.HasPrefix(k.Text, "Remember") {

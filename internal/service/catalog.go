@@ -30,6 +30,21 @@ type Span struct {
 	Messages int    `json:"messages"`
 	First    string `json:"first,omitempty"`
 	Last     string `json:"last,omitempty"`
+
+	first, last time.Time
+}
+
+func (s *Span) count(at time.Time) {
+	s.Messages++
+	if at.IsZero() {
+		return
+	}
+	if s.first.IsZero() || at.Before(s.first) {
+		s.first, s.First = at, momentOf(at)
+	}
+	if at.After(s.last) {
+		s.last, s.Last = at, momentOf(at)
+	}
 }
 
 // Kept describes the memory in one group.
@@ -39,8 +54,7 @@ type Kept struct {
 	Key   string `json:"key,omitempty"`
 	Group string `json:"group"`
 	Span
-	Shared    bool   `json:"shared,omitempty"`    // the group has other owners
-	Uncounted string `json:"uncounted,omitempty"` // why the messages were not counted
+	Shared bool `json:"shared,omitempty"` // the group has other owners
 }
 
 // Conversation is one conversation in all its groups.
@@ -55,12 +69,7 @@ type Conversation struct {
 	Span
 }
 
-const (
-	// catalogTimeout bounds the listing of all groups. Later groups are listed without counts.
-	catalogTimeout = 20 * time.Second
-
-	maxBegins = 80 // displayed characters of a first message
-)
+const maxBegins = 80 // displayed characters of a first message
 
 // CheckLimit returns an error unless n is between 1 and MaxListed.
 func CheckLimit(n int) error {
@@ -84,32 +93,23 @@ func (sv *Service) Catalog(ctx context.Context, in *ListRequest) (Catalog, error
 	// A personal statement in a project is in both groups. Its conversation belongs to the
 	// project.
 	slices.SortStableFunc(groups, func(a, b ledger.Owned) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
-	look, cancel := context.WithTimeout(ctx, catalogTimeout)
-	defer cancel()
 	l := catalog{conversations: make(map[string]*counted)}
 	if len(groups) > 1 {
 		l.seen = make(map[graphiti.ID]struct{})
 	}
-	var failed error
 	for _, o := range groups {
 		c.Groups = append(c.Groups, o.Group)
 		k := Kept{Name: NameOf(o, person), Scope: o.Scope, Key: o.Key, Group: o.Group, Shared: o.Shared}
-		var all spanned
-		err := sv.headings(look, o.Group, func(r *graphiti.Row) {
-			all.count(r.Said)
+		err := sv.headings(ctx, o.Group, func(r *graphiti.Row) {
+			k.count(r.Said)
 			l.add(&k, r)
 		})
-		if err == nil {
-			k.Span = all.span()
-		} else {
-			failed, k.Uncounted = err, err.Error()
+		if err != nil {
+			return c, err
 		}
-		if k.Messages > 0 && o.Scope != string(graphiti.ScopeSession) || k.Uncounted != "" {
+		if k.Messages > 0 && o.Scope != string(graphiti.ScopeSession) {
 			c.Memories = append(c.Memories, k)
 		}
-	}
-	if failed != nil && !slices.ContainsFunc(c.Memories, func(k Kept) bool { return k.Uncounted == "" }) && len(l.conversations) == 0 {
-		return c, failed
 	}
 	c.AllMemories = len(c.Memories)
 	slices.SortStableFunc(c.Memories, func(a, b Kept) int { return cmp.Compare(b.Last, a.Last) })
@@ -118,7 +118,7 @@ func (sv *Service) Catalog(ctx context.Context, in *ListRequest) (Catalog, error
 	if err != nil {
 		return c, err
 	}
-	c.Conversations, err = sv.newest(look, &l, until, in.Limit)
+	c.Conversations, err = sv.newest(ctx, &l, until, in.Limit)
 	c.AllConversations = len(l.conversations)
 	return c, err
 }
@@ -169,7 +169,6 @@ type catalog struct {
 
 type counted struct {
 	Conversation
-	spanned
 	begun time.Time   // time of its first message by the person
 	first graphiti.ID // that message
 	from  string      // group of that message
@@ -213,7 +212,7 @@ func (sv *Service) newest(ctx context.Context, l *catalog, until time.Time, limi
 	}
 	list := make([]Conversation, len(all))
 	for i, t := range all {
-		list[i], list[i].Span = t.Conversation, t.span()
+		list[i] = t.Conversation
 	}
 	return list, nil
 }

@@ -30,8 +30,6 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	// A personal statement in a project is in both groups. Its conversation belongs to the
 	// project.
 	slices.SortStableFunc(groups, func(a, b ledger.Owned) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
-	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
-	defer cancel()
 	x.Hash = in.Hash
 	if id != "" {
 		if x.Hash, err = sv.conversationOf(ctx, groups, id); err != nil {
@@ -51,17 +49,13 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	for _, o := range groups {
 		k := Kept{Name: NameOf(o, s.Whose()), Scope: o.Scope, Key: o.Key, Group: o.Group, Shared: o.Shared}
 		if err := g.from(ctx, o, &k); err != nil {
-			g.failed = cmp.Or(g.failed, err)
-			k.Uncounted = err.Error()
+			return x, err
 		}
-		if k.Messages > 0 || k.Uncounted != "" {
+		if k.Messages > 0 {
 			x.Memories = append(x.Memories, k)
 		}
 	}
-	switch {
-	case len(g.messages) == 0 && g.failed != nil:
-		return x, g.failed
-	case len(g.messages) == 0:
+	if len(g.messages) == 0 {
 		return x, invalid(fmt.Sprintf("hash: the person has no messages in a conversation %.60q; graphiti-proxy memory list lists conversations", x.Hash))
 	}
 	g.replaceMoved()
@@ -135,7 +129,6 @@ type gathering struct {
 	messages []gathered
 	seen     map[string]bool   // by name; a personal statement in a project is in both groups
 	ended    map[string]string // times of ends, by name
-	failed   error             // the first error
 }
 
 type gathered struct {
@@ -146,13 +139,11 @@ type gathered struct {
 }
 
 // from collects the messages of a group.
-func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) (failed error) {
+func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) error {
 	if g.sv.o.State.Generations.Blocks(o.Group) {
-		return errForgetting
+		return nil
 	}
 	here := make(map[string]bool)
-	var all spanned
-	defer func() { k.Span = all.span() }()
 	f := graphiti.Filter{Text: true}
 	switch of := sessionIn(&o, &graphiti.Row{}); {
 	case g.hash == "":
@@ -165,14 +156,13 @@ func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) (failed e
 	}
 	for r, err := range g.sv.rows(ctx, ledger.Part{Group: o.Group}, f) {
 		if err != nil {
-			failed = cmp.Or(failed, err)
-			continue
+			return err
 		}
 		if sessionIn(&o, &r) != g.hash || here[r.Name] && r.Name != "" {
 			continue
 		}
 		here[r.Name] = true
-		all.count(r.Said)
+		k.count(r.Said)
 		if g.seen[r.Name] && r.Name != "" {
 			continue
 		}
@@ -188,7 +178,7 @@ func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) (failed e
 		}
 		g.messages = append(g.messages, gathered{of, r.Said, k, turn})
 	}
-	return failed
+	return nil
 }
 
 // replaceMoved puts moved messages in the places of their ended originals.
@@ -214,15 +204,13 @@ func (g *gathering) replaceMoved() {
 // describe sets the description of the conversation.
 func (g *gathering) describe(x *Explained) {
 	slices.SortStableFunc(g.messages, func(a, b gathered) int { return a.at.Compare(b.at) })
-	var all spanned
 	for _, m := range g.messages {
-		all.count(m.at)
+		x.count(m.at)
 		if x.Begins == "" && m.Role == string(graphiti.RoleUser) {
 			x.Begins, x.Client, x.Model = beginning(m.Text), gjson.Get(m.Source, "client").Str, gjson.Get(m.Source, "model").Str
 		}
 		x.Session = cmp.Or(x.Session, m.Session)
 	}
-	x.Span = all.span()
 	first := slices.MinFunc(g.messages, func(a, b gathered) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
 	x.In, x.Group = first.kept.Name, first.kept.Group
 }

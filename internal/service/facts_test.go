@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
@@ -23,7 +24,7 @@ func facts(t *testing.T, m *servicetest.Fixture, of service.Selector) string {
 }
 
 // validFacts selects what memory facts lists.
-var validFacts = service.SearchFilter{Kind: service.KindFact, State: string(service.Valid), Newest: true}
+var validFacts = service.SearchFilter{Kind: service.KindFact, State: service.Valid, Newest: true}
 
 // TestValidFacts checks that promoted texts and statements are listed, the newest first and without
 // questions.
@@ -78,6 +79,19 @@ func TestFactsOfGraphiti(t *testing.T) {
 			}
 		})
 	}
+}
+
+// imports stores a person's texts, a minute apart.
+func imports(t testing.TB, m *servicetest.Fixture, s service.Selector, texts ...string) {
+	t.Helper()
+	var lines []service.Line
+	for i, text := range texts {
+		lines = append(lines, service.Line{Scope: "user", Role: "user", Content: text, Timestamp: time.Date(2026, 11, 1, 9, i, 0, 0, time.UTC).Format(time.RFC3339)})
+	}
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: s, Lines: lines}); err != nil {
+		t.Fatal(err)
+	}
+	m.Settle(t)
 }
 
 // BenchmarkFacts lists a page of valid facts among 100,000 messages.

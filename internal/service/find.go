@@ -40,11 +40,9 @@ const Waiting = "waiting"
 // The values of a SearchFilter.
 var (
 	Kinds  = []string{"message", KindFact, card.KindRule, graphiti.KindWork}
-	States = []string{string(Valid), string(Ended), Waiting}
+	States = []string{Valid, Ended, Waiting}
 
 	rolesOf = map[string][]graphiti.RoleType{"person": {graphiti.RoleUser, graphiti.RoleSystem}, "model": {graphiti.RoleAssistant}} // by speaker
-
-	stateNames = map[bool]string{true: string(Valid), false: string(Ended)} // by validity
 )
 
 // SearchRequest is the input of Search.
@@ -248,7 +246,7 @@ func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Fil
 	if err != nil {
 		return err
 	}
-	if f.in.State == string(Ended) {
+	if f.in.State == Ended {
 		if filter = (graphiti.Filter{Names: slices.Collect(maps.Keys(ended)), Text: true}); len(ended) == 0 {
 			return nil
 		}
@@ -260,7 +258,7 @@ func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Fil
 		}
 		turn, _ := graphiti.TurnOf(r.Name)
 		h := Hit{
-			Kind: "message", Message: true, State: stateNames[ended[r.Name] == ""], Role: string(r.Role), Client: gjson.Get(r.Source, "client").Str, In: NameOf(*o, f.in.Whose()),
+			Kind: "message", Message: true, State: stateIf(ended[r.Name] == ""), Role: string(r.Role), Client: gjson.Get(r.Source, "client").Str, In: NameOf(*o, f.in.Whose()),
 			Conversation: sessionIn(o, &r), Turn: turn, at: r.Said, found: f.count(r.Text),
 		}
 		if graphiti.IsWork(r.Name) {
@@ -269,7 +267,7 @@ func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Fil
 		if len(filter.Names) == 0 {
 			h.found = max(h.found, f.least) // the index has it
 		} else {
-			h.ByMeaning = h.found < f.least && f.in.State != string(Ended)
+			h.ByMeaning = h.found < f.least && f.in.State != Ended
 		}
 		f.add(Found{ID: r.ID.String(), Group: o.Group, Scope: o.Scope, Text: textOf(&r), Hit: h})
 		if len(f.list)-before > f.in.Limit {
@@ -296,74 +294,41 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 	}
 	for i := range places {
 		o := &places[i]
-		add := func(id, text, since string, h Hit) {
-			h.at, _ = momentIn(since) // a listing has written it
-			h.In, h.found = NameOf(*o, f.in.Whose()), f.count(text)
-			f.add(Found{ID: id, Group: o.Group, Scope: o.Scope, Text: text, Hit: h})
-		}
-		facts, err := f.facts(ctx, graphiti.Target{Scope: graphiti.Scope(o.Scope), Group: o.Group}, changes)
+		found, err := f.facts(ctx, o.Group, changes)
 		if err != nil {
 			return err
 		}
-		for _, k := range facts {
-			add(k.ID, k.Text, k.Since, Hit{Origin: k.Kind, Kind: KindFact, State: stateNames[k.State == Valid || k.State == Later], Role: string(graphiti.RoleUser), Message: k.Kind != KindFact, Said: k.Said, Before: k.Before, copies: k.copies, Client: k.client, Conversation: k.conversation})
-		}
 		for k := range lines {
 			if l := &lines[k]; l.Group == o.Group && (l.Kind != card.KindForget || l.State == card.Pending) {
-				s := standing(l)
-				text := s.Text
-				if l.Kind == card.KindForget {
-					text = "Forget that " + text
-				}
-				h := Hit{Kind: card.KindRule, State: stateNames[l.State == card.Local || l.State == card.Confirmed], Role: string(graphiti.RoleUser), Client: l.Program, Conversation: l.Session, Turn: l.Turn, Line: &s}
-				if l.State == card.Pending {
-					h.State = Waiting
-				}
-				add(l.ID, text, s.Since, h)
+				found = append(found, ruleHit(l))
 			}
+		}
+		for _, one := range found {
+			one.Group, one.Scope, one.In, one.found = o.Group, o.Scope, NameOf(*o, f.in.Whose()), f.count(one.Text)
+			f.add(one)
 		}
 	}
 	return nil
 }
 
-// facts returns the facts of a group, and if the search is for facts alone, statements and promoted
-// texts, with the texts that they replaced directly or not. The changes are the newest first.
-func (f *finding) facts(ctx context.Context, t graphiti.Target, changes []Change) (list []Known, err error) {
-	if f.in.Kind == KindFact {
-		unread := 0
-		list, unread, err = f.sv.said(ctx, t, f.in.Limit, f.filter())
-		f.rest += unread
+// ruleHit returns a standing line as a result.
+func ruleHit(l *card.Line) Found {
+	s := standing(l)
+	h := Hit{Kind: card.KindRule, State: stateIf(l.State == card.Local || l.State == card.Confirmed), Role: string(graphiti.RoleUser), Client: l.Program, Conversation: l.Session, Turn: l.Turn, Line: &s, at: time.Unix(l.At, 0)}
+	if l.State == card.Pending {
+		h.State = Waiting
 	}
-	of := make(map[string]*Known) // by the ID of a fact, or of a former version
-	for i := range list {
-		of[list[i].ID] = &list[i]
+	text := s.Text
+	if l.Kind == card.KindForget {
+		text = "Forget that " + text
 	}
-	for i := range changes {
-		c := &changes[i]
-		at := slices.IndexFunc(c.Parts, func(p ChangedPart) bool { return p.Group == t.Group && len(p.Added) > 0 && of[IDOf(p.Added[0])] != nil })
-		if at < 0 || c.What != "correct" || c.Undone != "" {
-			continue
-		}
-		p, k := c.Parts[at], of[IDOf(c.Parts[at].Added[0])]
-		err = cmp.Or(err, f.sv.withTexts(ctx, &p))
-		for _, old := range p.Old {
-			k.Before = slices.Insert(k.Before, 0, Version{old, c.Time, c.By})
-		}
-		for _, name := range p.Ended {
-			of[IDOf(name)] = k
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	distilled, err := f.sv.factsOf(ctx, t)
-	return append(list, distilled...), err
+	return Found{ID: l.ID, Text: text, Hit: h}
 }
 
 // meant adds messages that have the meaning of the query, and none of its words. All others have
 // been read.
 func (f *finding) meant(ctx context.Context, places []ledger.Owned) error {
-	if len(f.words) == 0 || f.in.Newest || f.rest > 0 || f.in.Kind != "" && f.in.Kind != "message" || f.in.State != "" && f.in.State != string(Valid) {
+	if len(f.words) == 0 || f.in.Newest || f.rest > 0 || f.in.Kind != "" && f.in.Kind != "message" || f.in.State != "" && f.in.State != Valid {
 		return nil
 	}
 	for i := range places {

@@ -19,14 +19,10 @@ const (
 	KindNote    = "note"
 )
 
-// maxPieces bounds the lookups for one answer.
-const maxPieces = 20_000
-
 // Notes on all turns together.
 const (
 	noteEmptied = "Some blocks were emptied, because their memory or conversation was forgotten. They are not sent again. The model's answers to them stay in the client's conversation."
 	noteGone    = "A piece without a text has been forgotten or corrected. Its blocks stay unchanged in this conversation."
-	noteMany    = "There are too many pieces to read at once: request fewer turns."
 	noteOthers  = "Results from memories that you share with others are not shown."
 	noteDamaged = "The search results of some turns are no longer readable."
 )
@@ -60,7 +56,6 @@ type lookup struct {
 	groups []ledger.Owned
 	owner  string
 	wanted map[string]*wanted // by group
-	pieces int
 	notes  []string
 }
 
@@ -141,10 +136,6 @@ func pieceOf(p *inject.Piece, lines []string) Piece {
 
 // want registers a piece for lookup.
 func (l *lookup) want(to *Piece, p *inject.Piece) {
-	if l.pieces++; l.pieces > maxPieces {
-		l.say(noteMany)
-		return
-	}
 	if p.Group == "" || to.Kind == KindCard { // a card has only its line
 		return
 	}
@@ -217,9 +208,6 @@ func (w *wanted) found(r *graphiti.Row) {
 
 // findFacts looks up facts. all reports whether it looked up each.
 func (l *lookup) findFacts(ctx context.Context, w *wanted) (all bool, err error) {
-	if len(w.facts) > graphiti.MaxFacts {
-		l.say(noteMany)
-	}
 	facts, _, err := l.sv.o.Memory.Facts(ctx, w.in.Group, slices.Sorted(maps.Keys(w.facts)))
 	if err != nil {
 		return false, withRemedy(err)

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
@@ -27,37 +26,20 @@ func (sv *Service) rows(ctx context.Context, part ledger.Part, f graphiti.Filter
 	}
 }
 
-// headings calls f for each row of a group. It reads no texts.
-func (sv *Service) headings(ctx context.Context, group string, f func(*graphiti.Row)) (failed error) {
+// headings calls f for each row of a group, unless the group is being forgotten. It reads no texts.
+func (sv *Service) headings(ctx context.Context, group string, f func(*graphiti.Row)) error {
 	if sv.o.State.Generations.Blocks(group) {
-		return errForgetting
+		return nil
 	}
-	end, err := sv.beginListing(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
 	var r graphiti.Row // one for all, because it escapes
 	for one, err := range sv.rows(ctx, ledger.Part{Group: group}, graphiti.Filter{}) {
 		if err != nil {
-			failed = err
-			continue
+			return err
 		}
 		r = one
 		f(&r)
 	}
-	return failed
-}
-
-// beginListing waits until the memory may be listed. Half of the processors are left for
-// chats, and concurrent listings need little RAM.
-func (sv *Service) beginListing(ctx context.Context) (end func(), err error) {
-	select {
-	case sv.listings <- struct{}{}:
-		return func() { <-sv.listings }, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for other listings: %w", ctx.Err())
-	}
+	return nil
 }
 
 // sessionIn returns the hash of a row's session. A session's own group contains only that
@@ -80,29 +62,6 @@ func textOf(r *graphiti.Row) string {
 		return c.Text
 	}
 	return r.Text
-}
-
-// spanned counts messages, and holds the times of the first and the last one.
-type spanned struct {
-	messages    int
-	first, last time.Time
-}
-
-func (s *spanned) count(at time.Time) {
-	s.messages++
-	if at.IsZero() {
-		return
-	}
-	if s.first.IsZero() || at.Before(s.first) {
-		s.first = at
-	}
-	if at.After(s.last) {
-		s.last = at
-	}
-}
-
-func (s *spanned) span() Span {
-	return Span{Messages: s.messages, First: momentOf(s.first), Last: momentOf(s.last)}
 }
 
 // momentOf returns a time in the format of lists. Its fixed length makes texts comparable.

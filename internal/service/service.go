@@ -5,7 +5,6 @@ package service
 import (
 	"context"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,8 +67,6 @@ type Service struct {
 	ended chan struct{} // closed after background work ends
 	wake  chan struct{} // capacity 1: further wakes add nothing
 
-	listings chan struct{} // holds a value for each listing of an embedded memory
-
 	hearings sync.WaitGroup // background work for messages
 
 	prices prices
@@ -80,8 +77,7 @@ type Service struct {
 
 // New returns a Service. Until Close it continues unfinished forgets.
 func New(o Options) *Service {
-	sv := &Service{o: o, ended: make(chan struct{}), wake: make(chan struct{}, 1), commands: make(map[string]int),
-		listings: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+	sv := &Service{o: o, ended: make(chan struct{}), wake: make(chan struct{}, 1), commands: make(map[string]int)}
 	sv.base, sv.close = context.WithCancel(context.Background())
 	sv.Set(o.Settings)
 	// Ends with Close.

@@ -154,7 +154,12 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time,
 		return err
 	}
 	shown.Messages, shown.Earlier = l.page()
-	return sv.markRecords(ctx, shown.Groups, shown.Messages)
+	ended, err := sv.o.State.Ended.In(ctx, shown.Groups...)
+	for i := range shown.Messages {
+		m := &shown.Messages[i]
+		m.Ended = ended[m.Name]
+	}
+	return err
 }
 
 // shownPlaces returns the groups to show, or for a session its part of each group: the groups

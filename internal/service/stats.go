@@ -111,13 +111,11 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 			w.Notes = append(w.Notes, fmt.Sprintf("proof mode: %v", err))
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
-	defer cancel()
 	k := kept{from: w.from, turns: make(map[graphiti.TurnID]bool), talks: make(map[talkOn]bool)}
 	for _, o := range groups {
 		w.Groups = append(w.Groups, o.Group)
 		if err := sv.headings(ctx, o.Group, func(r *graphiti.Row) { k.add(&w, r) }); err != nil {
-			w.Notes = append(w.Notes, fmt.Sprintf("not counted: %s: %v", cmp.Or(shortWorkspace(o.Key), o.Group), err))
+			return w, err
 		}
 	}
 	return w, nil
