@@ -132,7 +132,6 @@ func (l *loader) source(read func()) {
 	}
 }
 
-// give sets a value and records its origin.
 func (l *loader) give(value, origin, where string, f *field) {
 	if err := f.set(value); err != nil && origin != "default" {
 		l.fail(fmt.Errorf("%s%w", where, err))
@@ -262,7 +261,6 @@ func (l *loader) under(variable string, folder ...string) string {
 	return filepath.Join(append([]string{home}, folder...)...)
 }
 
-// dataDir returns the default of data_dir.
 func (l *loader) dataDir() string {
 	d := l.under("XDG_DATA_HOME", ".local", "share")
 	if d == "" {

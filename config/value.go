@@ -24,7 +24,6 @@ type field struct {
 	value               reflect.Value
 }
 
-// env returns the setting's name in the environment.
 func (f *field) env() string { return envPrefix + strings.ToUpper(strings.ReplaceAll(f.key, ".", "_")) }
 
 // fields lists the settings of c in order.
@@ -269,7 +268,6 @@ func (f *field) outside(s string) error {
 	return f.wrong(s, "is out of range", "write a value "+limits)
 }
 
-// redact masks the credentials in an address.
 func redact(s string) string {
 	if u, err := url.Parse(s); err == nil {
 		return u.Redacted()

@@ -153,7 +153,6 @@ func certified(cfg *config.Config, log *slog.Logger) (func(listener string) *tls
 	}, err
 }
 
-// opener returns the opener of the app's memory.
 func (a *app) opener(t *telemetry.Telemetry, quiet *slog.Logger) (*opener, error) {
 	called, err := t.CountCalls()
 	if err != nil {
@@ -238,7 +237,6 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 	return a.status(context.Background(), false).Waiting, nil
 }
 
-// host returns the host of the operations.
 func (a *app) host() *service.Host {
 	h := a.memory().host()
 	h.Status = a.status

@@ -21,7 +21,7 @@ func (a *app) awaitMemory(o opener) {
 	o.stop = &stopStack{Grace: o.stop.Grace, Log: o.stop.Log}
 	a.OnClose("memory", o.stop.Shutdown)
 	ended := false
-	a.repeat("tries to open the memory", retryFilesEvery, func(ctx context.Context) {
+	a.Repeat("tries to open the memory", retryFilesEvery, func(ctx context.Context) {
 		if ended {
 			return
 		}
@@ -47,10 +47,9 @@ func (a *app) take(r *remembering) {
 	r.start(a.proxy)
 	if err := r.reload(read, func() error { return nil }); err != nil { // else the proxy has the memory now
 		a.log.Error("reload configuration failed, that of the start stays in force for memory", "error", err)
-		r.given.set(r.serving())
+		r.files.set(r.serving())
 	}
 	a.become(r)
-	a.files.Opened()
 	a.hosted.Become(a.host())
 	if err := a.proxy.SetRoutes(a.routes(read)); err != nil {
 		a.log.Error("set routes failed, WebSockets have no memory until a reload", "error", err)

@@ -87,7 +87,7 @@ const backupCheck = 10 * time.Minute
 
 // startBackups writes backups as the settings schedule them, until the app is shut down.
 func (a *app) startBackups() {
-	a.repeat("backups", backupCheck, func(ctx context.Context) {
+	a.Repeat("backups", backupCheck, func(ctx context.Context) {
 		cfg := a.live.Load()
 		if cfg.Backup.Every <= 0 {
 			return
@@ -104,25 +104,4 @@ func (a *app) startBackups() {
 			a.log.Info("backup written", "file", path)
 		}
 	})
-}
-
-// repeat calls f now and at each interval, until the app is shut down.
-func (a *app) repeat(name string, interval time.Duration, f func(ctx context.Context)) {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	// Ends with cancel.
-	go func() {
-		defer close(ended)
-		t := time.NewTicker(interval)
-		defer t.Stop()
-		for {
-			f(ctx)
-			select {
-			case <-ctx.Done():
-				return
-			case <-t.C:
-			}
-		}
-	}()
-	a.OnClose(name, closes(func() { cancel(); <-ended }))
 }

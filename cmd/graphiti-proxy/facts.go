@@ -56,7 +56,6 @@ func (f *facts) settings(cfg *config.Config) distil.Pace {
 		Paused: cfg.Distil.Pause || !cfg.DistilConsented() || cfg.Distil.URL != f.url}
 }
 
-// set applies a configuration.
 func (f *facts) set(cfg *config.Config) {
 	if f.Distiller != nil {
 		f.Set(f.settings(cfg))

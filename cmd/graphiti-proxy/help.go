@@ -20,7 +20,6 @@ func described(name string) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Long: strings.TrimSpace(long), Example: strings.TrimRight(examples, "\n")}
 }
 
-// describedGroup returns a command with subcommands.
 func describedGroup(name string, commands ...*cobra.Command) *cobra.Command {
 	c := described(name)
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }

@@ -53,7 +53,6 @@ func newServiceInstallCommand() *cobra.Command {
 	return c
 }
 
-// serviceCommand returns a command about the service.
 func serviceCommand(name string, run func(*cobra.Command, *connect.Login) error) *cobra.Command {
 	c := described("service-" + name)
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -55,21 +55,17 @@ func exportMarkdown(c *cobra.Command, at *cli.Runner, s *service.Selector, file 
 		_, err := io.WriteString(c.OutOrStdout(), section)
 		return err
 	}
-	changed, err := replaceSection(file, section)
-	switch says := "has the " + terminal.Count(n, "line") + " of the project's memory"; {
-	case err != nil:
+	if err := replaceSection(file, section); err != nil {
 		return fmt.Errorf("write the memory to %s: %w", file, err)
-	case remove && !changed:
-		fmt.Fprintln(c.OutOrStdout(), file, "has no lines of the memory")
-	case remove:
-		fmt.Fprintln(c.OutOrStdout(), file, "has no lines of the memory any more")
-	case n == 0:
-		fmt.Fprintln(c.OutOrStdout(), "the project has no confirmed rules and no facts;", file, "has no lines of the memory")
-	case changed:
-		fmt.Fprintln(c.OutOrStdout(), file, says)
-	default:
-		fmt.Fprintln(c.OutOrStdout(), file, says+"; nothing changed")
 	}
+	says := "has the " + terminal.Count(n, "line") + " of the project's memory"
+	switch {
+	case remove:
+		says = "has no lines of the memory"
+	case n == 0:
+		says = "has no lines of the memory: the project has no confirmed rules and no facts"
+	}
+	fmt.Fprintln(c.OutOrStdout(), file, says)
 	return nil
 }
 
@@ -119,40 +115,40 @@ func projectSection(c *cobra.Command, at *cli.Runner, key string) (section strin
 // replaceSection replaces the section between the markers of a file, or adds it at the end. An empty
 // section takes the old one out, and deletes a file without other lines. It follows no link, because
 // a repository may contain one.
-func replaceSection(file, section string) (changed bool, err error) {
+func replaceSection(file, section string) error {
 	info, err := os.Lstat(file)
 	if err == nil && !info.Mode().IsRegular() {
-		return false, errors.New("it is no regular file; name another file")
+		return errors.New("it is no regular file; name another file")
 	}
 	var old []byte
 	mode := os.FileMode(0o644)
 	if err == nil {
 		mode = info.Mode().Perm()
 		if old, err = os.ReadFile(file); err != nil { // #nosec G304 -- the person names it
-			return false, err
+			return err
 		}
 	}
 	before, rest, found := bytes.Cut(old, []byte(transcripts.SectionBegin))
 	_, after, ended := bytes.Cut(rest, []byte(transcripts.SectionEnd))
 	switch {
 	case found && !ended:
-		return false, fmt.Errorf("the line %q is missing; delete the line %q and the lines of the memory after it", strings.TrimSpace(transcripts.SectionEnd), strings.TrimSpace(transcripts.SectionBegin))
+		return fmt.Errorf("the line %q is missing; delete the line %q and the lines of the memory after it", strings.TrimSpace(transcripts.SectionEnd), strings.TrimSpace(transcripts.SectionBegin))
 	case !found && section == "":
-		return false, nil
+		return nil
 	case !found && len(old) > 0:
 		before = append(bytes.TrimRight(bytes.Clone(old), "\n"), "\n\n"...)
 	}
 	text := bytes.Join([][]byte{before, []byte(section), after}, nil)
 	switch {
 	case section == "" && len(bytes.TrimSpace(text)) == 0:
-		return true, os.Remove(file)
+		return os.Remove(file)
 	case section == "" && len(after) == 0:
 		text = append(bytes.TrimRight(text, "\n"), '\n')
 	case bytes.Equal(text, old):
-		return false, nil
+		return nil
 	}
 	if err := datadir.WriteFile(file, text); err != nil {
-		return false, err
+		return err
 	}
-	return true, os.Chmod(file, mode)
+	return os.Chmod(file, mode)
 }

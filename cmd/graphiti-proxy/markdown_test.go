@@ -54,10 +54,10 @@ func TestExportMarkdown(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("got mode %v, %v; want 0640", info.Mode(), err)
 	}
-	run("nothing changed", "memory", "export", "--markdown", "--workspace", dir)
+	run("has the 1 line of the project's memory\n", "memory", "export", "--markdown", "--workspace", dir)
 	run("AGENTS.md  2 ", "memory", "import", "--agents") // ours are no notes
 	write(section + "After it.\n")
-	run("has no lines of the memory any more", "memory", "export", "--markdown", "--remove", "--workspace", dir)
+	run("has no lines of the memory\n", "memory", "export", "--markdown", "--remove", "--workspace", dir)
 	if got := read(); got != "After it.\n" {
 		t.Errorf("got %q, want only the text after our section", got)
 	}

@@ -26,11 +26,7 @@ import (
 
 func newMCPCommand() *cobra.Command {
 	c := described("mcp")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := cli.LoadConfig(c)
-		if err != nil {
-			return err
-		}
+	c.RunE = configured(func(c *cobra.Command, _ []string, cfg *config.Config) error {
 		srv := mcpserver.New(mcpserver.Options{
 			Version: telemetry.Version(), Call: proxyOrFiles(cfg), Project: projectFinder(func() *config.Config { return cfg }), Dir: cli.Dir(c),
 			Log: slog.New(slog.DiscardHandler),
@@ -39,12 +35,12 @@ func newMCPCommand() *cobra.Command {
 		defer cancel()
 		go endWithParent(ctx, os.Getppid, cancel)
 		lines := newToolLines(c.InOrStdin(), c.OutOrStdout())
-		err = srv.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(lines), Writer: lines})
+		err := srv.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(lines), Writer: lines})
 		if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
 			return fmt.Errorf("serve the Model Context Protocol: %w", err)
 		}
 		return nil
-	}
+	})
 	return c
 }
 
@@ -110,7 +106,6 @@ func (l *toolLines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// wait waits for the answers to all requests.
 func (l *toolLines) wait() {
 	end := time.After(endOfAnswers)
 	for l.count(0) > 0 {

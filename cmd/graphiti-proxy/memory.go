@@ -26,7 +26,6 @@ func newMemoryCommand() *cobra.Command {
 		newMemoryImportCommand(), newMemoryExportCommand(), newMemoryForgetCommand(), newMemoryCorrectCommand(), newManyCommand("end", "ended"), newManyCommand("move", "moved"), newManyCommand("restore", "valid again"), newMemoryUndoCommand(), newMemorySendCommand(), newMemoryPeopleCommand(), newMemoryReceiptCommand())
 }
 
-// selectorFlags adds the flags that select a memory.
 func selectorFlags(c *cobra.Command) *service.Selector {
 	var s service.Selector
 	cli.InputFlags(c, &s)

@@ -44,7 +44,6 @@ func newMemoryShowCommand() *cobra.Command {
 	return c
 }
 
-// printHeld prints messages that are not stored yet.
 func printHeld(w io.Writer, held []service.HeldMessage) {
 	if len(held) == 0 {
 		return

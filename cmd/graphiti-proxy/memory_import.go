@@ -50,7 +50,6 @@ func newMemoryImportCommand() *cobra.Command {
 	return c
 }
 
-// importFile imports a file, or standard input.
 func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, name string) error {
 	file, err := service.OpenImport(name)
 	if err != nil {

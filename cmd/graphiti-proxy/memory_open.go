@@ -82,11 +82,7 @@ type opens func(ctx context.Context, cfg *config.Config) (*cli.Runner, error)
 // that time, and prints the place for people. With here, the command only reads: without a
 // flag that selects a memory, the current directory selects it.
 func withPlace(open opens, here *service.Selector, f runAt) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
-		cfg, err := cli.LoadConfig(c)
-		if err != nil {
-			return err
-		}
+	return configured(func(c *cobra.Command, args []string, cfg *config.Config) error {
 		if err := nameWorkspace(c, cfg); err != nil {
 			return err
 		}
@@ -101,7 +97,28 @@ func withPlace(open opens, here *service.Selector, f runAt) func(*cobra.Command,
 			fmt.Fprintln(c.ErrOrStderr(), at.Says)
 		}
 		return errors.Join(f(c, args, at), at.Close())
+	})
+}
+
+func configured(run func(c *cobra.Command, args []string, cfg *config.Config) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		cfg, err := cli.LoadConfig(c)
+		if err != nil {
+			return err
+		}
+		return run(c, args, cfg)
 	}
+}
+
+// running is configured for a command that needs a running proxy.
+func running(run func(c *cobra.Command, cfg *config.Config, proxy *cli.AdminClient) error) func(*cobra.Command, []string) error {
+	return configured(func(c *cobra.Command, _ []string, cfg *config.Config) error {
+		proxy, err := cli.FindProxyToShow(c.Context(), target(cfg))
+		if err != nil {
+			return err
+		}
+		return run(c, cfg, proxy)
+	})
 }
 
 // operation completes a command that runs one operation. The fields of its input are flags. With
@@ -114,7 +131,6 @@ func operation[In, Out any](c *cobra.Command, op service.Operation[In, Out], ope
 	return c
 }
 
-// answer runs an operation and prints its answer.
 func answer[In, Out any](c *cobra.Command, at *cli.Runner, op service.Operation[In, Out], in *In, here *service.Selector, print func(w, errOut io.Writer, out *Out)) error {
 	out, err := cli.Call(c.Context(), at, op, *in)
 	if err != nil {
@@ -151,8 +167,8 @@ func makeMemoryFiles(ctx context.Context, cfg *config.Config) (*cli.Runner, erro
 		files: &files{cfg: cfg, log: log}, stop: &stopStack{Grace: cfg.ShutdownGrace, Log: log},
 	}
 	memory, _, err := o.open(datadir.Command)
-	if broken := o.files.NotOpened(); broken != nil {
-		err = broken[0]
+	if broken := o.files.notOpened(); broken != nil {
+		err = broken
 	}
 	if err != nil {
 		return nil, errors.Join(err, o.stop.Shutdown(ctx))

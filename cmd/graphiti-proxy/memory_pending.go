@@ -132,7 +132,6 @@ func newManyCommand(do, done string) *cobra.Command {
 	})
 }
 
-// printUndo prints the command that undoes a change.
 func printUndo(w io.Writer, id string) {
 	if id != "" {
 		fmt.Fprintln(w, "to undo it within thirty days: graphiti-proxy memory undo "+id)

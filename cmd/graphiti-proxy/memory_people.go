@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
@@ -47,11 +48,7 @@ func newMemoryReceiptCommand() *cobra.Command {
 	var file, key string
 	c.Flags().Var(cli.Text(&file), "check", "check the receipts in this file")
 	c.Flags().Var(cli.Text(&key), "key", "the public key that signed them, instead of this data directory's")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := cli.LoadConfig(c)
-		if err != nil {
-			return err
-		}
+	c.RunE = configured(func(c *cobra.Command, _ []string, cfg *config.Config) error {
 		key = cmp.Or(key, service.ReceiptKey(datadir.Secret(cfg.DataDir)))
 		switch {
 		case key == "":
@@ -61,7 +58,7 @@ func newMemoryReceiptCommand() *cobra.Command {
 		}
 		fmt.Fprintln(c.OutOrStdout(), key)
 		return nil
-	}
+	})
 	return c
 }
 

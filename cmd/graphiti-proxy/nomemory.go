@@ -38,7 +38,7 @@ func withoutConsent(s *settings, f *files) *noMemory {
 
 // withoutFiles returns the memory of a proxy with a file that could not be opened.
 func withoutFiles(f *files) *noMemory {
-	return &noMemory{files: f, given: f.serving(), why: func(m *health.MemoryStatus) { m.WithoutFiles(f.Faults()) }}
+	return &noMemory{files: f, given: f.serving(), why: func(m *health.MemoryStatus) { m.WithoutFiles(f.faults()) }}
 }
 
 func (n *noMemory) serving() proxy.Memory { return n.given }

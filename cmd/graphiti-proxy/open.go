@@ -10,20 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 func newOpenCommand() *cobra.Command {
 	c := described("open")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := cli.LoadConfig(c)
-		if err != nil {
-			return err
-		}
-		proxy, err := cli.FindProxyToShow(c.Context(), target(cfg))
-		if err != nil {
-			return err
-		}
+	c.RunE = running(func(c *cobra.Command, _ *config.Config, proxy *cli.AdminClient) error {
 		s, err := cli.Ask(c.Context(), proxy, service.Status, service.StatusRequest{})
 		if err != nil {
 			return err
@@ -34,7 +27,7 @@ func newOpenCommand() *cobra.Command {
 			fmt.Fprintln(c.ErrOrStderr(), err)
 		}
 		return nil
-	}
+	})
 	return c
 }
 

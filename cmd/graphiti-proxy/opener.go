@@ -87,7 +87,7 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 // to the watcher of answers.
 func (o *opener) openParts() (*remembering, error) {
 	cfg := o.cfg
-	r := &remembering{settings: o.settings, log: o.log, stop: o.stop, consent: consent{settings: o.settings, log: o.log}, given: memorySwitch{files: o.files}}
+	r := &remembering{settings: o.settings, log: o.log, stop: o.stop, consent: consent{settings: o.settings, log: o.log}, files: o.files}
 	r.consent.explain(cfg)
 	list, err := identity.LoadPeople(cfg.Identity.UsersFile)
 	if err != nil {
@@ -137,7 +137,7 @@ func (o *opener) openParts() (*remembering, error) {
 	allowed := func() bool { return r.consent.given(o.live.Load()) }
 	r.prober = health.NewProber(cmp.Or(r.backend.Graph, r.backend.Memory), allowed)
 	o.stop.OnClose("probe", closes(r.prober.Close))
-	r.given.wanted = r.proxyMemory(cfg, id)
+	r.files.wanted = r.proxyMemory(cfg, id)
 	return r, nil
 }
 

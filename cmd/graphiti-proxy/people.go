@@ -116,7 +116,6 @@ func (p *people) find(id string) *identity.Person {
 	return nil
 }
 
-// name returns the name of a registered person.
 func (p *people) name(key string) (name string, ok bool) {
 	if one := p.Registered(key); one != nil {
 		return one.Name, true

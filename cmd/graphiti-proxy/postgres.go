@@ -50,7 +50,6 @@ type leased struct {
 // without waking this one.
 const leaseLook = 5 * time.Second
 
-// lease takes the lease until ctx ends.
 func (l *leased) lease(ctx context.Context, server *postgres.Server) {
 	for {
 		led, release, err := server.Take(ctx)

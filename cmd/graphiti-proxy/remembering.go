@@ -18,7 +18,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/proof"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
@@ -34,7 +33,7 @@ type remembering struct {
 	callers callers
 	people  *people
 	consent consent
-	given   memorySwitch
+	files   *files
 
 	shared    *postgres.Server // that replicas share; nil without
 	backend   cli.Backend
@@ -52,10 +51,10 @@ type remembering struct {
 	stop *stopStack
 }
 
-func (r *remembering) serving() proxy.Memory { return r.given.wanted }
+func (r *remembering) serving() proxy.Memory { return r.files.wanted }
 
 func (r *remembering) start(p *proxy.Server) {
-	r.given.proxy = p
+	r.files.proxy = p
 	r.pipeline.OnFate(p.Observer().Message)
 	r.pending.OnFate(p.Observer().Message)
 	r.facts.start(r)
@@ -63,8 +62,7 @@ func (r *remembering) start(p *proxy.Server) {
 		r.shared.OnChange(r.service.Changed)
 		r.stop.OnClose("rates", closes(p.ShareRates(r.state.ShareRates)))
 	}
-	r.given.files.Watch([]datadir.Database{r.state, r.pipeline}, r.given.filesChanged)
-	r.stop.OnClose("files", closes(r.given.files.Close))
+	r.files.watch(r.stop, r.state, r.pipeline)
 }
 
 func (r *remembering) warm(ctx context.Context) {
@@ -94,9 +92,9 @@ func (r *remembering) reload(cfg *config.Config, rest func() error) error {
 	r.facts.set(cfg)
 	allowed := r.consent.reload(cfg)
 	if allowed {
-		r.given.set(r.proxyMemory(cfg, id))
+		r.files.set(r.proxyMemory(cfg, id))
 	} else {
-		r.given.set(proxy.Memory{Off: proxy.Off{Reason: inject.ReasonConsent}})
+		r.files.set(proxy.Memory{Off: proxy.Off{Reason: inject.ReasonConsent}})
 	}
 	r.service.Set(serviceSettings(cfg, namer))
 	if r.others != nil {
@@ -116,7 +114,7 @@ func (r *remembering) queue() capture.QueueStatus {
 	if r.facts.Distiller != nil {
 		s.Distilled = r.facts.Total()
 	}
-	r.given.files.addTo(&s)
+	r.files.addTo(&s)
 	if r.shared != nil {
 		if f := r.shared.Fault(); f != nil {
 			s.SharedDown = &f.Since
@@ -140,7 +138,7 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 	s.Bill = r.service.Bill(ctx)
 	s.Queue = r.queue()
 	m.NotKept, m.InMemory = s.Queue.NotKept, s.Queue.InMemory
-	faults := r.given.files.Faults()
+	faults := r.files.faults()
 	switch {
 	case slices.ContainsFunc(faults, (*database.Fault).Lasting):
 		m.WithoutFiles(faults)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -14,11 +15,7 @@ import (
 func newRepairCommand() *cobra.Command {
 	c := described("repair")
 	c.Args = cobra.ArbitraryArgs
-	c.RunE = func(c *cobra.Command, names []string) error {
-		cfg, err := cli.LoadConfig(c)
-		if err != nil {
-			return err
-		}
+	c.RunE = configured(func(c *cobra.Command, names []string, cfg *config.Config) error {
 		if err := misnamed(cfg); err != nil {
 			return err
 		}
@@ -35,7 +32,7 @@ func newRepairCommand() *cobra.Command {
 				cli.PrintRepaired(w, &done[i])
 			}
 		})
-	}
+	})
 	cli.JSONFlag(c)
 	return c
 }

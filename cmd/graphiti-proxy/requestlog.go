@@ -43,5 +43,5 @@ func (a *app) startRequestLog() {
 		failing = err != nil
 	}
 	a.OnClose("request log", closes(save))
-	a.repeat("writes of the request log", saveEvery, func(context.Context) { save() })
+	a.Repeat("writes of the request log", saveEvery, func(context.Context) { save() })
 }

@@ -24,13 +24,9 @@ import (
 
 func newServeCommand() *cobra.Command {
 	c := described("serve")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := cli.LoadConfig(c)
-		if err != nil {
-			return err
-		}
+	c.RunE = configured(func(c *cobra.Command, _ []string, cfg *config.Config) error {
 		return serve(c.Context(), c.OutOrStdout(), cli.FileLine(cfg), cfg, func() (*config.Config, error) { return cli.LoadConfig(c) })
-	}
+	})
 	cli.ServeFlags(c)
 	return c
 }
@@ -177,14 +173,10 @@ func begun(log *slog.Logger, a *app) {
 
 // memoryLine returns the memory in use in a few words, or the faults of its files.
 func (a *app) memoryLine() string {
-	line := cli.MemoryLine(a.cfg)
-	for i, t := range a.files.NotOpened() {
-		if i == 0 {
-			line = "OFF, requests are forwarded without memory"
-		}
-		line += "\n                " + t.What() + "\n                to do: " + t.Remedy
+	if t := a.files.notOpened(); t != nil {
+		return "OFF, requests are forwarded without memory\n                " + t.What() + "\n                to do: " + t.Remedy
 	}
-	return line
+	return cli.MemoryLine(a.cfg)
 }
 
 // scheme returns the URL scheme of a listener, client or admin.
@@ -213,7 +205,6 @@ func watchSecrets(ctx context.Context, files []string, hup chan<- os.Signal) {
 	}
 }
 
-// stampOf identifies the state of files.
 func stampOf(files []string) (stamp string) {
 	for _, name := range files {
 		if info, err := os.Stat(name); err == nil {

@@ -83,7 +83,6 @@ func projectFinder(now func() *config.Config) func(dir string) (string, error) {
 	}
 }
 
-// routes returns the routes of requests.
 func (a *app) routes(cfg *config.Config) proxy.Routes {
 	return proxy.Routes{
 		Upstreams: served(cfg),

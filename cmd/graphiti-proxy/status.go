@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -18,11 +19,7 @@ import (
 func newStatusCommand() *cobra.Command {
 	var forwards bool
 	c := described("status")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := cli.LoadConfig(c)
-		if err != nil {
-			return err
-		}
+	c.RunE = configured(func(c *cobra.Command, _ []string, cfg *config.Config) error {
 		if forwards {
 			return cli.ForwardsTo(c.Context(), target(cfg))
 		}
@@ -39,7 +36,7 @@ func newStatusCommand() *cobra.Command {
 			err = errors.New("the memory does not work properly; to do: " + s.Memory.Remedy)
 		}
 		return err
-	}
+	})
 	cli.JSONFlag(c)
 	c.Flags().BoolVar(&forwards, "health", false, "print nothing; exit code 0 means that requests are forwarded, with or without memory")
 	return c
@@ -47,11 +44,7 @@ func newStatusCommand() *cobra.Command {
 
 func newStatusLineCommand() *cobra.Command {
 	c := described("statusline")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := cli.LoadConfig(c)
-		if err != nil {
-			return err
-		}
+	c.RunE = configured(func(c *cobra.Command, _ []string, cfg *config.Config) error {
 		proxy, err := cli.FindProxyToShow(c.Context(), target(cfg))
 		if err != nil {
 			fmt.Fprintln(c.OutOrStdout(), "memory: the proxy does not run")
@@ -63,7 +56,7 @@ func newStatusLineCommand() *cobra.Command {
 			fmt.Fprintln(c.OutOrStdout(), "memory: "+statusLine(passed.Requests, len(pending.Lines), time.Now()))
 		}
 		return err
-	}
+	})
 	return c
 }
 

@@ -47,6 +47,27 @@ func (s *stopStack) OnClose(name string, f func(context.Context) error) {
 	s.parts = append(s.parts, part{name: name, close: f})
 }
 
+// Repeat calls f now and at each interval, in a part of the stack.
+func (s *stopStack) Repeat(name string, interval time.Duration, f func(ctx context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	// Ends with cancel.
+	go func() {
+		defer close(ended)
+		t := time.NewTicker(interval)
+		defer t.Stop()
+		for {
+			f(ctx)
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+			}
+		}
+	}()
+	s.OnClose(name, closes(func() { cancel(); <-ended }))
+}
+
 // closes converts a function without an error for OnClose.
 func closes(f func()) func(context.Context) error {
 	return func(context.Context) error { f(); return nil }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
@@ -19,15 +20,18 @@ import (
 func newTestCommand() *cobra.Command {
 	var o cli.TrialOptions
 	c := described("test")
-	c.RunE = func(c *cobra.Command, _ []string) error {
+	c.PreRunE = func(*cobra.Command, []string) error {
 		if o.Only != "" && !slices.Contains(cli.TrialUpstreams(), o.Only) {
 			return cli.Usage(fmt.Errorf("--upstream: unknown name %q; write one of %s", o.Only, strings.Join(cli.TrialUpstreams(), ", ")))
 		}
 		if o.Model != "" && o.Only == "" {
 			return cli.Usage(errors.New("--model belongs to one upstream; name it with --upstream"))
 		}
-		return tryUpstreams(c, o)
+		return nil
 	}
+	c.RunE = running(func(c *cobra.Command, cfg *config.Config, proxy *cli.AdminClient) error {
+		return tryUpstreams(c, cfg, proxy, o)
+	})
 	c.Flags().StringVar(&o.Only, "upstream", "", "test only this upstream: "+strings.Join(cli.TrialUpstreams(), ", "))
 	c.Flags().StringVar(&o.Model, "model", "", "model to ask; default: a cheap one from the provider's list")
 	cli.Complete(c, "upstream", cli.TrialUpstreams()...)
@@ -35,16 +39,8 @@ func newTestCommand() *cobra.Command {
 	return c
 }
 
-func tryUpstreams(c *cobra.Command, o cli.TrialOptions) error {
-	cfg, err := cli.LoadConfig(c)
-	if err != nil {
-		return err
-	}
-	running, err := cli.FindProxyToShow(c.Context(), target(cfg))
-	if err != nil {
-		return err
-	}
-	s, err := cli.Ask(c.Context(), running, service.Status, service.StatusRequest{Fresh: true})
+func tryUpstreams(c *cobra.Command, cfg *config.Config, proxy *cli.AdminClient, o cli.TrialOptions) error {
+	s, err := cli.Ask(c.Context(), proxy, service.Status, service.StatusRequest{Fresh: true})
 	if err != nil {
 		return err
 	}

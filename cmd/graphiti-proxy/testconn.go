@@ -19,11 +19,7 @@ func newTestConnectionCommand() *cobra.Command {
 	var smoke, asJSON bool
 	var patience time.Duration
 	c := described("test-connection")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := cli.LoadConfig(c)
-		if err != nil {
-			return err
-		}
+	c.RunE = configured(func(c *cobra.Command, _ []string, cfg *config.Config) error {
 		if cfg.Memory.Endpoint == "" {
 			return errors.New("no memory service to test: set memory.endpoint or GRAPHITI_URL (the embedded memory needs no connection)")
 		}
@@ -37,7 +33,7 @@ func newTestConnectionCommand() *cobra.Command {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		return cli.TryConnection(ctx, c.OutOrStdout(), m, cfg, smoke, asJSON)
-	}
+	})
 	c.Flags().BoolVar(&smoke, "smoke", false, "also write a message to a temporary group, and delete it again")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().DurationVar(&patience, "timeout", time.Minute, "time for all checks")

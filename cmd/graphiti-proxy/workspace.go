@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
@@ -23,16 +24,12 @@ func newWorkspaceCommand() *cobra.Command {
 func newWorkspaceJoinCommand() *cobra.Command {
 	c := described("workspace-join")
 	c.Args = cli.NeedsOne("one directory")
-	c.RunE = joinWorkspace
+	c.RunE = configured(joinWorkspace)
 	cli.JSONFlag(c)
 	return c
 }
 
-func joinWorkspace(c *cobra.Command, args []string) error {
-	cfg, err := cli.LoadConfig(c)
-	if err != nil {
-		return err
-	}
+func joinWorkspace(c *cobra.Command, args []string, cfg *config.Config) error {
 	if cfg.Identity.Mode == "multi" {
 		return errors.New("identity.mode is multi: name projects with the header X-Graphiti-Workspace, because directories name none")
 	}

@@ -59,7 +59,6 @@ func (r *release) image(b *build) error {
 	return r.save(fmt.Sprintf("%s_%s_%s_%s_image.tar", name, r.version.semver, b.OS, b.Arch), archive.Bytes())
 }
 
-// rootFiles returns the files of an image.
 func (r *release) rootFiles(b *build) ([]file, error) {
 	var roots bytes.Buffer
 	for root := range bundle.Roots() {

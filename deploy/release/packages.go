@@ -97,7 +97,6 @@ func (r *release) npm(base string, about map[string]any, files []file) error {
 	return r.save(base+"-"+r.version.semver+".tgz", body)
 }
 
-// paper returns a file of the clone.
 func (r *release) paper(name string) file {
 	return r.papers[slices.IndexFunc(r.papers, func(f file) bool { return f.name == name })]
 }

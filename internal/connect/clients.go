@@ -118,7 +118,6 @@ type Machine struct {
 	Store string // directory of the records that disconnect needs
 }
 
-// directory returns the directory with a client's settings.
 func (m *Machine) directory(c *Client) string {
 	if c.Moves != "" && m.Env(c.Moves) != "" {
 		return m.Env(c.Moves)

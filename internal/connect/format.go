@@ -244,7 +244,6 @@ func lineEnd(text []byte, offset int) int {
 	return len(text)
 }
 
-// newline returns the line end of a text.
 func newline(text []byte) string {
 	if bytes.Contains(text, []byte("\r\n")) {
 		return "\r\n"

@@ -10,7 +10,6 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// pointer returns the JSON pointer of a path.
 func pointer(path []string) (p string) {
 	for _, name := range path {
 		p += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)

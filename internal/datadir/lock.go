@@ -59,7 +59,6 @@ func Acquire(path, holder string) (*Lock, error) {
 	return l, nil
 }
 
-// note writes the holder into the file.
 func (l *Lock) note(holder string) {
 	if f, err := openOwn(lockFile(l.path), os.O_WRONLY|os.O_TRUNC); err == nil {
 		_, _ = fmt.Fprintf(f, "%d\n%s\n", os.Getpid(), holder)

@@ -59,7 +59,6 @@ func (p *Prober) Close() {
 	p.checks.Wait()
 }
 
-// run checks immediately, and then at intervals.
 func (p *Prober) run() {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()

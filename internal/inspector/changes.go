@@ -26,7 +26,6 @@ func (v *visit) changes() error {
 	return v.show("Changes", c.main())
 }
 
-// undoChanges undoes the changes of a form.
 func (v *visit) undoChanges() error {
 	for _, id := range append([]string{v.r.FormValue("id")}, v.r.PostForm["more"]...) {
 		if _, err := call(v, service.Undo, func(in *service.UndoRequest) { in.Selector, in.ID = v.whose().selector(), id }, nil); err != nil {

@@ -16,7 +16,6 @@ type errorPage struct {
 	Off          bool // memory is off
 }
 
-// fail shows the error of a page.
 func (v *visit) fail(err error) {
 	status, f := v.judge(err)
 	if status == http.StatusInternalServerError {
@@ -91,7 +90,6 @@ func ended(s string) string {
 	return s + "."
 }
 
-// upper returns s with a capital letter.
 func upper(s string) string {
 	if s == "" || s[0] < 'a' || s[0] > 'z' {
 		return s

@@ -72,7 +72,6 @@ func (v *visit) importFile() error {
 	return v.render(status, "Import", v.importing(&done).main(), importScripts())
 }
 
-// importSent imports the file of a form.
 func (v *visit) importSent() (done imported, err error) {
 	sent, head, err := v.r.FormFile("file")
 	if err != nil || head.Size == 0 {

@@ -106,7 +106,6 @@ func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, v Visit) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// answer runs one page, and shows its error.
 func (p *Pages) answer(w http.ResponseWriter, r *http.Request, show func(*visit) error) {
 	in, _ := r.Context().Value(visitKey{}).(Visit) // Serve put it there
 	v := &visit{Visit: in, p: p, w: w, r: r, room: roomForText}

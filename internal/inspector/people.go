@@ -57,7 +57,6 @@ func (v *visit) people() error {
 	return v.show("People", c.main())
 }
 
-// accept confirms the owner of a memory.
 func (v *visit) accept() error {
 	return act(v, service.Accept, "/people", "accepted", func(in *service.Acceptance) {
 		in.ID, in.Keep = v.r.FormValue("id"), v.r.FormValue("keep") == "1"

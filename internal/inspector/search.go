@@ -109,7 +109,6 @@ func (s *search) query() []string {
 	return []string{"group", s.Group, "q", s.Query, "project", s.Place, "client", s.Client, "since", s.Since, "until", s.Until, "speaker", s.Speaker, "kind", s.Kind, "state", s.State, "sort", s.Order}
 }
 
-// find adds the results to a page.
 func (v *visit) find(s *search) error {
 	got, err := v.results(s, v.listed())
 	if err != nil {
@@ -193,7 +192,6 @@ func (v *visit) hit(f *service.Found, back string) (h hitView) {
 	return h
 }
 
-// partsOf splits a text at its marks.
 func partsOf(text string, marks [][2]int) (parts []part) {
 	at := 0
 	for _, m := range marks {

@@ -117,7 +117,6 @@ func hides(r rune) bool {
 	return r < 0x20 || r > 0x7e && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r))
 }
 
-// onlyIf returns text if ok, and "" otherwise.
 func onlyIf(ok bool, text string) string {
 	if ok {
 		return text
@@ -144,7 +143,6 @@ func grouped(n int) string {
 	return s
 }
 
-// counted formats a number with its noun.
 func counted(n int, one string) string {
 	switch {
 	case n == 1:
@@ -155,7 +153,6 @@ func counted(n int, one string) string {
 	return grouped(n) + " " + one + "s"
 }
 
-// took formats a duration.
 func took(ms float64) string {
 	switch {
 	case ms <= 0:
@@ -179,7 +176,6 @@ func utc(at string) string {
 	return t.UTC().Format("2006-01-02 15:04") + " UTC"
 }
 
-// isMoment reports whether at is a valid time.
 func isMoment(at string) bool {
 	_, err := time.Parse(time.RFC3339, at)
 	return err == nil

@@ -65,7 +65,6 @@ func (v *visit) render(status int, title string, main templ.Component, scripts .
 	return nil
 }
 
-// send sends a page.
 func send(w http.ResponseWriter, status int, page []byte) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)

@@ -67,7 +67,6 @@ func schemaOf[T any]() *jsonschema.Schema {
 	return schema
 }
 
-// add adds a tool.
 func add[In, Out any](srv *mcp.Server, t mcp.Tool, f func(context.Context, *mcp.CallToolRequest, *In) (Out, error)) {
 	schema := schemaOf[In]()
 	t.InputSchema, t.OutputSchema = schema, schemaOf[Out]()
@@ -158,7 +157,6 @@ func (s *server) memory(req *mcp.CallToolRequest) (m service.Selector, err error
 	return m, nil
 }
 
-// directory returns the directory of a root.
 func directory(uri string) (string, error) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
@@ -171,7 +169,6 @@ func directory(uri string) (string, error) {
 	return path, nil
 }
 
-// call runs an operation.
 func call[In, Out any](ctx context.Context, s *server, op service.Operation[In, Out], in In) (out Out, err error) {
 	answer, err := s.o.Call(ctx, op, in)
 	if err != nil {

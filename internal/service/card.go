@@ -419,7 +419,6 @@ func (sv *Service) promotedIn(l *card.Line, kind, text string) ledger.Turn {
 	return t
 }
 
-// setLine stores a line in another state.
 func (sv *Service) setLine(ctx context.Context, l *card.Line, state card.LineState) error {
 	if state != card.Confirmed {
 		if err := sv.unpromote(ctx, l); err != nil {

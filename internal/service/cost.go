@@ -29,7 +29,6 @@ type price struct {
 	Cached *float64 `json:"cache_read_input_token_cost"` // nil if it costs as much as other input
 }
 
-// of returns the cost of a usage.
 func (p *price) of(u *graphiti.Usage) Cost {
 	cached, blocks := p.Input, u.CachedBlocks()
 	if p.Cached != nil {

@@ -201,7 +201,6 @@ func (g *gathering) replaceMoved() {
 	g.messages = slices.DeleteFunc(g.messages, func(m gathered) bool { return m.kept == nil })
 }
 
-// describe sets the description of the conversation.
 func (g *gathering) describe(x *Explained) {
 	slices.SortStableFunc(g.messages, func(a, b gathered) int { return a.at.Compare(b.at) })
 	for _, m := range g.messages {

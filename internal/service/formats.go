@@ -71,7 +71,6 @@ func ReadLines(r io.Reader, f func(int, Line) error) (left int, err error) {
 	return 0, readJSONLines(in, n, f)
 }
 
-// readJSONLines reads lines from the line n on.
 func readJSONLines(r io.Reader, n int, f func(int, Line) error) error {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, maxItem)

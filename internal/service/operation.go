@@ -104,7 +104,6 @@ type Entry struct {
 // theQueue replaces the selected memory in audit entries of the queue.
 const theQueue = "the queue"
 
-// audit returns the audit entry of a call.
 func (s Selector) audit(what string, groups []string, more ...slog.Attr) Entry {
 	var parts []string
 	for _, p := range []struct{ what, value string }{

@@ -134,7 +134,6 @@ func pieceOf(p *inject.Piece, lines []string) Piece {
 	return out
 }
 
-// want registers a piece for lookup.
 func (l *lookup) want(to *Piece, p *inject.Piece) {
 	if p.Group == "" || to.Kind == KindCard { // a card has only its line
 		return
@@ -160,7 +159,6 @@ func (l *lookup) want(to *Piece, p *inject.Piece) {
 	}
 }
 
-// find looks up the pieces of a group.
 func (l *lookup) find(ctx context.Context, w *wanted) error {
 	if l.sv.o.State.Generations.Blocks(w.in.Group) {
 		return errForgetting

@@ -150,7 +150,6 @@ func readFingerprints(list string) (upstream string, fingerprints []string, ok b
 	return upstream, fingerprints, true
 }
 
-// targets returns the groups of a recall.
 func (sv *Service) targets(s Selector) ([]graphiti.Target, error) {
 	if s.Group != "" {
 		return []graphiti.Target{{Group: s.Group}}, nil
@@ -169,7 +168,6 @@ func (sv *Service) targets(s Selector) ([]graphiti.Target, error) {
 // errNobody means that a selector has no owner.
 var errNobody = errors.New("name a memory with user, agent, workspace, session, group or credential")
 
-// narrowest returns the narrowest scope of a selector.
 func narrowest(s Selector) graphiti.Scope {
 	switch {
 	case s.Session != "":

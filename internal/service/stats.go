@@ -159,7 +159,6 @@ func (sv *Service) counted(ctx context.Context, s Selector) (groups []ledger.Own
 	return groups, "", err
 }
 
-// add adds the counts of a day.
 func (w *Week) add(day *Figures, c *cache.Counts) {
 	for _, f := range []*Figures{day, &w.Week} {
 		f.Blocks += int(c.Blocks)

@@ -113,7 +113,6 @@ func (h Home) Read(note func(files int)) (all []Found) {
 	return all
 }
 
-// dirOf returns the directory of a client.
 func (h Home) dirOf(c *client) string {
 	switch {
 	case c.Moves != "" && h.Env(c.Moves) != "":
@@ -190,13 +189,11 @@ type source struct {
 	found    *Found
 }
 
-// ofSubagent counts a file of a subagent.
 func (s *source) ofSubagent() error {
 	s.found.Subagents++
 	return nil
 }
 
-// text returns the content of a file.
 func (s *source) text() ([]byte, error) {
 	f, err := os.Open(s.path)
 	if err != nil {

@@ -82,7 +82,6 @@ func (t *turns) goBack() {
 	}
 }
 
-// takeBack takes the last n turns back.
 func (t *turns) takeBack(n int) {
 	for _, o := range slices.Backward(t.all) {
 		if n > 0 && !o.isBack {

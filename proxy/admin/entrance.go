@@ -68,5 +68,4 @@ func (s *Server) contained(next http.Handler) http.HandlerFunc {
 	}
 }
 
-// refuse answers with a sentence.
 func refuse(w http.ResponseWriter, status int, why string) { http.Error(w, why, status) }

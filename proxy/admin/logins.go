@@ -94,7 +94,6 @@ func (s *Server) opened(ctx context.Context, text string) (l login, ok bool) {
 	return l, ok && (m == nil || !m.LoginEnded(ctx, l.ID))
 }
 
-// begin returns a new login with a secret.
 func begin(proof sum) login {
 	now := time.Now()
 	return login{ID: rand.Text(), Proof: proof[:], Begun: now, Until: now.Add(idleFor)}

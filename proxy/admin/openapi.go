@@ -46,7 +46,6 @@ func (s *Server) endpoints() []endpoint {
 	return list
 }
 
-// openAPI serves the OpenAPI document.
 func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) {
 	paths := make(map[string]map[string]any)
 	for _, e := range s.endpoints() {
@@ -135,7 +134,6 @@ func open(s *jsonschema.Schema) *jsonschema.Schema {
 	return s
 }
 
-// nameOf returns the JSON name of a field.
 func nameOf(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name

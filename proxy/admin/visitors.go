@@ -119,7 +119,6 @@ func (s *Server) visit(w http.ResponseWriter, r *http.Request) (v inspector.Visi
 	return inspector.Visit{Caller: caller, Leave: true}, l, true
 }
 
-// askWho serves the login form.
 func (s *Server) askWho(w http.ResponseWriter, status int, problem string) {
 	s.pages.ServeLogin(w, status, problem, s.o.Callers != nil, "")
 }
@@ -171,7 +170,6 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// logout ends the login of a visitor.
 func (s *Server) logout(w http.ResponseWriter, r *http.Request, l login) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)

@@ -118,7 +118,6 @@ func askEach[In, Out any](ctx context.Context, c *AdminClient, op service.Operat
 	return nil
 }
 
-// ask sends the input of an operation.
 func (c *AdminClient) ask(ctx context.Context, s service.Spec, in any) (io.ReadCloser, error) {
 	method, path, body, err := admin.Request(s, in)
 	if err != nil {

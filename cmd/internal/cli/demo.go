@@ -139,7 +139,6 @@ func body(text string) []byte {
 	return b
 }
 
-// say sends one message in a new conversation.
 func say(ctx context.Context, w io.Writer, url, text string) (answer, header string, err error) {
 	fmt.Fprintf(w, "  you        %s\n", text)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body(text)))

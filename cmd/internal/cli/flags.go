@@ -19,7 +19,6 @@ func Complete(c *cobra.Command, flag string, values ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
 
-// completeSettings completes the names of settings.
 func completeSettings(_ *cobra.Command, _ []string, typed string) (offers []string, directive cobra.ShellCompDirective) {
 	for _, s := range new(config.Config).Settings() {
 		if strings.HasPrefix(s.Key, typed) {

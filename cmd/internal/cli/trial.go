@@ -29,6 +29,7 @@ type TrialResult struct {
 	Memory   string `json:"memory,omitempty"` // outcome of memory, from the proxy's header
 	NoKey    bool   `json:"no_key,omitempty"`
 	Error    string `json:"error,omitempty"`
+	keys     string // variables for the key
 }
 
 // provider describes the API of an upstream.
@@ -107,18 +108,8 @@ func RunTrial(ctx context.Context, o TrialOptions) (all []TrialResult) {
 	return all
 }
 
-// variables returns the names of the variables for the key of an upstream.
-func variables(upstream string) string {
-	for _, p := range providers {
-		if p.name == upstream {
-			return strings.Join(p.keys, " or ")
-		}
-	}
-	return ""
-}
-
 func (p *provider) try(ctx context.Context, o *TrialOptions) TrialResult {
-	r := TrialResult{Upstream: p.name, Model: o.Model}
+	r := TrialResult{Upstream: p.name, Model: o.Model, keys: strings.Join(p.keys, " or ")}
 	key := ""
 	for _, name := range p.keys {
 		key = cmp.Or(key, o.Key(name))
@@ -157,7 +148,6 @@ func (p *provider) ask(ctx context.Context, o *TrialOptions, key string, r *Tria
 	return nil
 }
 
-// cheap returns a cheap model of a list.
 func (p *provider) cheap(list gjson.Result) string {
 	var names []string
 	for _, n := range list.Array() {
@@ -216,7 +206,7 @@ func (p *provider) send(ctx context.Context, o *TrialOptions, key, path string, 
 	why := graphiti.OneLine(gjson.GetBytes(answer, "error.message").String(), maxShown)
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		why = cmp.Or(why, "no reason given") + "; the provider refuses the key in " + strings.Join(p.keys, " or ")
+		why = cmp.Or(why, "no reason given") + "; the provider refuses the key in " + r.keys
 	case http.StatusNotFound:
 		why = cmp.Or(why, "not found") + "; look at upstream." + p.name + ", which stands before " + path
 	}
@@ -229,7 +219,7 @@ func PrintTrial(w io.Writer, all []TrialResult) {
 	for _, r := range all {
 		switch {
 		case r.NoKey:
-			t.Row("- "+r.Upstream, "not tried: "+variables(r.Upstream)+" is not set")
+			t.Row("- "+r.Upstream, "not tried: "+r.keys+" is not set")
 		case r.Error != "":
 			t.Row("✗ "+r.Upstream, r.Error)
 		default:
