@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	asked := false
 	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
 	if !asked { // tests wait more than they compute
-		if err := flag.Set("test.parallel", "4"); err != nil {
+		if err := flag.Set("test.parallel", "12"); err != nil {
 			panic(err)
 		}
 	}
@@ -137,7 +137,9 @@ func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pi
 	for _, f := range change {
 		f(&o)
 	}
-	p, err := Open(o)
+	timing := quick()
+	timing.StallAfter = time.Minute
+	p, err := open(o, timing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,9 +241,6 @@ func add(t testing.TB, p *Pipeline, tn ledger.Turn) {
 }
 
 var waitFor = polltest.Until
-
-// thorough reports whether to run all cases of a matrix. A short run tries some of them.
-func thorough() bool { return os.Getenv("LONG_TESTS") != "" }
 
 // TestEachTurnReachesEachGroupOnce checks that each group gets each turn once, although
 // many are added concurrently, all of them twice.

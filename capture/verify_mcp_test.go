@@ -55,9 +55,6 @@ func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
 	}
 	for name, fault := range faults {
 		for _, age := range []graphititest.Age{graphititest.Today, graphititest.Old} {
-			if age == graphititest.Old && !thorough() {
-				continue
-			}
 			tool := map[graphititest.Age]string{graphititest.Today: "add_memory", graphititest.Old: "add_episode"}[age]
 			for _, call := range []graphititest.Call{graphititest.Tool(tool), graphititest.Tool("get_episodes")} {
 				t.Run(fmt.Sprintf("%s, %s", call, name), func(t *testing.T) {

@@ -124,9 +124,6 @@ func TestEveryFaultEveryTurnOnce(t *testing.T) {
 	for name, fault := range faults {
 		for _, call := range []graphititest.Call{graphititest.Messages, graphititest.Episodes} {
 			for _, times := range []int{7, 1} {
-				if times == 1 && !thorough() {
-					continue
-				}
 				t.Run(fmt.Sprintf("%s, %s, %d times", call, name, times), func(t *testing.T) {
 					t.Parallel()
 					s, m := service(t, graphititest.Options{Delay: time.Millisecond})
@@ -425,11 +422,7 @@ func TestEarlierTurnsComeLast(t *testing.T) {
 // TestRandomFaults checks that each turn is in its group once after random failures of
 // calls, deaths of the worker, and restarts of Graphiti and the proxy.
 func TestRandomFaults(t *testing.T) {
-	seeds := 8
-	if !thorough() {
-		seeds = 2
-	}
-	for seed := range seeds {
+	for seed := range 8 {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(uint64(seed), 1))

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	time.Local = time.UTC
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		postgrestest.Stop()
-		os.Exit(code)
+		os.Exit(postgrestest.Again(code))
 	}))
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,26 +23,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
-// onPostgres makes all tests of this package use Postgres instead of a file.
-const onPostgres = "TEST_ON_POSTGRES"
-
-// TestOnPostgres runs the tests of the store in another process, on Postgres.
-func TestOnPostgres(t *testing.T) {
-	if os.Getenv(onPostgres) != "" {
-		t.Skip("this is the other process")
-	}
-	postgrestest.Database(t) // skips the test if there is none
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), onPostgres+"=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
 // openAny opens an empty store.
 func openAny(t testing.TB) (*Store, error) {
 	t.Helper()
-	if os.Getenv(onPostgres) != "" {
+	if postgrestest.Chosen(t) {
 		e := openShared(t, postgrestest.Database(t))
 		if _, _, err := e.db.(*postgres.DB).Take(t.Context()); err != nil { // it delivers
 			t.Fatal(err)
