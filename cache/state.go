@@ -52,6 +52,9 @@ func newState(s *tables) *State {
 // does.
 func (s *State) Fault() *database.Fault { return s.tables.db.Fault() }
 
+// Keeps returns the lifetime of decisions, sessions and snapshots.
+func (s *State) Keeps() time.Duration { return s.tables.ttl }
+
 // Check tests the file and returns its problem, or nil.
 func (s *State) Check() *database.Fault { return s.tables.db.Check() }
 

@@ -8,6 +8,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/redact"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -160,6 +163,9 @@ func restored(t *ledger.Turn, maxChars int, now time.Time) (out []graphiti.Row) 
 		}
 		if at.After(now) {
 			at = now
+		}
+		if t.Import != "" && (r.Source == "" || gjson.Valid(r.Source)) {
+			r.Source, _ = sjson.Set(r.Source, "import", t.Import) // an object or nothing
 		}
 		out = append(out, graphiti.Row{
 			Name: r.Name, Speaker: r.Speaker, Role: r.Role, Text: graphiti.ShortenMiddle(text, truncated, maxChars), Said: at.UTC(), Source: r.Source,

@@ -222,6 +222,14 @@ func disown(tx *database.Tx, part Part) error {
 	return nil
 }
 
+// ImportScopes returns the scopes of the import that brought the turn, or none.
+func (t *Turn) ImportScopes() []string {
+	if t.Import == "" {
+		return nil
+	}
+	return []string{graphiti.SessionScopeOf(t.Import, ""), graphiti.SessionScopeOf(t.Import, t.Owner)}
+}
+
 // raise sets the generation of a scope unless the stored one is newer.
 func raise(tx *database.Tx, scope string, generation int64, now time.Time) error {
 	return run(tx, "INSERT INTO floors AS f VALUES (?, ?, ?) ON CONFLICT (scope) DO UPDATE SET generation = CASE WHEN f.generation > excluded.generation THEN f.generation ELSE excluded.generation END, at = excluded.at",

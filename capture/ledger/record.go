@@ -179,7 +179,7 @@ func (b batch) record(tx *database.Tx, t *Turn, target graphiti.Target) (part *T
 		} else if b.worth != nil && !b.copied {
 			sent = 1
 		}
-		r, err := tx.Exec(recordTurn, part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), t.Generation, state, t.Backfill, t.Import != "", t.Owner, sent, t.Standalone)
+		r, err := tx.Exec(recordTurn, part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), t.Generation, state, t.Backfill, t.Backfill && t.Import != "", t.Owner, sent, t.Standalone)
 		if err != nil {
 			return nil, err
 		}

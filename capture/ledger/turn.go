@@ -47,7 +47,7 @@ type Turn struct {
 	// Backfill reports whether the turn comes from a client's history. It is delivered
 	// after all other turns of its group, and dropped if the group has a turn with the same
 	// texts: clients shorten histories and repeat examples, so the conversation does not
-	// identify a turn. Two imported turns may have the same texts.
+	// identify a turn.
 	Backfill bool `json:",omitempty"`
 
 	// WholeDigest is the digest of the whole turn if the texts are incomplete: they were
@@ -63,7 +63,7 @@ type Turn struct {
 	Keys []string `json:",omitempty"`
 
 	// Import is the session hash of the import that brought the turn, or "". Forgetting that
-	// session forgets the import.
+	// session forgets the import. Two imported backfills may have the same texts.
 	Import string `json:",omitempty"`
 
 	// Standalone marks a single text with an ID derived from it. It is stored once, and

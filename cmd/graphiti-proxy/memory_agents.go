@@ -74,7 +74,7 @@ func importAgents(c *cobra.Command, at *cli.Runner, dry bool) error {
 	}
 	done := agentImport{Projects: []*agentProject{}}
 	if !dry {
-		done.Import = "import-" + time.Now().UTC().Format("20060102-150405")
+		done.Import = service.ImportName()
 		fmt.Fprintf(c.ErrOrStderr(), "importing as %s\n", done.Import)
 	}
 	progress := terminal.NewProgress(c.ErrOrStderr(), "transcript", 0)

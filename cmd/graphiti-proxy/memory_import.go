@@ -57,7 +57,7 @@ func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, nam
 	}
 	defer file.Close()
 	progress := terminal.NewProgress(c.ErrOrStderr(), "line", file.Size)
-	im := service.FileImport{Distil: in.Distil, Tell: progress.Show, Call: func(ctx context.Context, lines service.ImportRequest) (service.Imported, error) {
+	im := service.FileImport{Distil: in.Distil, Name: service.ImportName(), Tell: progress.Show, Call: func(ctx context.Context, lines service.ImportRequest) (service.Imported, error) {
 		return cli.Call(ctx, at, service.Import, lines)
 	}}
 	done, err := im.Run(c.Context(), in.Selector, io.TeeReader(file, progress))
@@ -71,5 +71,6 @@ func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, nam
 		for _, line := range done.Says(file.Omitted) {
 			fmt.Fprintln(w, terminal.Printable(line))
 		}
+		printUndo(w, done.Undo)
 	})
 }

@@ -152,7 +152,7 @@ func (c Cards) Keep(t *ledger.Turn, groups []string) (err error) {
 				l.State = Pending
 			}
 			if len(t.Restored) > 0 { // the export may have the state of the line
-				_, _, failed := c.Offer(ctx, l, t.Generation)
+				_, _, failed := c.Offer(ctx, l, t.Generation, t.ImportScopes()...)
 				err = errors.Join(err, failed)
 				continue
 			}
@@ -220,8 +220,8 @@ func (c Cards) put(ctx context.Context, l Line, generation int64, groups ...stri
 var ErrFull = errors.New("too many rules and preferences; decide on some first: graphiti-proxy memory pending")
 
 // Offer stores a line unless its group contains it in any state, and returns the stored line and
-// whether it is new.
-func (c Cards) Offer(ctx context.Context, l Line, generation int64) (kept Line, isNew bool, err error) {
+// whether it is new. Forgetting one of scopes deletes it, too.
+func (c Cards) Offer(ctx context.Context, l Line, generation int64, scopes ...string) (kept Line, isNew bool, err error) {
 	all, err := c.Lines(ctx, []graphiti.Target{{Group: l.Group}})
 	if err != nil {
 		return l, false, err
@@ -236,7 +236,7 @@ func (c Cards) Offer(ctx context.Context, l Line, generation int64) (kept Line, 
 	if now := time.Now(); l.Changed == 0 || l.Changed > now.UnixNano() || l.At > now.Unix() { // a line from the future would win forever
 		l.Changed, l.At = now.UnixNano(), min(l.At, now.Unix())
 	}
-	return l, true, c.put(ctx, l, generation)
+	return l, true, c.put(ctx, l, generation, scopes...)
 }
 
 // Remove deletes the lines for which meant returns true from the lists of groups.

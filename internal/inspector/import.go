@@ -22,6 +22,7 @@ type importing struct {
 type imported struct {
 	Lines         int // processed lines
 	Says          []string
+	Undo          string // ID of the change
 	Error, Remedy string
 }
 
@@ -82,11 +83,11 @@ func (v *visit) importSent() (done imported, err error) {
 		return done, failed{service.OfInput, errors.New("the archive cannot be read or has no conversations.json; to do: send the original export, or JSON Lines")}
 	}
 	defer file.Close()
-	im := service.FileImport{Tell: func(int) {}, Call: func(_ context.Context, in service.ImportRequest) (service.Imported, error) {
+	im := service.FileImport{Name: service.ImportName(), Tell: func(int) {}, Call: func(_ context.Context, in service.ImportRequest) (service.Imported, error) {
 		return call(v, service.Import, func(to *service.ImportRequest) { *to = in }, nil)
 	}}
 	got, err := im.Run(v.r.Context(), v.whose().selector(), file)
-	done.Lines = got.Kept + got.Known
+	done.Lines, done.Undo = got.Kept+got.Known, got.Undo
 	for _, line := range got.Says(file.Omitted) {
 		done.Says = append(done.Says, sentence(line))
 	}

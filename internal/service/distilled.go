@@ -1,10 +1,12 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -48,7 +50,8 @@ func (sv *Service) keysOf(ctx context.Context, found []inject.Scoped) (map[strin
 
 // forgetFact deletes the distilled fact with an ID from all its groups. ok reports whether there
 // is one.
-func (sv *Service) forgetFact(ctx context.Context, s Selector, id string) (f Forgotten, ok bool, err error) {
+func (sv *Service) forgetFact(ctx context.Context, in *ManyRequest) (f Forgotten, ok bool, err error) {
+	s, id := in.Selector, in.Messages[0]
 	if s.Session != "" || s.Own {
 		return f, false, nil
 	}
@@ -58,26 +61,43 @@ func (sv *Service) forgetFact(ctx context.Context, s Selector, id string) (f For
 	}
 	f.Message = id
 	for _, o := range groups {
-		found := false
 		err := sv.eachDistilled(ctx, o.Group, func(d *graphiti.Distilled) error {
-			found = found || graphiti.MessageID(d.Name) == id
+			if graphiti.MessageID(d.Name) == id && !slices.Contains(f.Groups, o.Group) {
+				f.Groups = append(f.Groups, o.Group)
+			}
 			return nil
 		})
-		if err == nil && found {
-			_, err = sv.forget(ctx, ledger.Part{Group: o.Group, Message: id})
-			f.change.What = whatForget
-			f.change.in(o.Group)
-			f.Groups = append(f.Groups, o.Group)
-		}
 		if err != nil {
-			return f, found, err
+			return f, false, err
 		}
 	}
 	if len(f.Groups) == 0 {
 		return f, false, nil
 	}
-	f.Group = f.Groups[0]
-	return f, true, nil
+	f.Group, f.change.What = f.Groups[0], whatForget
+	for _, g := range f.Groups {
+		f.change.in(g)
+	}
+	if in.Undoable {
+		err = sv.copyFor(ctx, &s, &f.change, func(add func(Record) error) error {
+			for _, g := range f.Groups {
+				err := sv.exportFacts(ctx, g, Record{Group: g}, add, func(d *graphiti.Distilled) bool { return graphiti.MessageID(d.Name) == id })
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	for _, g := range f.Groups {
+		if !in.Undoable {
+			err = cmp.Or(err, sv.dropCopies(ctx, copyScope+g, func(r *Record) bool { return graphiti.MessageID(r.Name) == id }))
+		}
+		if err == nil {
+			_, err = sv.forget(ctx, ledger.Part{Group: g, Message: id})
+		}
+	}
+	return f, true, err
 }
 
 // endNames ends messages of a group, and their distilled facts.
@@ -105,14 +125,12 @@ func (sv *Service) endDistilled(ctx context.Context, group string, names []strin
 	return withRemedy(d.EndDistilled(ctx, group, names, at))
 }
 
-// exportFacts exports the facts from exported messages of a group. whose has the fields of
+// exportFacts exports the facts of a group for which meant returns true. whose has the fields of
 // its records.
-func (sv *Service) exportFacts(ctx context.Context, group string, whose Record, messages map[string]bool, f func(Record) error) error {
+func (sv *Service) exportFacts(ctx context.Context, group string, whose Record, f func(Record) error, meant func(*graphiti.Distilled) bool) error {
 	return sv.eachDistilled(ctx, group, func(d *graphiti.Distilled) error {
-		for _, m := range d.Sources {
-			if !messages[m] {
-				return nil
-			}
+		if !meant(d) {
+			return nil
 		}
 		source, err := json.Marshal(d)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 )
 
 // Export calls f for every record of one group, or of a session in it.
@@ -26,6 +27,19 @@ func (sv *Service) Export(ctx context.Context, s Selector, f func(Record) error)
 }
 
 func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) error) error {
+	return sv.exportOf(ctx, portion{part, nil, func(l *card.Line) bool {
+		return part.Session == "" || l.Session == graphiti.SessionHash(part.Session)
+	}}, f)
+}
+
+// portion selects records of a part of a group.
+type portion struct {
+	ledger.Part
+	names []string // only messages with these names, the facts from any of them, and no notes; nil for all
+	lines func(*card.Line) bool
+}
+
+func (sv *Service) exportOf(ctx context.Context, part portion, f func(Record) error) error {
 	known, err := sv.o.Pipeline.Owned(ctx, "")
 	if err != nil {
 		return err
@@ -39,7 +53,7 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		return err
 	}
 	names := make(map[string]bool)
-	for r, err := range sv.rows(ctx, part, graphiti.Filter{Text: true}) {
+	for r, err := range sv.rows(ctx, part.Part, graphiti.Filter{Names: part.names, Text: true}) {
 		if err != nil {
 			return err
 		}
@@ -55,7 +69,13 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		}
 		names[r.Name] = true
 	}
-	if err := sv.exportFacts(ctx, part.Group, whose, names, f); err != nil {
+	err = sv.exportFacts(ctx, part.Group, whose, f, func(d *graphiti.Distilled) bool {
+		if part.names != nil {
+			return slices.ContainsFunc(d.Sources, func(m string) bool { return names[m] })
+		}
+		return !slices.ContainsFunc(d.Sources, func(m string) bool { return !names[m] })
+	})
+	if err != nil || part.names != nil {
 		return err
 	}
 	return sv.o.State.Snapshots.Each(ctx, func(session string, body []byte) error {
@@ -68,13 +88,13 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 
 // exportRules exports the lines of a group's card in each state, the oldest first. They come before
 // the messages: a line of a promoted message keeps its state.
-func (sv *Service) exportRules(ctx context.Context, part ledger.Part, whose Record, f func(Record) error) error {
+func (sv *Service) exportRules(ctx context.Context, part portion, whose Record, f func(Record) error) error {
 	lines, err := sv.cards().Stored(ctx, []graphiti.Target{{Group: part.Group}})
 	if err != nil {
 		return err
 	}
 	for _, l := range slices.Backward(lines) {
-		if part.Session != "" && l.Session != graphiti.SessionHash(part.Session) {
+		if !part.lines(&l) {
 			continue
 		}
 		r := whose

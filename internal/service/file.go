@@ -2,6 +2,7 @@ package service
 
 import (
 	"archive/zip"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/text/encoding/unicode"
@@ -177,7 +179,11 @@ type FileImport struct {
 	Call   func(context.Context, ImportRequest) (Imported, error)
 	Tell   func(lines int) // receives the number of finished lines
 	Distil bool
+	Name   string // of the import, for its undo
 }
+
+// ImportName returns the name of an import that begins now.
+func ImportName() string { return "import-" + time.Now().UTC().Format("20060102-150405") }
 
 // Run sends the lines of a file in order, each batch in one call.
 func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imported, err error) {
@@ -188,13 +194,14 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 		if len(batch) == 0 {
 			return nil
 		}
-		answer, err := im.Call(ctx, ImportRequest{Selector: s, Lines: batch, Distil: im.Distil})
+		answer, err := im.Call(ctx, ImportRequest{Selector: s, Lines: batch, Distil: im.Distil, Import: im.Name})
 		if err != nil {
 			return err
 		}
 		done.Kept, done.Known, done.NotTaken = done.Kept+answer.Kept, done.Known+answer.Known, done.NotTaken+answer.NotTaken
 		done.Waiting, done.Rules = done.Waiting+answer.Waiting, done.Rules+answer.Rules
 		done.Full += answer.Full
+		done.Undo = cmp.Or(answer.Undo, done.Undo)
 		for _, into := range answer.Into {
 			if !slices.Contains(done.Into, into) {
 				done.Into = append(done.Into, into)

@@ -84,7 +84,7 @@ func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (f Forgotten, 
 	if s.Message != "" {
 		id := s.Message
 		s.Message = ""
-		many, err := sv.Change(ctx, &ManyRequest{Selector: s, Do: whatForget, Messages: []string{id}})
+		many, err := sv.Change(ctx, &ManyRequest{Selector: s, Do: whatForget, Messages: []string{id}, Undoable: in.Undoable})
 		if err == nil {
 			sv.lookAt(ctx, &many.Forgotten, in.Wait)
 		}
@@ -97,8 +97,21 @@ func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (f Forgotten, 
 	if err != nil {
 		return f, err
 	}
-	receipt, uncounted := sv.beginReceipt(ctx, part)
+	all := part
 	if own { // the session's own group
+		all = ledger.Part{Group: s.Group}
+	}
+	made := Change{What: whatForget, Parts: []ChangedPart{{Group: s.Group}}}
+	if in.Undoable {
+		err = sv.copyFor(ctx, &in.Selector, &made, func(f func(Record) error) error { return sv.export(ctx, all, f) })
+	} else {
+		err = sv.dropCopiesOf(ctx, all)
+	}
+	if err != nil {
+		return f, err
+	}
+	receipt, uncounted := sv.beginReceipt(ctx, part)
+	if own {
 		f.Blocks, err = sv.forget(ctx, ledger.Part{Group: s.Group})
 	}
 	if err != nil {
@@ -106,11 +119,11 @@ func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (f Forgotten, 
 	}
 	more, err := sv.forget(ctx, part)
 	if f.Blocks += more; err == nil {
-		f.change.What, f.change.Parts = whatForget, []ChangedPart{{Group: s.Group}}
+		f.change = made
 		sv.lookAt(ctx, &f, in.Wait)
 	}
 	switch {
-	case err != nil:
+	case err != nil || in.Undoable:
 	case uncounted != nil:
 		sv.o.Log.Warn("count deleted messages failed, the deletion has no receipt", "group", s.Group, "error", uncounted)
 	case receipt != nil:

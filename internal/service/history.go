@@ -23,12 +23,19 @@ const undoFor = 30 * 24 * time.Hour
 type Change struct {
 	ID     string        `json:"id"`
 	Time   string        `json:"time"`
-	What   string        `json:"what"` // correct, end, restore, move, pin, accept, limit, reject, edit, off for the card, import or forget
+	What   string        `json:"what"` // correct, end, restore, move, pin, accept, limit, reject, edit, off for the card, import, forget, or remove for a forget with a copy
 	By     string        `json:"by,omitempty"`
 	Parts  []ChangedPart `json:"parts,omitempty"`
-	Import string        `json:"import,omitempty"` // name of an import of transcripts, whose session memory/forget deletes
-	Undone string        `json:"undone,omitempty"` // time of its undo
-	Until  string        `json:"until,omitempty"`  // it can be undone until then; "" if it cannot
+	Import string        `json:"import,omitempty"` // name of an import, whose session memory/forget deletes
+
+	Of      string `json:"of,omitempty"`      // whose memory a forget with a copy is from, in words
+	Records int    `json:"records,omitempty"` // in its copy
+
+	Undone string `json:"undone,omitempty"` // time of its undo
+	Until  string `json:"until,omitempty"`  // it can be undone until then; "" if it cannot
+
+	history string   // its list, or "" for the caller's
+	scopes  []string // those whose forgetting deletes it, or nil for its groups
 }
 
 // ChangedPart is the part of a change in one group.
@@ -45,8 +52,8 @@ type ChangedPart struct {
 // A part has up to textsOfChange texts before and after, of maxChanged characters.
 const textsOfChange, maxChanged = 5, 400
 
-// whatForget is the change that deletes, and so cannot be undone.
-const whatForget = "forget"
+// whatForget is the change that deletes, and so cannot be undone; whatRemove leaves a copy.
+const whatForget, whatRemove = "forget", "remove"
 
 // noted is the part of an answer with the change that its operation made.
 type noted struct {
@@ -60,7 +67,7 @@ func (n *noted) UndoID() string { return n.Undo }
 func (n *noted) made() *noted { return n }
 
 // Reverts reports whether a change can be undone while it is listed.
-func (c *Change) Reverts() bool { return c.Undone+c.Import == "" && c.What != whatForget }
+func (c *Change) Reverts() bool { return c.Undone == "" && c.What != whatForget }
 
 // in returns the part of a change in a group.
 func (c *Change) in(group string) *ChangedPart {
@@ -81,17 +88,25 @@ func (c *Change) groups() (list []string) {
 // note adds a change to a history. All calls of one import are one change.
 func (sv *Service) note(ctx context.Context, history, by string, c *Change) {
 	c.Time, c.By = momentOf(time.Now()), by
-	sum := graphiti.Digest("change", c.What, cmp.Or(c.Import, time.Now().String()))
-	c.ID = hex.EncodeToString(sum[:6])
-	if err := sv.keepChange(context.WithoutCancel(ctx), history, c); err != nil {
+	c.ID = cmp.Or(c.ID, changeID(c.What+cmp.Or(c.Import, time.Now().String())))
+	if err := sv.keepChange(context.WithoutCancel(ctx), cmp.Or(c.history, history), c); err != nil {
 		sv.o.Log.Warn("store a change for its undo failed", "error", err)
 	}
 }
 
+func changeID(of string) string {
+	sum := graphiti.Digest("change", of)
+	return hex.EncodeToString(sum[:6])
+}
+
 // keepChange stores a state of a change. Forgetting one of its groups deletes it.
 func (sv *Service) keepChange(ctx context.Context, history string, c *Change) error {
-	body, _ := json.Marshal(c) // strings only
-	return sv.o.State.Snapshots.Add(ctx, history, body, sv.o.State.Generations.Now(), c.groups()...)
+	body, _ := json.Marshal(c) // strings and numbers only
+	scopes := c.scopes
+	if scopes == nil {
+		scopes = c.groups()
+	}
+	return sv.o.State.Snapshots.Add(ctx, history, body, sv.o.State.Generations.Now(), scopes...)
 }
 
 // historyOf returns the list with the changes of a selector's person, or with those of operators.
@@ -155,7 +170,7 @@ func (sv *Service) changes(ctx context.Context, s *Selector) (list []Change, err
 		seen[c.ID] = true
 		if c.Until = ""; c.Reverts() {
 			at, _ := momentIn(c.Time) // note has written it
-			c.Until = momentOf(at.Add(undoFor))
+			c.Until = momentOf(at.Add(min(undoFor, sv.o.State.Keeps())))
 		}
 		if s.Group == "" || slices.ContainsFunc(c.Parts, func(p ChangedPart) bool { return p.Group == s.Group }) {
 			list = append(list, c)
@@ -193,7 +208,8 @@ func (sv *Service) withTexts(ctx context.Context, p *ChangedPart) error {
 // UndoRequest names a change of the history.
 type UndoRequest struct {
 	Selector
-	ID string `json:"id"`
+	ID     string `json:"id"`
+	Delete bool   `json:"delete,omitempty"` // delete the copy for the undo now, for good, and undo nothing
 }
 
 // Undo undoes a change of the last thirty days.
@@ -205,8 +221,8 @@ var Undo = Operation[UndoRequest, Change]{
 	},
 }
 
-// Undo makes the ended messages of a change valid, ends its added ones, deletes moved copies, and
-// reverts decisions on lines.
+// Undo makes the ended messages of a change valid, ends its added ones, deletes moved copies and what
+// an import added, restores forgotten records, and reverts decisions on lines.
 func (sv *Service) Undo(ctx context.Context, in *UndoRequest) (c Change, err error) {
 	list, err := sv.changes(ctx, &in.Selector)
 	if err != nil {
@@ -218,19 +234,47 @@ func (sv *Service) Undo(ctx context.Context, in *UndoRequest) (c Change, err err
 		return c, invalid(fmt.Sprintf("id: the last thirty days have no change %.20q; graphiti-proxy memory undo lists them", in.ID))
 	case list[i].Undone != "":
 		return c, invalid("id: this change is undone already")
-	case list[i].Import != "":
-		return c, invalid("id: to delete the turns of an import, use graphiti-proxy memory forget --import " + list[i].Import)
+	case in.Delete && list[i].What != whatRemove:
+		return c, invalid("delete: this change has no copy for its undo")
 	case !list[i].Reverts():
 		return c, invalid("id: this change deleted messages for good; it cannot be undone")
 	}
 	c = list[i]
-	for i := range c.Parts {
-		if err := sv.undoPart(ctx, &c.Parts[i], c.What == "move"); err != nil {
-			return c, err
+	switch {
+	case in.Delete:
+		return c, sv.dropCopies(ctx, copyScope+c.ID, nil)
+	case c.What == whatRemove:
+		err = sv.restoreCopy(ctx, &in.Selector, &c)
+	case c.Import != "":
+		err = sv.undoImport(ctx, &in.Selector, c.Import)
+	default:
+		for i := range c.Parts {
+			if err == nil {
+				err = sv.undoPart(ctx, &c.Parts[i], c.What == "move")
+			}
 		}
+	}
+	if err != nil {
+		return c, err
 	}
 	c.Undone, c.Until = momentOf(time.Now()), ""
 	return c, sv.keepChange(context.WithoutCancel(ctx), sv.historyOf(&in.Selector), &c)
+}
+
+// undoImport deletes what an import added.
+func (sv *Service) undoImport(ctx context.Context, s *Selector, name string) error {
+	_, owner, err := sv.asked(Selector{User: s.User, Credential: s.Credential})
+	if err != nil {
+		return err
+	}
+	session, _ := graphiti.NamedSession(name) // the import has checked it
+	groups, err := sv.o.Pipeline.SessionGroups(ctx, session)
+	for _, o := range groups {
+		if err == nil && (owner == "" || o.Owner == owner) {
+			_, err = sv.forget(ctx, ledger.Part{Group: o.Group, Session: session, Owner: o.Owner})
+		}
+	}
+	return err
 }
 
 func (sv *Service) undoPart(ctx context.Context, p *ChangedPart, moved bool) error {
@@ -268,8 +312,9 @@ func (sv *Service) undoPart(ctx context.Context, p *ChangedPart, moved bool) err
 // ManyRequest changes several messages, with their copies.
 type ManyRequest struct {
 	Selector
-	Do       string   `json:"do"`       // one of Deeds
-	Messages []string `json:"messages"` // IDs
+	Do       string   `json:"do"`                 // one of Deeds
+	Undoable bool     `json:"undoable,omitempty"` // forget with a copy, as in ForgetRequest
+	Messages []string `json:"messages"`           // IDs
 	To       string   `json:"to,omitempty" help:"the project to move them to"`
 }
 
@@ -319,7 +364,7 @@ func (sv *Service) Change(ctx context.Context, in *ManyRequest) (out Many, err e
 		return out, invalid("to: names the project to move messages to, and nothing else")
 	}
 	if in.Do == whatForget && len(in.Messages) == 1 {
-		if f, ok, err := sv.forgetFact(ctx, in.Selector, in.Messages[0]); ok || err != nil {
+		if f, ok, err := sv.forgetFact(ctx, in); ok || err != nil {
 			return Many{f, 1}, err
 		}
 	}
@@ -332,7 +377,7 @@ func (sv *Service) Change(ctx context.Context, in *ManyRequest) (out Many, err e
 		return out, err
 	}
 	if out.Messages = len(found); in.Do == whatForget {
-		out.Forgotten, err = sv.forgetHeld(ctx, in.Messages[0], found, also)
+		out.Forgotten, err = sv.forgetHeld(ctx, &in.Selector, in.Undoable, in.Messages[0], found, also)
 		return out, err
 	}
 	c := Change{What: in.Do}

@@ -101,6 +101,12 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 	if err := s.check(); err != nil {
 		return done, err
 	}
+	imported := ""
+	if in.Import != "" {
+		if imported, err = importOf(in.Import); err != nil {
+			return done, err
+		}
+	}
 	facts, ended := make(distilledLines), make(map[string][]*Line)
 	turns, messages, generation := make([]ledger.Turn, 0, len(lines)), 0, sv.o.State.Generations.Now()
 	for i := range lines {
@@ -109,6 +115,7 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 		group := ""
 		if err == nil {
 			group = t.Targets[0].Group
+			t.Import = imported
 			switch l.Where {
 			case distilled:
 				err = facts.add(group, l)
@@ -154,7 +161,19 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 	if err == nil && in.Distil {
 		err = sv.queueDistilled(ctx, turns)
 	}
+	if done.Kept+done.Rules > 0 && in.Import != "" {
+		done.change = Change{What: "import", Import: in.Import}
+	}
 	return done, err
+}
+
+// importOf returns the session hash of a named import.
+func importOf(name string) (hash string, err error) {
+	named, ok := graphiti.NamedSession(name)
+	if !ok {
+		return "", invalid(fmt.Sprintf("import: %q is not a name", name))
+	}
+	return graphiti.SessionHash(named), nil
 }
 
 // of returns the selector of a line: its own fields, and for the others those of the call.

@@ -142,17 +142,28 @@ func (sv *Service) withCopies(ctx context.Context, found []held) (all []held, ta
 }
 
 // forgetHeld deletes a message and its copies.
-func (sv *Service) forgetHeld(ctx context.Context, id string, found []held, also int) (f Forgotten, err error) {
+func (sv *Service) forgetHeld(ctx context.Context, s *Selector, undoable bool, id string, found []held, also int) (f Forgotten, err error) {
 	f.Message, f.Also, f.change.What = id, also, whatForget
 	for i := range found {
+		f.change.in(found[i].in.Group)
+	}
+	if undoable {
+		err = sv.copyFor(ctx, s, &f.change, func(add func(Record) error) error { return sv.recordsOf(ctx, found, add) })
+	}
+	for i := range found {
 		h := &found[i]
+		if !undoable {
+			err = cmp.Or(err, sv.dropCopies(ctx, copyScope+h.in.Group, func(r *Record) bool { return r.Name == h.row.Name || words.Key(r.Text) == words.Key(h.row.Text) }))
+		}
+		if err != nil {
+			return f, err
+		}
 		if err := sv.keepOtherSide(ctx, h); err != nil {
 			return f, err
 		}
 		if err := cmp.Or(sv.forgetLines(ctx, h), sv.dropNotes(ctx, h)); err != nil {
 			return f, err
 		}
-		f.change.in(h.in.Group)
 		if _, err := sv.forget(ctx, ledger.Part{Group: h.in.Group, Message: h.entry[0].ID.String()}); err != nil {
 			return f, err
 		}
@@ -228,7 +239,6 @@ func (sv *Service) cardGroups(h *held) []string {
 // forgetLines deletes the card lines of a message, and the texts that their confirmation stored.
 func (sv *Service) forgetLines(ctx context.Context, h *held) error {
 	turn, ok := graphiti.TurnOf(h.row.Name)
-	curated, promoted := graphiti.ParseCurated(h.row.Text)
 	groups := sv.cardGroups(h)
 	err := sv.eachLine(ctx, groups, func(_ []card.Line, l *card.Line) error {
 		if !ok || l.Turn != turn {
@@ -239,9 +249,14 @@ func (sv *Service) forgetLines(ctx context.Context, h *held) error {
 	if err != nil {
 		return err
 	}
-	return sv.cards().Remove(ctx, groups, func(l *card.Line) bool {
-		return ok && l.Turn == turn || l.Kind == card.KindForget && card.Says(h.row.Text, l.Text) || promoted && l.Kind == curated.Kind && l.Says() != "" && strings.HasPrefix(curated.Text, strings.TrimSuffix(l.Text, "…"))
-	})
+	return sv.cards().Remove(ctx, groups, h.has)
+}
+
+// has reports whether a line of the card is from a message, or repeats it.
+func (h *held) has(l *card.Line) bool {
+	turn, ok := graphiti.TurnOf(h.row.Name)
+	curated, promoted := graphiti.ParseCurated(h.row.Text)
+	return ok && l.Turn == turn || l.Kind == card.KindForget && card.Says(h.row.Text, l.Text) || promoted && l.Kind == curated.Kind && l.Says() != "" && strings.HasPrefix(curated.Text, strings.TrimSuffix(l.Text, "…"))
 }
 
 // ownGroup returns the group of an owner's own memory; see graphiti.Who.Owner.
@@ -312,7 +327,7 @@ func (sv *Service) Correct(ctx context.Context, in *CorrectRequest) (c Corrected
 	if !in.Now {
 		err = sv.endHeld(ctx, all, &made)
 		c.Forgotten = changed(id, also, made)
-	} else if c.Forgotten, err = sv.forgetHeld(ctx, id, all, also); err == nil {
+	} else if c.Forgotten, err = sv.forgetHeld(ctx, &s, false, id, all, also); err == nil {
 		sv.lookAt(ctx, &c.Forgotten, false)
 	}
 	for i := range kept { // the card may first have to drop an old line with the same words

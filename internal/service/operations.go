@@ -194,6 +194,7 @@ type ImportRequest struct {
 	Selector
 	Lines  []Line `json:"lines"`
 	Distil bool   `json:"distil,omitempty" help:"distil facts from the conversations (costs tokens)"`
+	Import string `json:"import,omitempty"` // name of the import, for its undo; the default is none
 
 	notes int // number of omitted session notes
 }
@@ -236,13 +237,15 @@ var Import = Operation[ImportRequest, Imported]{
 // unset variables, because the request would forget too much.
 type ForgetRequest struct {
 	Selector
-	Wait bool `json:"wait,omitempty"` // for the deletion in Graphiti, up to ForgetTimeout
+	Wait     bool `json:"wait,omitempty"`     // for the deletion in Graphiti, up to ForgetTimeout
+	Undoable bool `json:"undoable,omitempty"` // keep a copy for thirty days, which memory/undo restores
 }
 
 func (f *ForgetRequest) UnmarshalJSON(b []byte) error {
 	var in struct {
 		Selector
-		Wait bool `json:"wait"`
+		Wait     bool `json:"wait"`
+		Undoable bool `json:"undoable"`
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -250,7 +253,7 @@ func (f *ForgetRequest) UnmarshalJSON(b []byte) error {
 	if err := errors.Join(d.Decode(&in), json.Unmarshal(b, &fields)); err != nil {
 		return err
 	}
-	f.Selector, f.Wait = in.Selector, in.Wait
+	f.Selector, f.Wait, f.Undoable = in.Selector, in.Wait, in.Undoable
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if fields[name] == "" {
 			return fmt.Errorf("%s is empty: remove it, or give it a value", name)

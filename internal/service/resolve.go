@@ -217,6 +217,9 @@ func (sv *Service) holds(ctx context.Context, part ledger.Part) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, sv.settings().Timeout)
 	defer cancel()
 	err := sv.export(ctx, part, func(Record) error { return errFound })
+	if err == nil && part.Session == "" { // a copy for an undo can be deleted, too
+		err = sv.o.State.Snapshots.Each(ctx, func(string, []byte) error { return errFound }, copyScope+part.Group)
+	}
 	if errors.Is(err, errFound) {
 		return true, nil
 	} else if err != nil {

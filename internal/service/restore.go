@@ -153,7 +153,7 @@ func (sv *Service) restoreNotes(ctx context.Context, t *ledger.Turn, l *Line, do
 	}
 	done.Kept++
 	session := gjson.Get(l.Source, "session").String()
-	scopes := []string{t.Targets[0].Group}
+	scopes := append(t.ImportScopes(), t.Targets[0].Group)
 	if session != "" {
 		scopes = append(scopes, graphiti.SessionScopeOf(session, ""), graphiti.SessionScopeOf(session, t.Owner))
 	}
@@ -176,7 +176,7 @@ func (sv *Service) restoreRule(ctx context.Context, t *ledger.Turn, line *Line, 
 	if waits {
 		l.State, l.Applies = card.Pending, false
 	}
-	_, isNew, err := sv.cards().Offer(ctx, l, t.Generation)
+	_, isNew, err := sv.cards().Offer(ctx, l, t.Generation, t.ImportScopes()...)
 	switch {
 	case errors.Is(err, card.ErrFull):
 		done.Full++

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
@@ -58,11 +57,11 @@ func (sv *Service) ImportTurns(ctx context.Context, in *TurnsImport) (done Impor
 	if len(in.Turns) == 0 || len(in.Turns) > maxLines {
 		return done, invalid(fmt.Sprintf("send 1 to %d turns", maxLines))
 	}
-	named, ok := graphiti.NamedSession(in.Import)
-	if !ok {
-		return done, invalid(fmt.Sprintf("import: %q is not a name", in.Import))
+	imported, err := importOf(in.Import)
+	if err != nil {
+		return done, err
 	}
-	imported, generation := graphiti.SessionHash(named), sv.o.State.Generations.Now()
+	generation := sv.o.State.Generations.Now()
 	turns, asked := make([]ledger.Turn, 0, len(in.Turns)), make(map[string]bool)
 	for i := range in.Turns {
 		p := &in.Turns[i]
