@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/redact"
@@ -164,14 +163,25 @@ func restored(t *ledger.Turn, maxChars int, now time.Time) (out []graphiti.Row) 
 		if at.After(now) {
 			at = now
 		}
-		if t.Import != "" && (r.Source == "" || gjson.Valid(r.Source)) {
-			r.Source, _ = sjson.Set(r.Source, "import", t.Import) // an object or nothing
+		if t.Import != "" {
+			r.Source = markImport(r.Source, t.Import)
 		}
 		out = append(out, graphiti.Row{
 			Name: r.Name, Speaker: r.Speaker, Role: r.Role, Text: graphiti.ShortenMiddle(text, truncated, maxChars), Said: at.UTC(), Source: r.Source,
 		})
 	}
 	return out
+}
+
+// markImport sets the import of a source description.
+func markImport(source, name string) string {
+	if old := gjson.Get(source, "import"); old.Exists() {
+		return strings.Replace(source, `"import":`+old.Raw, `"import":"`+name+`"`, 1)
+	}
+	if rest, ok := strings.CutSuffix(source, "}"); ok && rest != "{" {
+		return rest + `,"import":"` + name + `"}`
+	}
+	return `{"import":"` + name + `"}`
 }
 
 // curated returns the message of a curated text for one group.

@@ -47,11 +47,12 @@ func findGroups(ctx context.Context, at *cli.Runner, s *service.Selector) ([]led
 }
 
 func newMemoryForgetCommand() *cobra.Command {
-	yes, wait, imported, receipt := false, false, "", ""
+	yes, wait, undoable, imported, receipt := false, false, false, "", ""
 	c := described("memory-forget")
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until Graphiti has deleted it too, up to five minutes")
+	c.Flags().BoolVar(&undoable, "undoable", false, "keep one copy for thirty days, which memory undo restores")
 	c.Flags().Var(cli.Text(&receipt), "receipt", "write a signed receipt of each deleted memory to this file")
 	c.Flags().Var(cli.Text(&imported), "import", "delete the turns of this import of transcripts")
 	c.Flags().Var(cli.Text(&s.Card), "card", "take this line off the card, and delete nothing else")
@@ -62,11 +63,14 @@ func newMemoryForgetCommand() *cobra.Command {
 			return cli.Usage(errors.New("--import is a selection: leave out others"))
 		}
 		s.Session = cmp.Or(imported, s.Session) // an import is a session of its own
+		if undoable && receipt != "" {
+			return cli.Usage(errors.New("--receipt: a forget with --undoable has none, because a copy stays"))
+		}
 		if s.Card+s.Message != "" && receipt != "" {
 			return cli.Usage(errors.New("--receipt: only deletions of memories and conversations have one"))
 		}
 		if s.Card+s.Message != "" {
-			return forgetOne(c, at, s, wait)
+			return forgetOne(c, at, &service.ForgetRequest{Selector: *s, Wait: wait, Undoable: undoable})
 		}
 		groups, err := findGroups(c.Context(), at, s)
 		if err != nil {
@@ -81,7 +85,7 @@ func newMemoryForgetCommand() *cobra.Command {
 			return errors.New("refused: other people wrote to these groups too; to delete their turns as well, name a group with --group")
 		}
 		if !yes {
-			agreed, err := ask(errOut, "delete all of this permanently?")
+			agreed, err := ask(errOut, map[bool]string{false: "delete all of this permanently?", true: "forget all of this, with an undo for thirty days?"}[undoable])
 			if err != nil {
 				return cli.Usage(fmt.Errorf("not deleted: %w; add --yes to delete without asking", err))
 			}
@@ -89,21 +93,23 @@ func newMemoryForgetCommand() *cobra.Command {
 				return errors.New("not deleted")
 			}
 		}
-		return forgetGroups(c, at, s, groups, wait, receipt)
+		return forgetGroups(c, at, &service.ForgetRequest{Selector: *s, Wait: wait, Undoable: undoable}, groups, receipt)
 	})
 	return c
 }
 
 // forgetOne deletes one message, or removes a line from the card.
-func forgetOne(c *cobra.Command, at *cli.Runner, s *service.Selector, wait bool) error {
+func forgetOne(c *cobra.Command, at *cli.Runner, in *service.ForgetRequest) error {
+	s := &in.Selector
 	if s.Message != "" && s.Card+s.Session != "" {
 		return cli.Usage(errors.New("--message already selects one message; remove --card and --session"))
 	}
 	var left error
-	err := answer(c, at, service.Forget, &service.ForgetRequest{Selector: *s, Wait: wait}, nil, func(w, _ io.Writer, f *service.Forgotten) {
+	err := answer(c, at, service.Forget, in, nil, func(w, _ io.Writer, f *service.Forgotten) {
 		left = remaining(f)
 		if s.Message != "" {
 			fmt.Fprintln(w, "forgotten:", messageGone(f))
+			printUndo(w, f.Undo)
 			return
 		}
 		fmt.Fprintln(w, "off the card:", terminal.Printable(strings.Join(f.Card, "; ")))
@@ -151,7 +157,8 @@ func isYes(line string) bool {
 
 // forgetGroups deletes each group in a call of its own, so that a failed deletion can be repeated.
 // The calls run together, and share the wait for Graphiti.
-func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups []ledger.Owned, wait bool, receipt string) error {
+func forgetGroups(c *cobra.Command, at *cli.Runner, in *service.ForgetRequest, groups []ledger.Owned, receipt string) error {
+	s := &in.Selector
 	done, blocks, failed := []service.Forgotten{}, 0, error(nil)
 	groups = slices.DeleteFunc(groups, func(g ledger.Owned) bool { return g.Shared })
 	answers, errs := make([]service.Forgotten, len(groups)), make([]error, len(groups))
@@ -159,7 +166,7 @@ func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups 
 	calls.SetLimit(8) // the limit of one person
 	for i, g := range groups {
 		calls.Go(func() error {
-			answers[i], errs[i] = cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: s.In(g.Group), Wait: wait})
+			answers[i], errs[i] = cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: s.In(g.Group), Wait: in.Wait, Undoable: in.Undoable})
 			return nil
 		})
 	}
@@ -195,6 +202,9 @@ func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups 
 			what = "the " + of + " is forgotten in " + terminal.Count(len(done), "group")
 		}
 		fmt.Fprintf(w, "%s, and %s in conversations\n", what, terminal.Count(blocks, "block"))
+		for i := range done {
+			printUndo(w, done[i].Undo)
+		}
 	})
 	if receipt != "" {
 		err = errors.Join(err, writeReceipts(receipt, done))

@@ -139,14 +139,15 @@ func printUndo(w io.Writer, id string) {
 }
 
 func newMemoryUndoCommand() *cobra.Command {
-	c, in := described("memory-undo"), service.HistoryRequest{Limit: 50}
+	c, in, now := described("memory-undo"), service.HistoryRequest{Limit: 50}, false
 	cli.InputFlags(c, &in, service.History.Without...)
 	cli.JSONFlag(c)
+	c.Flags().BoolVar(&now, "delete", false, "delete the copy of a forget now, for good, instead of restoring it")
 	c.Args = cobra.MaximumNArgs(1)
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Runner) error {
 		if len(args) > 0 {
-			return answer(c, at, service.Undo, &service.UndoRequest{Selector: in.Selector, ID: args[0]}, nil, func(w, _ io.Writer, done *service.Change) {
-				fmt.Fprintf(w, "undone: %s of %s\n", done.What, minute(done.Time))
+			return answer(c, at, service.Undo, &service.UndoRequest{Selector: in.Selector, ID: args[0], Delete: now}, nil, func(w, _ io.Writer, done *service.Change) {
+				fmt.Fprintf(w, "%s: %s of %s\n", map[bool]string{false: "undone", true: "deleted for good"}[now], done.What, minute(done.Time))
 			})
 		}
 		return answer(c, at, service.History, &in, nil, func(w, _ io.Writer, out *service.Changes) {
@@ -161,7 +162,7 @@ func newMemoryUndoCommand() *cobra.Command {
 				if one.Undone != "" {
 					undo = "undone"
 				}
-				t.Row(one.ID, minute(one.Time), one.What, one.By, undo, strings.Join(before, " · "), cmp.Or(strings.Join(after, " · "), one.Import))
+				t.Row(one.ID, minute(one.Time), one.What, one.By, undo, strings.Join(before, " · "), cmp.Or(strings.Join(after, " · "), one.Import, one.Of))
 			}
 			t.Print(w)
 			printMore(w, out.All-len(out.Changes))

@@ -166,6 +166,49 @@ func TestForgettingIsTyped(t *testing.T) {
 	}
 }
 
+// TestForgetting_Undo checks that a memory and a message forgotten on their pages are back after Undo,
+// that a copy can be deleted now, and that the texts before and after name the same remains.
+func TestForgetting_Undo(t *testing.T) {
+	const leaves = "Backups, exports, sent blocks, and the histories of clients and providers keep the texts."
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	m.Say(t, "", "s", "", "My cat is called Miso.")
+	m.Settle(t)
+	s := newSite(t, m)
+	has := func(at, want string, is bool) string {
+		t.Helper()
+		_, body := s.get(t, at)
+		if strings.Contains(body, want) != is {
+			t.Errorf("%s has %q: %v, want %v:\n%s", at, want, !is, is, body)
+		}
+		return body
+	}
+	undo := func(w *httptest.ResponseRecorder, want string) string {
+		t.Helper()
+		if got := changeID.ReplaceAllString(w.Header().Get("Location"), "undo"); w.Code != http.StatusSeeOther || got != want {
+			t.Fatalf("%d, %s, want %s: %s", w.Code, got, want, w.Body)
+		}
+		at := w.Header().Get("Location")
+		has(at, leaves, true)
+		return regexp.MustCompile(`undo=([0-9a-f]+)`).FindStringSubmatch(at)[1]
+	}
+	has("/message/"+s.idOf(t, "Miso"), leaves, true)
+	id := undo(s.post(t, "/message/"+s.idOf(t, "Miso")+"/remove", "back", "/memory"), "/memory?done=removed&undo")
+	has("/search?q=Miso", "called Miso", false)
+	redirects(t, s.post(t, "/changes/undo", "id", id), "/changes?done=line-undone")
+	has("/memory/forget", leaves, true)
+	id = undo(s.post(t, "/memory/forget", "do", "remove"), "/memory?done=removed&undo")
+	has("/memory", "No messages are stored yet", true)
+	has("/changes", "called Miso", true)
+	redirects(t, s.post(t, "/changes/undo", "id", id), "/changes?done=line-undone")
+	id = undo(s.post(t, "/search/change", "do", "remove", "message", s.idOf(t, "Miso")), "/search?done=many-remove&undo")
+	redirects(t, s.post(t, "/changes/undo", "id", id, "do", "delete"), "/changes?done=copy-deleted")
+	has("/changes?done=copy-deleted", leaves, true)
+	has("/changes", "called Miso", false)
+	if w := s.post(t, "/changes/undo", "id", id); w.Code != http.StatusBadRequest {
+		t.Errorf("undo of a deleted copy: %d", w.Code)
+	}
+}
+
 // TestTheNameToType checks that typed returns the name of a memory, or "forget" if the
 // name is hard to type.
 func TestTheNameToType(t *testing.T) {

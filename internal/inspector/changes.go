@@ -26,13 +26,19 @@ func (v *visit) changes() error {
 	return v.show("Changes", c.main())
 }
 
+// undoChanges undoes the changes of a form, or deletes a copy for an undo.
 func (v *visit) undoChanges() error {
+	notice, now := "line-undone", v.r.FormValue("do") == "delete"
+	if now {
+		notice = "copy-deleted"
+	}
 	for _, id := range append([]string{v.r.FormValue("id")}, v.r.PostForm["more"]...) {
-		if _, err := call(v, service.Undo, func(in *service.UndoRequest) { in.Selector, in.ID = v.whose().selector(), id }, nil); err != nil {
+		_, err := call(v, service.Undo, func(in *service.UndoRequest) { in.Selector, in.ID, in.Delete = v.whose().selector(), id, now }, nil)
+		if err != nil {
 			return err
 		}
 	}
-	return v.done(v.back(v.whose().at("/changes")), "line-undone")
+	return v.done(v.back(v.whose().at("/changes")), notice)
 }
 
 // changeMany changes the selected results of a search, or all of them. The address is that of the
@@ -69,8 +75,11 @@ func (v *visit) changeMany() error {
 	if len(messages) > 0 && do != "accept" {
 		out, err := call(v, service.ChangeMany, func(in *service.ManyRequest) {
 			in.Selector, in.Do, in.Messages = v.ofWhom(s.Group), do, messages
-			if do == "move" {
+			switch do {
+			case "move":
 				in.To = v.r.FormValue("to")
+			case remove:
+				in.Do, in.Undoable = "forget", true
 			}
 		}, nil)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// forgetting is the page for the confirmation of a deletion.
+// forgetting is the page for forgetting a memory, with an undo or, after a confirmation, for good.
 type forgetting struct {
 	whose
 	Group, Session string
@@ -131,14 +131,19 @@ func (v *visit) forget() error {
 	if err != nil {
 		return err
 	}
-	if f.Word == "" || strings.TrimSpace(v.r.FormValue("typed")) != f.Word {
+	undoable := v.r.FormValue("do") == remove
+	if f.Word == "" || !undoable && strings.TrimSpace(v.r.FormValue("typed")) != f.Word {
 		f.Wrong = true
 		return v.render(http.StatusBadRequest, "Forget "+f.Name, f.main())
 	}
 	var failed error
 	var receipts []byte
+	var undo []string
 	for _, o := range doomed {
-		done, err := call(v, service.Forget, func(in *service.ForgetRequest) { in.Selector = f.selector().In(o.Group) }, nil)
+		done, err := call(v, service.Forget, func(in *service.ForgetRequest) { in.Selector, in.Undoable = f.selector().In(o.Group), undoable }, nil)
+		if done.Undo != "" {
+			undo = append(undo, done.Undo)
+		}
 		v.left += done.Withdrawn
 		failed = errors.Join(failed, err) // a failed deletion can be repeated
 		if done.Receipt != nil {
@@ -154,6 +159,9 @@ func (v *visit) forget() error {
 		v.w.Header().Set("Content-Disposition", `attachment; filename="receipt.jsonl"`)
 		_, _ = v.w.Write(receipts) // fails only after the browser has left
 		return nil
+	}
+	if undoable {
+		return v.done(f.at("/memory"), "removed", undo...)
 	}
 	return v.done(f.at("/memory"), "forgotten")
 }

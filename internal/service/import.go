@@ -98,14 +98,12 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 	if len(lines) == 0 || len(lines) > maxLines {
 		return done, invalid(fmt.Sprintf("send 1 to %d lines", maxLines))
 	}
-	if err := s.check(); err != nil {
-		return done, err
-	}
 	imported := ""
-	if in.Import != "" {
-		if imported, err = importOf(in.Import); err != nil {
-			return done, err
-		}
+	if err = s.check(); err == nil && in.Import != "" {
+		imported, err = importOf(in.Import)
+	}
+	if err != nil {
+		return done, err
 	}
 	facts, ended := make(distilledLines), make(map[string][]*Line)
 	turns, messages, generation := make([]ledger.Turn, 0, len(lines)), 0, sv.o.State.Generations.Now()
@@ -124,8 +122,7 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 			case WhereRule:
 				err = sv.restoreRule(ctx, &t, l, &done)
 			default:
-				messages++
-				if l.Ended != "" {
+				if messages++; l.Ended != "" {
 					ended[group] = append(ended[group], l)
 				}
 				if t.Foreign && t.Kind != graphiti.KindWork {
@@ -139,10 +136,7 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 		if err != nil {
 			return done, fmt.Errorf("line %d: %w", cmp.Or(l.Number, i+1), err)
 		}
-		if !slices.Contains(done.Groups, group) {
-			done.Groups = append(done.Groups, group)
-			done.Into = append(done.Into, sv.keptFor(t.Targets[0].Scope, graphiti.Who{User: t.Owner, Workspace: t.Workspace}, group))
-		}
+		sv.addTarget(&done, &t)
 	}
 	if len(turns) > 0 {
 		if err := sv.full(turns[0].Owner); err != nil {
@@ -165,6 +159,14 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 		done.change = Change{What: "import", Import: in.Import}
 	}
 	return done, err
+}
+
+// addTarget adds the memory of an imported turn.
+func (sv *Service) addTarget(done *Imported, t *ledger.Turn) {
+	if to := t.Targets[0]; !slices.Contains(done.Groups, to.Group) {
+		done.Groups = append(done.Groups, to.Group)
+		done.Into = append(done.Into, sv.keptFor(to.Scope, graphiti.Who{User: t.Owner, Workspace: t.Workspace}, to.Group))
+	}
 }
 
 // importOf returns the session hash of a named import.

@@ -193,10 +193,10 @@ func TestUndo_Import(t *testing.T) {
 		to.Settle(t)
 		return done.Undo
 	}
-	file("import-of-lines", []byte(`{"role":"user","content":"My cat is called Miso.","session":"pets"}`))
-	run(t, to, service.Undo, service.UndoRequest{ID: newest(t, to).ID})
+	id := file("import-of-lines", []byte(`{"role":"user","content":"My cat is called Miso.","session":"pets"}`))
+	run(t, to, service.Undo, service.UndoRequest{ID: id})
 	for _, name := range []string{"import-1", "import-2"} {
-		id := file(name, export)
+		id = file(name, export)
 		if got := strings.Count(string(exportAll(t, to)), "\n"); got < bytes.Count(export, []byte("\n")) {
 			t.Errorf("%d lines after the import", got)
 		}
