@@ -28,7 +28,7 @@ type Change struct {
 	Parts  []ChangedPart `json:"parts,omitempty"`
 	Import string        `json:"import,omitempty"` // name of an import, whose session memory/forget deletes
 
-	Of      string `json:"of,omitempty"`      // whose memory a forget with a copy is from, in words
+	Of      string `json:"of,omitempty"`      // the memory of a forget with a copy, in words
 	Records int    `json:"records,omitempty"` // in its copy
 
 	Undone string `json:"undone,omitempty"` // time of its undo
@@ -221,8 +221,8 @@ var Undo = Operation[UndoRequest, Change]{
 	},
 }
 
-// Undo makes the ended messages of a change valid, ends its added ones, deletes moved copies and what
-// an import added, restores forgotten records, and reverts decisions on lines.
+// Undo makes the ended messages of a change valid, ends its added ones, deletes moved copies and the additions
+// of an import, restores forgotten records, and reverts decisions on lines.
 func (sv *Service) Undo(ctx context.Context, in *UndoRequest) (c Change, err error) {
 	list, err := sv.changes(ctx, &in.Selector)
 	if err != nil {
@@ -261,7 +261,7 @@ func (sv *Service) Undo(ctx context.Context, in *UndoRequest) (c Change, err err
 	return c, sv.keepChange(context.WithoutCancel(ctx), sv.historyOf(&in.Selector), &c)
 }
 
-// undoImport deletes what an import added.
+// undoImport deletes the additions of an import.
 func (sv *Service) undoImport(ctx context.Context, s *Selector, name string) error {
 	_, owner, err := sv.asked(Selector{User: s.User, Credential: s.Credential})
 	if err != nil {

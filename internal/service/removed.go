@@ -70,7 +70,7 @@ func (sv *Service) copyFor(ctx context.Context, s *Selector, c *Change, records 
 		err = sv.keepChange(ctx, c.history, c)
 	}
 	if err != nil {
-		return fmt.Errorf("not forgotten: store a copy for the undo: %w; nothing has changed", err)
+		return fmt.Errorf("not forgotten: store a copy for the undo: %w", err)
 	}
 	return nil
 }
@@ -146,8 +146,8 @@ func (sv *Service) dropCopies(ctx context.Context, scope string, meant func(*Rec
 	return err
 }
 
-// dropCopiesOf deletes the copies with records of a part. With the own group of a person, all of theirs
-// go.
+// dropCopiesOf deletes the copies with records of a part, and all copies of a person with the person's
+// own group.
 func (sv *Service) dropCopiesOf(ctx context.Context, part ledger.Part) error {
 	if part.Session == "" {
 		return cmp.Or(sv.dropCopies(ctx, copyScope+part.Group, nil), sv.dropCopies(ctx, ownScope+part.Group, nil))

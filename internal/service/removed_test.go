@@ -111,8 +111,8 @@ func TestForgetMessage_Undoable(t *testing.T) {
 	}
 }
 
-// TestForget_DeletesCopies checks that each deletion for good also deletes the copies of what was
-// forgotten with an undo before.
+// TestForget_DeletesCopies checks that each deletion for good also deletes earlier copies for an
+// undo.
 func TestForget_DeletesCopies(t *testing.T) {
 	own := func(t *testing.T, m *servicetest.Fixture) string { return groupOf(t, m, service.Selector{User: "me"}) }
 	for name, tc := range map[string]struct {
@@ -172,8 +172,8 @@ func TestForget_DeletesCopies(t *testing.T) {
 	}
 }
 
-// TestUndo_Import checks that the undo of a file's import deletes what the import added, and nothing
-// else, and that the file can be imported again.
+// TestUndo_Import checks that the undo of a file's import deletes the additions of the import only,
+// and that the file can be imported again.
 func TestUndo_Import(t *testing.T) {
 	from, to := servicetest.Open(t, t.TempDir(), servicetest.Options{}), servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	everyState(t, from)
