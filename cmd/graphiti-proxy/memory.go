@@ -64,7 +64,7 @@ func newMemoryForgetCommand() *cobra.Command {
 		}
 		s.Session = cmp.Or(imported, s.Session) // an import is a session of its own
 		if undoable && receipt != "" {
-			return cli.Usage(errors.New("--receipt: a forget with --undoable has none, because a copy stays"))
+			return cli.Usage(errors.New("--receipt: leave out --undoable: a receipt needs a deletion without a copy"))
 		}
 		if s.Card+s.Message != "" && receipt != "" {
 			return cli.Usage(errors.New("--receipt: only deletions of memories and conversations have one"))

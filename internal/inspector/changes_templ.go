@@ -32,7 +32,7 @@ func (c *changes) main() templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"lead\">Your changes of the last thirty days, newest first. Undo restores what was recalled before. The undo of an import deletes its additions. A deletion for good cannot be undone.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"lead\">Your changes of the last thirty days, newest first. Undo restores the state before. The undo of an import deletes its additions. A deletion for good cannot be undone.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
