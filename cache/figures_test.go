@@ -229,19 +229,3 @@ func (c *linesLogged) Enabled(context.Context, slog.Level) bool  { return true }
 func (c *linesLogged) Handle(context.Context, slog.Record) error { c.n.Add(1); return nil }
 func (c *linesLogged) WithAttrs([]slog.Attr) slog.Handler        { return c }
 func (c *linesLogged) WithGroup(string) slog.Handler             { return c }
-
-// BenchmarkAsked measures the cost of counting a request.
-func BenchmarkAsked(b *testing.B) {
-	block := shown("<graphiti_memory>\n- The database is Postgres.\n</graphiti_memory>")
-	again := block
-	again.Decided = false
-	for name, p := range map[string]inject.Plan{"repeated": again, "shown": block, "silent": silent(inject.StatusEmpty, inject.ReasonWeak)} {
-		b.Run(name, func(b *testing.B) {
-			f := newFigures(nil)
-			b.ReportAllocs()
-			for b.Loop() {
-				f.Asked(bob, p)
-			}
-		})
-	}
-}

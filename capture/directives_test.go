@@ -34,15 +34,3 @@ func TestDirectives(t *testing.T) {
 		t.Errorf("%d, and %d too long", len(list), tooLong)
 	}
 }
-
-func BenchmarkDirectives(b *testing.B) {
-	for name, line := range map[string]string{"log": "2026-11-21 09:00:00 INFO: step one is done\n", "json": "  \"name\": \"value\",\n", "colons": ": \n", "long": "task: " + strings.Repeat("x", 1<<20)} {
-		text := strings.Repeat(line, max(1, (1<<20)/len(line)))
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				Directives(text)
-			}
-		})
-	}
-}

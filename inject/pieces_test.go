@@ -165,22 +165,3 @@ func TestDamagedPieces(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkPieces(b *testing.B) {
-	found := make([]Candidate, 24)
-	for i := range found {
-		found[i] = Candidate{Verdict: Weak, Scope: graphiti.ScopeUser, Fact: &graphiti.Fact{
-			Episode: graphiti.EpisodeName(fmt.Sprintf("%032x", i+1), graphiti.RoleUser), Group: "graphiti_user_0123456789abcdef0123456789abcdef", Weighed: true, Strength: 1 - float64(i)/24,
-		}}
-		if i < 10 {
-			found[i].Verdict, found[i].row = Shown, i/2+1
-		}
-	}
-	reads := []graphiti.Target{{Scope: graphiti.ScopeUser, Group: found[0].Fact.Group}}
-	b.ReportAllocs()
-	n := 0
-	for b.Loop() {
-		n = len(piecesOf("", nil, found, reads, 0.15))
-	}
-	b.ReportMetric(float64(n), "bytes")
-}

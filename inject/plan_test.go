@@ -493,38 +493,3 @@ func BenchmarkPlan(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkRecall measures a new turn with 24 results, some of which are shown. Each
-// iteration makes and stores a new decision.
-func BenchmarkRecall(b *testing.B) {
-	found := make([]graphiti.Fact, 24)
-	for i := range found {
-		found[i] = graphiti.Fact{
-			UUID: fmt.Sprint("embedded-", i), Episode: graphiti.EpisodeName(fmt.Sprintf("%032x", i+1), graphiti.RoleUser), Group: "graphiti_user_0123456789abcdef0123456789abcdef",
-			Text: fmt.Sprintf("ann, 2026-01-02: bed %d in the garden is for plant number %d", i, 7*i), Said: "ann, 2026-01-02", Dated: true,
-			CreatedAt: time.Unix(1, 0), ValidAt: time.Unix(1, 0), Weighed: true, Strength: 1 - float64(i)/24,
-		}
-	}
-	blocks := &fakeDecisions{}
-	m := memory(b, func(_ context.Context, group, _ string) ([]graphiti.Fact, error) {
-		if group == "u" {
-			return found, nil
-		}
-		return nil, nil
-	}, blocks)
-	o := *m.opts()
-	o.MaxChars, o.MinScore = 600, 0.15
-	m.Set(o.Groups, o.RecallSettings)
-	c, _ := parse(b, `{"messages":[{"role":"user","content":"Which bed of the garden is for the beans?"}]}`)
-	chain := c.Chain(dialect.Root("", "user:p"), nil)
-	who := graphiti.Who{User: "user:p", Session: "session:1"}
-	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
-	b.Cleanup(cancel)
-	b.ReportAllocs()
-	for b.Loop() {
-		clear(blocks.kept)
-		if p := m.Plan(ctx, c, chain, who, true, both); p.Outcome.Facts == 0 {
-			b.Fatal(p.Outcome)
-		}
-	}
-}

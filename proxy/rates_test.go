@@ -163,35 +163,6 @@ func TestSharedRates(t *testing.T) {
 	})
 }
 
-// BenchmarkAdmit measures a request's check of its limits, alone and while replicas share them.
-func BenchmarkAdmit(b *testing.B) {
-	for name, shared := range map[string]bool{"alone": false, "shared": true} {
-		b.Run(name, func(b *testing.B) {
-			var r rates
-			r.Set(Rates{Requests: 1e9, Tokens: 1e9})
-			ctx, cancel := context.WithCancel(b.Context())
-			var done sync.WaitGroup
-			done.Go(func() {
-				t := time.NewTicker(time.Millisecond) // a proxy exchanges each second
-				defer t.Stop()
-				for shared && ctx.Err() == nil {
-					_ = r.share(ctx, func(context.Context, map[[32]byte]time.Duration) (map[[32]byte]time.Duration, error) {
-						<-t.C
-						return nil, nil
-					})
-				}
-			})
-			payers := []string{"person user:mira"}
-			for b.Loop() {
-				tokens, _, _ := r.Admit(nil, func(*fasthttp.RequestHeader) []string { return payers }, time.Now())
-				r.Spend(tokens, 100, time.Now())
-			}
-			cancel()
-			done.Wait()
-		})
-	}
-}
-
 // TestLimitedCallerIsLogged checks that the log names the caller of a refused request.
 func TestLimitedCallerIsLogged(t *testing.T) {
 	url, _ := echo(t)

@@ -1,13 +1,8 @@
 package proxy
 
 import (
-	"bufio"
-	"crypto/tls"
-	"crypto/x509"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -77,51 +72,6 @@ func TestConnectionsStayAfterAStream(t *testing.T) {
 	defer w.mu.Unlock()
 	if len(w.open) != 1 {
 		t.Errorf("%d connections to the upstream", len(w.open))
-	}
-}
-
-// TestStreamReachesEveryClient checks that a stream is complete for each kind of client,
-// with and without TLS.
-func TestStreamReachesEveryClient(t *testing.T) {
-	second := make(chan struct{}, 8)
-	w := newEvents(t, second)
-	certified := httptest.NewTLSServer(http.NotFoundHandler()) // for its certificate
-	defer certified.Close()
-	roots := x509.NewCertPool()
-	roots.AddCert(certified.Certificate())
-	for _, tc := range []struct {
-		name, request string
-		tls           bool
-	}{
-		{"HTTP/1.1", "GET /v1/x HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n", false},
-		{"HTTP/1.0", "GET /v1/x HTTP/1.0\r\nHost: p\r\n\r\n", false},
-		{"TLS", "GET /v1/x HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n", true},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s, _ := start(t, w.url(), func(o *Options) {
-				if tc.tls {
-					o.ServerTLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: certified.TLS.Certificates}
-				}
-			})
-			c := dial(t, s)
-			if tc.tls {
-				c = tls.Client(c, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: "example.com"})
-			}
-			if _, err := io.WriteString(c, tc.request); err != nil {
-				t.Fatal(err)
-			}
-			br := bufio.NewReader(c)
-			resp, err := http.ReadResponse(br, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer resp.Body.Close()
-			second <- struct{}{}
-			body, err := io.ReadAll(resp.Body)
-			if err != nil || string(body) != "data: one\n\ndata: two\n\n" {
-				t.Errorf("got %q, %v, want both events", body, err)
-			}
-		})
 	}
 }
 

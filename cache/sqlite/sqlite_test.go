@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -24,9 +23,6 @@ import (
 const schema = "CREATE TABLE t (k INTEGER PRIMARY KEY, v TEXT) STRICT"
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv("SQLITE_TEST_CHILD"); path != "" {
-		writeUntilKilled(path)
-	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -270,37 +266,6 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// TestFullDiskIsAnErrorAndPasses checks that writes to a full disk fail and succeed again
-// once there is space. SQLite's page limit simulates the disk.
-func TestFullDiskIsAnErrorAndPasses(t *testing.T) {
-	d := open(t, filepath.Join(t.TempDir(), "x.db"))
-	ctx := context.Background()
-	limit := func(n int) {
-		t.Helper()
-		if err := d.Write(ctx, func(tx *database.Tx) error {
-			rows, err := tx.Query(fmt.Sprintf("PRAGMA max_page_count = %d", n))
-			if err == nil {
-				err = rows.Close()
-			}
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	big := func(tx *database.Tx) error {
-		_, err := tx.Exec("INSERT INTO t (v) VALUES (?)", strings.Repeat("x", 1<<20))
-		return err
-	}
-	limit(10)
-	if err := d.Write(ctx, big); err == nil || !strings.Contains(err.Error(), "full") {
-		t.Errorf("a write to a full file: error %v, want one that says full", err)
-	}
-	limit(1 << 20)
-	if err := d.Write(ctx, big); err != nil {
-		t.Errorf("after there was room again: %v", err)
-	}
-}
-
 func TestClosedFileTakesNoWrites(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "x.db"))
 	for range 2 {
@@ -399,83 +364,6 @@ func TestCloseLeavesTheFileAlone(t *testing.T) {
 	for _, f := range descriptors {
 		if to, err := os.Readlink("/proc/self/fd/" + f.Name()); err == nil && strings.HasPrefix(to, path) {
 			t.Errorf("%s is still open after Close", filepath.Base(to))
-		}
-	}
-}
-
-// TestKillLosesNothingAcknowledged checks that a killed process loses no acknowledged
-// write.
-func TestKillLosesNothingAcknowledged(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.db")
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "SQLITE_TEST_CHILD="+path)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	said := 0
-	for b := make([]byte, 64); said < 500; {
-		n, err := out.Read(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		said += bytes.Count(b[:n], []byte("\n"))
-	}
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-	if n := count(t, open(t, path)); n < said {
-		t.Errorf("%d rows, want at least the %d that were acknowledged", n, said)
-	}
-}
-
-func writeUntilKilled(path string) {
-	d, err := Open(path, Options{Schema: schema, Version: 3, Sync: SyncNormal})
-	if err != nil {
-		panic(err)
-	}
-	for i := range 1 << 20 {
-		if err := d.Write(context.Background(), insert(i)); err != nil {
-			panic(err)
-		}
-		fmt.Println(i)
-	}
-}
-
-func BenchmarkWrite(b *testing.B) {
-	for _, s := range []Sync{SyncNormal, SyncFull} {
-		for _, parallel := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%s/parallel=%v", s, parallel), func(b *testing.B) {
-				d, err := Open(filepath.Join(b.TempDir(), "x.db"), Options{Schema: schema, Version: 3, Sync: s})
-				if err != nil {
-					b.Fatal(err)
-				}
-				defer d.Close()
-				write := func() {
-					if err := d.Write(context.Background(), func(tx *database.Tx) error {
-						_, err := tx.Exec("INSERT INTO t (v) VALUES ('v')")
-						return err
-					}); err != nil {
-						b.Error(err)
-					}
-				}
-				b.ReportAllocs()
-				b.ResetTimer()
-				if !parallel {
-					for b.Loop() {
-						write()
-					}
-					return
-				}
-				b.SetParallelism(64)
-				b.RunParallel(func(pb *testing.PB) {
-					for pb.Next() {
-						write()
-					}
-				})
-			})
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package redact
 
 import (
-	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -80,49 +78,4 @@ func FuzzRedact(f *testing.F) {
 			t.Errorf("%q became %q, and that %q", text, got, again)
 		}
 	})
-}
-
-// BenchmarkRedact measures the redaction of turns and of a recall question. The keywords
-// texts consist of the keywords of all rules.
-func BenchmarkRedact(b *testing.B) {
-	code, err := os.ReadFile("../pipeline.go")
-	if err != nil {
-		b.Fatal(err)
-	}
-	prose := strings.Repeat("I think that the token budget is key to a good answer, and the password is not. ", 100)
-	var env strings.Builder
-	for i := 0; env.Len() < 8000; i++ {
-		fmt.Fprintf(&env, "SERVICE_%d_PASSWORD=hunter%d22x\nSERVICE_%d_API_KEY=%s\nSERVICE_%d_PORT=80\n", i, i, i, mixed(32), i)
-	}
-	var keywords strings.Builder
-	for _, rule := range own {
-		for _, k := range rule.keywords {
-			keywords.WriteString(k + "_x=" + mixed(24) + " ")
-		}
-	}
-	for _, text := range []struct{ name, text string }{
-		{"prose 8KB", prose},
-		{"code 7KB", string(code[:7000])},
-		{"env 8KB", env.String()},
-		{"question 2KB", prose[:2048]},
-		{"keywords 2KB", keywords.String()[:2048]},
-		{"keywords 8KB", keywords.String()[:min(8000, keywords.Len())]},
-		{"prose 1MB", strings.Repeat(prose, 130)},
-		{"hostile names 1MB", strings.Repeat("password=", 116000)},
-		{"hostile tokens 1MB", strings.Repeat("whsec_/", 150000)},
-		{"hostile headers 1MB", strings.Repeat("authorization:", 75000)},
-		{"hostile paths 1MB", strings.Repeat("discord.com/api/webhooks/", 42000)},
-		{"hostile keywords 1MB", strings.Repeat("eyj.", 260000)},
-		{"hostile commands 1MB", strings.Repeat("mysql -p ", 116000)},
-		{"hostile words 1MB", strings.Repeat("private key aws secret is ", 40000)},
-		{"hostile addresses 1MB", strings.Repeat("a://b:", 175000)},
-	} {
-		b.Run(text.name, func(b *testing.B) {
-			b.SetBytes(int64(len(text.text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				Redact(text.text)
-			}
-		})
-	}
 }

@@ -3,7 +3,6 @@ package response
 import (
 	"bytes"
 	"compress/zlib"
-	"context"
 	"io"
 	"log/slog"
 	"reflect"
@@ -122,22 +121,6 @@ type panics struct{}
 func (panics) Event(_, _ []byte)          {}
 func (panics) Body([]byte)                { panic("boom") }
 func (panics) Answer() (_ dialect.Answer) { return }
-
-// BenchmarkTee measures the reading of a stream of 1,000 chunks.
-func BenchmarkTee(b *testing.B) {
-	w := New(slog.New(slog.DiscardHandler), nil)
-	defer w.Close()
-	b.ReportAllocs()
-	for b.Loop() {
-		ctx, cancel := context.WithCancel(context.Background())
-		tee := w.Read(chat.Dialect{}.NewReader(""), Meta{}, func(dialect.Answer, bool) { cancel() })
-		for range 1000 {
-			tee.Write([]byte(hello))
-		}
-		tee.Close(true)
-		<-ctx.Done()
-	}
-}
 
 func brotliWriter(b *bytes.Buffer) io.WriteCloser {
 	w, err := brrr.NewWriter(b, 5)

@@ -63,31 +63,6 @@ func (w *world) recalledLocally() {
 	})
 }
 
-// TestMessageOrItsFactIsShown checks that a block never contains both a message and the
-// fact that Graphiti has made of it.
-func TestMessageOrItsFactIsShown(t *testing.T) {
-	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { g.Close() })
-	w := start(t, t.TempDir(), map[string]string{
-		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw",
-	})
-	w.say(fact)
-	w.recalled()
-	w.delivered(1)
-	settled(t, g)
-	waitUntil(t, "Graphiti's fact is recalled, and the message is not", func() bool {
-		_, _, saw := w.say(question, "X-Graphiti-Memory", "recall")
-		if strings.Count(saw, "Miso") != 1 {
-			t.Fatalf("it is shown %d times: %s", strings.Count(saw, "Miso"), saw)
-		}
-		return !strings.Contains(saw, ", "+time.Now().UTC().Format("2006")) // a message is dated
-	})
-}
-
 // TestEverythingSaidIsRecalledOnce checks that each message is recalled exactly once while
 // Graphiti processes one message after the other: before, after each step, and once its
 // searches fail.
@@ -235,15 +210,6 @@ func TestAFactInOtherWordsIsRecalled(t *testing.T) {
 			})
 		})
 	}
-}
-
-// recalled waits until the fact is recalled from any source.
-func (w *world) recalled() {
-	w.t.Helper()
-	waitUntil(w.t, "what was said is recalled", func() bool {
-		_, _, saw := w.say(question, "X-Graphiti-Memory", "recall")
-		return strings.Contains(saw, "Miso")
-	})
 }
 
 // TestWhoWasAskedSaysSomething checks that a one-word answer to a question is sent to

@@ -371,10 +371,3 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkRead(b *testing.B) {
-	text := strings.Repeat("Look at it. ", 160)
-	for b.Loop() {
-		Read(text)
-	}
-}

@@ -140,28 +140,6 @@ func TestIndexSize(t *testing.T) {
 	}
 }
 
-func BenchmarkAdd(b *testing.B) {
-	all := messages(100_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		g := newGroup()
-		for part := range slices.Chunk(all, readAtOnce) {
-			g.add(1, part)
-		}
-	}
-}
-
-func BenchmarkFind(b *testing.B) {
-	g := newGroup()
-	g.add(1, messages(100_000))
-	b.ReportAllocs()
-	for b.Loop() {
-		for i := range 10 {
-			g.find([]string{"word0", "word1", "word2", "word3", "word4", "word50", "word60", "word700", "word800", "word9000"}[i], 300)
-		}
-	}
-}
-
 // TestCopies checks that a message with other numbers does not make its words more common, and that
 // its words in other statements do.
 func TestCopies(t *testing.T) {

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -86,34 +85,4 @@ func TestOutline(t *testing.T) {
 	if all = read("g"); all != nil {
 		t.Errorf("got %d messages after the deletion of all, want none", len(all))
 	}
-}
-
-// BenchmarkRows reads a group of 100,000 messages.
-func BenchmarkRows(b *testing.B) {
-	e, err := Open(filepath.Join(b.TempDir(), "memory.db"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer e.Close()
-	manyMessages(b, e, "g", 100_000)
-	name := graphiti.EpisodeName(fmt.Sprintf("%032x", 77), graphiti.RoleUser)
-	for what, f := range map[string]graphiti.Filter{
-		"headings": {}, "last": {Last: 50, Text: true}, "session": {Session: fmt.Sprintf("%012x", 1200), Text: true}, "name": {Names: []string{name}, Text: true},
-		"id": {IDs: []graphiti.ID{graphiti.IDOf(name)}, Text: true}, "before": {Before: time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC), Newest: true, Last: 50, Text: true},
-		"all": {Text: true},
-	} {
-		b.Run(what, func(b *testing.B) {
-			for b.Loop() {
-				if len(rowsOf(b, e, "g", f)) == 0 {
-					b.Fatal("no rows")
-				}
-			}
-		})
-	}
-	b.Run("first pass", func(b *testing.B) {
-		for b.Loop() {
-			e.outlines.Remove("g")
-			rowsOf(b, e, "g", graphiti.Filter{})
-		}
-	})
 }

@@ -168,27 +168,3 @@ func BenchmarkEmbeddedSearch(b *testing.B) {
 	}
 	run("facts")
 }
-
-// BenchmarkEmbeddedWrite measures the write of a turn with and without a queue for a model.
-func BenchmarkEmbeddedWrite(b *testing.B) {
-	for _, distils := range []bool{false, true} {
-		b.Run(fmt.Sprintf("queued=%v", distils), func(b *testing.B) {
-			e := openEmbedded(b)
-			if distils {
-				e.Distil(func() {})
-			}
-			n := 0
-			b.ReportAllocs()
-			for b.Loop() {
-				n++
-				m := graphiti.Row{
-					Name: graphiti.EpisodeName(fmt.Sprint(n), graphiti.RoleUser), Role: graphiti.RoleUser,
-					Text: strings.Repeat("word ", 40), Said: time.Now(), Source: fmt.Sprintf(`{"session":"%d"}`, n/10),
-				}
-				if err := e.Write(context.Background(), "g", []graphiti.Row{m}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

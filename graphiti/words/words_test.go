@@ -215,15 +215,6 @@ func FuzzEach(f *testing.F) {
 	})
 }
 
-func BenchmarkOf(b *testing.B) {
-	text := strings.Repeat("The parser drops the last field of each row when it ends with a comma. ", 8)
-	b.ReportAllocs()
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		Of(text, 200)
-	}
-}
-
 func TestAsksOfSelf(t *testing.T) {
 	for text, want := range map[string]bool{
 		"What is my favourite editor?":      true,

@@ -3,7 +3,6 @@ package dialect_test
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -328,26 +327,4 @@ func FuzzPlace(f *testing.F) {
 			t.Errorf("got %+v, want directory /own or an unclear place", got)
 		}
 	})
-}
-
-// BenchmarkPlace measures Place for a long conversation, as each request calls it.
-func BenchmarkPlace(b *testing.B) {
-	for name, says := range map[string]string{"nothing": "", "somewhere": "\n<env>\nWorking directory: /a\n</env>\n"} {
-		b.Run(name, func(b *testing.B) { benchPlace(b, says) })
-	}
-}
-
-func benchPlace(b *testing.B, says string) {
-	messages := []said{system(strings.Repeat("You are a helpful assistant with \"many\" rules.\nThey go on.\n", 1000) + says)}
-	for i := range 100 {
-		messages = append(messages, person(fmt.Sprint("message ", i, strings.Repeat(" words", 50))), answer(strings.Repeat("answer ", 200)))
-	}
-	var c dialect.Conversation
-	if !(chat.Dialect{}).Parse(bodyOf(b, messages...), &c) {
-		b.Fatal("the request is not understood")
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		c.Place("")
-	}
 }

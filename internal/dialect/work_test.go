@@ -94,21 +94,3 @@ func TestRound_LongOutput(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkRound(b *testing.B) {
-	for name, size := range map[string]int{"4kB": 4 << 10, "1MB": 1 << 20, "10MB": 10 << 20} {
-		line := `a "quoted" \ line of output of a tool` + "\n"
-		content, _ := json.Marshal(strings.Repeat(line, size/len(line)+1))
-		body := []byte(`{"messages":[{"role":"user","content":"q"},{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"bash","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":` + string(content) + `}]}`)
-		var c dialect.Conversation
-		if !(chat.Dialect{}).Parse(body, &c) {
-			b.Fatal("Parse = false, want true")
-		}
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				c.Round()
-			}
-		})
-	}
-}

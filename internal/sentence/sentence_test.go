@@ -349,10 +349,3 @@ func TestDot(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkDot(b *testing.B) {
-	v := make([]int8, Dimensions)
-	for b.Loop() {
-		Dot(v, v)
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
@@ -78,35 +77,5 @@ func TestFactsOfGraphiti(t *testing.T) {
 				t.Errorf("no facts of Graphiti:\n%s", got)
 			}
 		})
-	}
-}
-
-// imports stores a person's texts, a minute apart.
-func imports(t testing.TB, m *servicetest.Fixture, s service.Selector, texts ...string) {
-	t.Helper()
-	var lines []service.Line
-	for i, text := range texts {
-		lines = append(lines, service.Line{Scope: "user", Role: "user", Content: text, Timestamp: time.Date(2026, 11, 1, 9, i, 0, 0, time.UTC).Format(time.RFC3339)})
-	}
-	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: s, Lines: lines}); err != nil {
-		t.Fatal(err)
-	}
-	m.Settle(t)
-}
-
-// BenchmarkFacts lists a page of valid facts among 100,000 messages.
-func BenchmarkFacts(b *testing.B) {
-	m := servicetest.Open(b, b.TempDir(), servicetest.Options{})
-	for from := 0; from < 100_000; from += 1000 {
-		var texts []string
-		for i := from; i < from+1000; i++ {
-			texts = append(texts, fmt.Sprintf("In message %d we say that Person%d runs the database of project%d. ", i, i%211, i%97)+strings.Repeat("It goes on about Berlin and other things. ", 5))
-		}
-		imports(b, m, service.Selector{}, texts...)
-	}
-	for b.Loop() {
-		if _, err := service.Search.Run(b.Context(), m.Host, &service.SearchRequest{SearchFilter: validFacts, Limit: 50}); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -246,17 +246,3 @@ func TestPassedRequestsAtTheSameTime(t *testing.T) {
 	}
 	all.Wait()
 }
-
-// BenchmarkPassed measures the cost of recording a request.
-func BenchmarkPassed(b *testing.B) {
-	o := noting(b)
-	h := headOf("codex_cli_rs/0.98.0", "/v1/chat/completions")
-	d := chat(ann, `"gpt-5"`)
-	b.ReportAllocs()
-	for b.Loop() {
-		r := o.Begin(h, "", time.Time{})
-		r.Did(h, d, &plan)
-		r.Headed()
-		r.End(h, 200, &plan.Outcome)
-	}
-}

@@ -11,16 +11,6 @@ const answerHead = "HTTP/1.1 200 OK\r\nDate: Mon, 23 Nov 2026 09:00:00 GMT\r\nCo
 	"x-ratelimit-limit-tokens: 2000000\r\nx-ratelimit-remaining-requests: 9999\r\nx-ratelimit-remaining-tokens: 1999984\r\nx-ratelimit-reset-requests: 6ms\r\nx-ratelimit-reset-tokens: 0s\r\n" +
 	"x-request-id: req_0123456789abcdef0123456789abcdef\r\nstrict-transport-security: max-age=31536000; includeSubDomains; preload\r\ncf-cache-status: DYNAMIC\r\n\r\n"
 
-func BenchmarkAnswerHead(b *testing.B) {
-	head, h := []byte(answerHead), AnswerHead{}
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := parseHead(head, headEnd(head), &h); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // TestMalformedAnswerHeads checks that malformed heads are refused, because the next reader
 // may interpret them differently (RFC 9112 section 2.2, RFC 9110 section 5.5).
 func TestMalformedAnswerHeads(t *testing.T) {

@@ -56,14 +56,3 @@ func FuzzPlainPath(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkPlainPath(b *testing.B) {
-	for _, target := range []string{"/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse", "//v1/chat/completions"} {
-		b.Run(target, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				PlainPath([]byte(target))
-			}
-		})
-	}
-}

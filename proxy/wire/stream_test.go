@@ -2,9 +2,7 @@ package wire
 
 import (
 	"bytes"
-	"fmt"
 	"net"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -129,19 +127,5 @@ func TestSilenceIsAllowedInFull(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// BenchmarkChunks parses a stream with one chunk per event.
-func BenchmarkChunks(b *testing.B) {
-	event := "data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" word\"}}]}\n\n"
-	body := []byte(strings.Repeat(fmt.Sprintf("%x\r\n%s\r\n", len(event), event), 100))
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	var c chunkTracker
-	for b.Loop() {
-		if n, err := c.feed(body, nil); err != nil || n != len(body) {
-			b.Fatalf("got %d bytes, %v, want %d", n, err, len(body))
-		}
 	}
 }
