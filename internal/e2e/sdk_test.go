@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -52,26 +51,45 @@ var sdks = []sdk{
 	{"python3", "../../python/talk.py", ".cache/python", ".cache/python/google/genai", "google genai"},
 }
 
-func (s sdk) talk(t *testing.T, what talk) (r talked) {
+// start starts a program with the SDK, and returns a function that holds a conversation.
+func (s sdk) start(t *testing.T) func(*testing.T, talk) talked {
 	t.Helper()
 	if _, err := os.Stat(s.needs); err != nil {
 		t.Skipf("SKIPPED LOUDLY: %s is not installed; run internal/e2e/install.sh where its registry is reached", s.needs)
 	}
-	what.SDK, what.System = s.name, "Be brief."
-	in, _ := json.Marshal(what)
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	defer cancel()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	cmd := exec.CommandContext(ctx, s.command, s.file)
-	cmd.Dir, cmd.Stdin, cmd.Stderr = s.dir, bytes.NewReader(in), os.Stderr
-	cmd.Env = append(os.Environ(), "PYTHONPATH=.")
-	out, err := cmd.Output()
+	cmd.Dir, cmd.Stderr, cmd.Env = s.dir, os.Stderr, append(os.Environ(), "PYTHONPATH=.")
+	in, err := cmd.StdinPipe()
 	if err != nil {
-		t.Fatalf("%s: %v", s.command, err)
+		t.Fatal(err)
 	}
-	if err := json.Unmarshal(out, &r); err != nil {
-		t.Fatalf("%s printed %q", s.command, out)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return r
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s: %v", s.command, err)
+		}
+		cancel()
+	})
+	asks, answers := json.NewEncoder(in), json.NewDecoder(out)
+	return func(t *testing.T, what talk) (r talked) {
+		t.Helper()
+		what.SDK, what.System = s.name, "Be brief."
+		if err := asks.Encode(what); err != nil {
+			t.Fatal(err)
+		}
+		if err := answers.Decode(&r); err != nil {
+			t.Fatalf("%s: %v", s.command, err)
+		}
+		return r
+	}
 }
 
 // blockInJSON matches a block in a body: in the string of a user message, or as a part of
@@ -89,66 +107,72 @@ var invented = regexp.MustCompile(`("signature":"|"encrypted_content":"|"thought
 func TestSDKs(t *testing.T) {
 	t.Parallel()
 	for _, s := range sdks {
-		for _, stream := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s %s stream=%v", s.command, s.name, stream), func(t *testing.T) {
-				t.Parallel()
-				w := serve(t)
-				thinks := func(c proxytest.Input) proxytest.Reply {
-					r := proxytest.Recollect(c)
-					r.Thinks = true
-					if r.Tool == "" && !strings.Contains(r.Text, "I do not know") {
-						r.Text = "Noted."
-					}
-					return r
-				}
-				w.model.SetAnswer(thinks)
-				s.talk(t, talk{BaseURL: w.url, Stream: stream, Turns: []string{"My cat is called Miso."}})
-				w.until(t, "the first conversation", func(q queue) bool { return q.Delivered == 1 })
-				w.model.Forget()
+		t.Run(s.command+" "+s.name, func(t *testing.T) {
+			t.Parallel()
+			converse := s.start(t)
+			for _, stream := range []bool{false, true} {
+				t.Run(fmt.Sprintf("stream=%v", stream), func(t *testing.T) { remembersWith(t, converse, stream) })
+			}
+		})
+	}
+}
 
-				second := talk{BaseURL: w.url, Stream: stream, Turns: []string{
-					`What is my cat called? [[tool search {"q":"cat"}]]`,
-					"Thanks. Where does it sleep?",
-				}}
-				got := s.talk(t, second)
-				through := w.model.Requests()
-				w.until(t, "the second conversation", func(q queue) bool { return q.Delivered == 3 })
-				w.model.Forget()
-
-				second.BaseURL = w.model.URL()
-				want := s.talk(t, second)
-				direct := w.model.Requests()
-				if d := cmp.Diff(want.Texts, got.Texts); d != "" {
-					t.Errorf("what the client got (- directly, + through the proxy):\n%s", d)
-				}
-				if len(through) != len(direct) {
-					t.Fatalf("%d requests through the proxy, %d directly", len(through), len(direct))
-				}
-				counts := 0
-				for i, r := range through {
-					if r.Refused != "" {
-						t.Errorf("request %d was refused: %s", i, r.Refused)
-					}
-					body := string(r.Body)
-					if strings.HasSuffix(r.Path, "/count_tokens") {
-						counts++
-					} else if !strings.Contains(body, "<graphiti_memory>") && !strings.Contains(body, "previous_response_id") {
-						t.Errorf("request %d has no memory: %.400s", i, body)
-					} else if at := strings.Index(body, "called Miso"); at >= 0 && at > strings.Index(body, "What is my cat") {
-						t.Errorf("request %d: the memory stands behind the question: %.400s", i, body)
-					}
-					a := invented.ReplaceAllString(blockInJSON.ReplaceAllString(body, ""), "$1")
-					if b := invented.ReplaceAllString(string(direct[i].Body), "$1"); a != b {
-						t.Errorf("request %d differs by more than the block:\n%s", i, cmp.Diff(b, a))
-					}
-				}
-				if got.Miscounted > counts/3 {
-					t.Errorf("%d of %d counts were wrong", got.Miscounted, counts)
-				}
-				if q := w.queue(t); q.Delivered != 3 {
-					t.Errorf("%d turns were kept, want 3", q.Delivered)
-				}
-			})
+// remembersWith holds the conversations of TestSDKs.
+func remembersWith(t *testing.T, converse func(*testing.T, talk) talked, stream bool) {
+	w := serve(t)
+	thinks := func(c proxytest.Input) proxytest.Reply {
+		r := proxytest.Recollect(c)
+		r.Thinks = true
+		if r.Tool == "" && !strings.Contains(r.Text, "I do not know") {
+			r.Text = "Noted."
 		}
+		return r
+	}
+	w.model.SetAnswer(thinks)
+	converse(t, talk{BaseURL: w.url, Stream: stream, Turns: []string{"My cat is called Miso."}})
+	w.until(t, "the first conversation", func(q queue) bool { return q.Delivered == 1 })
+	w.model.Forget()
+
+	second := talk{BaseURL: w.url, Stream: stream, Turns: []string{
+		`What is my cat called? [[tool search {"q":"cat"}]]`,
+		"Thanks. Where does it sleep?",
+	}}
+	got := converse(t, second)
+	through := w.model.Requests()
+	w.until(t, "the second conversation", func(q queue) bool { return q.Delivered == 3 })
+	w.model.Forget()
+
+	second.BaseURL = w.model.URL()
+	want := converse(t, second)
+	direct := w.model.Requests()
+	if d := cmp.Diff(want.Texts, got.Texts); d != "" {
+		t.Errorf("what the client got (- directly, + through the proxy):\n%s", d)
+	}
+	if len(through) != len(direct) {
+		t.Fatalf("%d requests through the proxy, %d directly", len(through), len(direct))
+	}
+	counts := 0
+	for i, r := range through {
+		if r.Refused != "" {
+			t.Errorf("request %d was refused: %s", i, r.Refused)
+		}
+		body := string(r.Body)
+		if strings.HasSuffix(r.Path, "/count_tokens") {
+			counts++
+		} else if !strings.Contains(body, "<graphiti_memory>") && !strings.Contains(body, "previous_response_id") {
+			t.Errorf("request %d has no memory: %.400s", i, body)
+		} else if at := strings.Index(body, "called Miso"); at >= 0 && at > strings.Index(body, "What is my cat") {
+			t.Errorf("request %d: the memory stands behind the question: %.400s", i, body)
+		}
+		a := invented.ReplaceAllString(blockInJSON.ReplaceAllString(body, ""), "$1")
+		if b := invented.ReplaceAllString(string(direct[i].Body), "$1"); a != b {
+			t.Errorf("request %d differs by more than the block:\n%s", i, cmp.Diff(b, a))
+		}
+	}
+	if got.Miscounted > counts/3 {
+		t.Errorf("%d of %d counts were wrong", got.Miscounted, counts)
+	}
+	if q := w.queue(t); q.Delivered != 3 {
+		t.Errorf("%d turns were kept, want 3", q.Delivered)
 	}
 }

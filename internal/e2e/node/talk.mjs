@@ -1,6 +1,6 @@
-// Holds a conversation, read as JSON from standard input, with one of the SDKs
-// as its documentation has it, tool rounds included, and prints what the
-// client got as JSON.
+// Holds the conversations that it reads from standard input, one in JSON a line, with an
+// SDK as its documentation has it, tool rounds included, and prints what the client got as
+// a line of JSON. Importing the SDKs takes seconds.
 import OpenAI from 'openai';
 import Anthropic from '@anthropic-ai/sdk';
 import { generateText, streamText, tool, stepCountIs } from 'ai';
@@ -10,12 +10,12 @@ import { createAnthropic } from '@ai-sdk/anthropic';
 import { createGoogleGenerativeAI } from '@ai-sdk/google';
 import { GoogleGenAI } from '@google/genai';
 import { z } from 'zod';
-import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
-const s = JSON.parse(readFileSync(0, 'utf8'));
-const v1 = s.base_url + '/v1';
+let s, v1; // the conversation, and its base URL
+let miscounted;
 const settings = { apiKey: 'sk-test', maxRetries: 0, timeout: 20000 };
 const schema = { type: 'object', properties: { q: { type: 'string' } }, required: ['q'], additionalProperties: false };
 const found = 'It is 42.';
@@ -126,9 +126,13 @@ const sdks = {
   'ai, google': () => vercel(createGoogleGenerativeAI({ baseURL: s.base_url + '/v1beta', apiKey: 'k-test' })('m')),
 };
 
-let miscounted = 0;
-const say = await sdks[s.sdk]();
-const texts = [];
-for (const t of s.turns) texts.push(await say(t));
-console.log(JSON.stringify({ texts, miscounted }));
+for await (const line of createInterface({ input: process.stdin })) {
+  s = JSON.parse(line);
+  v1 = s.base_url + '/v1';
+  miscounted = 0;
+  const say = await sdks[s.sdk]();
+  const texts = [];
+  for (const t of s.turns) texts.push(await say(t));
+  console.log(JSON.stringify({ texts, miscounted }));
+}
 process.exit(0);

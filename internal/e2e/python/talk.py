@@ -1,10 +1,9 @@
-"""Holds a conversation, read as JSON from standard input, with one of the SDKs
-as its documentation has it, tool rounds included, and prints what the client
-got as JSON. Importing one takes seconds, and each talks with one only."""
+"""Holds the conversations that it reads from standard input, one in JSON a line, with
+an SDK as its documentation has it, tool rounds included, and prints what the
+client got as a line of JSON. Importing an SDK takes seconds."""
 import json
 import sys
 
-s = json.load(sys.stdin)
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"], "additionalProperties": False}
 FOUND = "It is 42."
 settings = dict(api_key="sk-test", max_retries=0, timeout=20)
@@ -112,5 +111,7 @@ def gemini():
     return say
 
 
-say = {"openai chat": chat, "openai responses": responses, "anthropic messages": messages, "google genai": gemini}[s["sdk"]]()
-print(json.dumps({"texts": [say(t) for t in s["turns"]], "miscounted": 0}))
+for line in sys.stdin:
+    s = json.loads(line)
+    say = {"openai chat": chat, "openai responses": responses, "anthropic messages": messages, "google genai": gemini}[s["sdk"]]()
+    print(json.dumps({"texts": [say(t) for t in s["turns"]], "miscounted": 0}), flush=True)
