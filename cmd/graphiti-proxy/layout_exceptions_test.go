@@ -21,8 +21,6 @@ var sameNames = map[string]string{
 
 // sleepingTests lists tests that wait for time to pass.
 var sleepingTests = map[string]string{
-	"capture/bench_test.go:BenchmarkBacklog":                         "measures now and then what goes on",
-	"capture/bench_test.go:BenchmarkDelivery":                        "measures now and then what goes on",
 	"capture/deliver/sim_test.go:sim.Episodes":                       "waits in a bubble",
 	"capture/deliver/sim_test.go:sim.Write":                          "waits in a bubble",
 	"capture/deliver/sim_test.go:sim.run":                            "waits in a bubble",
