@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,10 @@ type outbox struct {
 	leads  atomic.Bool                // this process has the lease
 	traces *lru.Cache[string, string] // by turn
 	pulls  *puller
+
+	switching sync.Mutex         // protects end
+	end       context.CancelFunc // of work; nil during a pause
+	work      sync.WaitGroup
 }
 
 func (p *Pipeline) openOutbox(o *Options, t deliver.Timing) (*outbox, error) {
@@ -63,34 +68,46 @@ func (p *Pipeline) openOutbox(o *Options, t deliver.Timing) (*outbox, error) {
 
 func (o *Bounds) timing() deliver.Timing { return deliver.DefaultTiming(o.StallAfter) }
 
-// lead delivers whenever this process has the lease, until Shutdown.
-func (b *outbox) lead() {
-	stopped := b.p.stopped
-	if b.lease == nil {
-		b.deliver(stopped)
-		return
+// pause ends the calls to Graphiti and prevents further ones, or resumes them until Shutdown.
+func (b *outbox) pause(paused bool) {
+	b.switching.Lock()
+	defer b.switching.Unlock()
+	switch {
+	case paused && b.end != nil:
+		b.end()
+		b.work.Wait()
+		b.end = nil
+	case !paused && b.end == nil:
+		ctx, end := context.WithCancel(b.p.stopped)
+		b.end = end
+		b.work.Go(func() { b.lead(ctx) })
+		if b.pulls.from != nil {
+			b.work.Go(func() { b.pulls.run(ctx) })
+		}
 	}
-	for stopped.Err() == nil {
-		led, release, err := b.lease.Take(stopped)
+}
+
+// lead delivers whenever this process has the lease.
+func (b *outbox) lead(ctx context.Context) {
+	for ctx.Err() == nil {
+		led, release, err := ctx, func() {}, error(nil)
+		if b.lease != nil {
+			led, release, err = b.lease.Take(ctx)
+		}
 		if err != nil {
 			b.p.log.Warn("take the lease of delivery failed, retrying", "error", err)
 			select {
-			case <-stopped.Done():
+			case <-ctx.Done():
 			case <-time.After(time.Second):
 			}
 			continue
 		}
-		b.deliver(led)
+		b.leads.Store(true)
+		b.pulls.wake()
+		b.loop.Run(led)
+		b.leads.Store(false)
 		release()
 	}
-}
-
-// deliver delivers until ctx ends.
-func (b *outbox) deliver(ctx context.Context) {
-	b.leads.Store(true)
-	b.pulls.wake()
-	b.loop.Run(ctx)
-	b.leads.Store(false)
 }
 
 // delivered reports the delivery of a traced turn.

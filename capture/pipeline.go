@@ -130,7 +130,7 @@ func open(o Options, t deliver.Timing) (p *Pipeline, err error) {
 		p.worker.Go(run) // ends with Shutdown
 	}
 	if p.out != nil {
-		p.worker.Go(p.out.lead) // likewise
+		p.out.pause(false)
 	}
 	return p, nil
 }
@@ -140,8 +140,8 @@ func open(o Options, t deliver.Timing) (p *Pipeline, err error) {
 func (p *Pipeline) Set(b Bounds, paused bool) {
 	p.now.Store(&b)
 	if p.out != nil {
-		p.out.loop.Set(b.timing(), b.Timeout, paused)
-		p.out.pulls.pause(paused)
+		p.out.loop.Set(b.timing(), b.Timeout)
+		p.out.pause(paused)
 	}
 }
 
@@ -153,11 +153,13 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 	p.ending.Do(func() {
 		p.stop()
 		p.worker.Wait()
+		if p.out != nil {
+			p.out.pause(true)
+		}
 		_ = p.flush() // final attempt; the rest is lost
 		err = p.waiting.end(p.log)
 		p.abort()
 		if p.out != nil {
-			p.out.pulls.done.Wait()
 			if n, err := p.Counts(context.Background()); err == nil && n.Pending > 0 {
 				p.log.Info("undelivered turns stay in the queue, and are delivered after the next start", "turns", n.Pending)
 			}

@@ -52,24 +52,18 @@ type puller struct {
 	facts  FactStore
 	groups chan ledger.Turn // owners of the histories to import
 	added  chan struct{}    // there are episodes to read; capacity 1: further wakes add nothing
-	done   sync.WaitGroup
-
-	switching sync.Mutex         // protects end
-	end       context.CancelFunc // of run; nil during a pause
 
 	mu      sync.Mutex           // protects the fields below
 	asked   map[string]time.Time // last import by group
 	history int                  // imports that are not finished
 }
 
-// newPuller returns a puller that works until the pipeline's base ends.
 func newPuller(of *Pipeline, o *Options, leads func() bool) *puller {
 	p := &puller{Pipeline: of, leads: leads, facts: o.Facts,
 		groups: make(chan ledger.Turn, maxImports), added: make(chan struct{}, 1), asked: make(map[string]time.Time)}
 	if o.Facts != nil {
 		p.from, _ = o.Graph.(graphiti.Arrivals)
 	}
-	p.pause(false)
 	return p
 }
 
@@ -134,22 +128,6 @@ func (p *puller) readSome(ctx context.Context) (next time.Duration, err error) {
 		next = time.Nanosecond
 	}
 	return next, err
-}
-
-// pause ends calls to Graphiti and prevents further ones, or resumes them.
-func (p *puller) pause(paused bool) {
-	p.switching.Lock()
-	defer p.switching.Unlock()
-	switch {
-	case paused && p.end != nil:
-		p.end()
-		p.done.Wait()
-		p.end = nil
-	case !paused && p.end == nil && p.from != nil:
-		ctx, end := context.WithCancel(p.base)
-		p.end = end
-		p.done.Go(func() { p.run(ctx) })
-	}
 }
 
 // perform stores the messages of a group that only Graphiti has, and the episodes to read.

@@ -33,9 +33,8 @@ type QueueStatus struct {
 	Failing    *time.Time `json:"failing_since,omitempty"`
 	Quiet      *time.Time `json:"quiet_since,omitempty"` // last progress while turns are under way
 	Stalled    *time.Time `json:"stalled_since,omitempty"`
-	NextTest   *time.Time `json:"next_test,omitempty"`       // of a memory that stores nothing
 	Imports    int        `json:"history_imports,omitempty"` // groups whose messages in Graphiti are being read
-	Breaker    string     `json:"breaker"`                   // closed, half-open or open
+	Breaker    string     `json:"breaker"`                   // closed or open
 	LastError  string     `json:"last_error,omitempty"`
 	Remedy     string     `json:"remedy,omitempty"` // remedy for LastError
 
@@ -81,7 +80,7 @@ func (b *outbox) status(s *QueueStatus) {
 	s.Episodes = d.Episodes
 	s.UnderWay, s.Lost, s.Breaker, s.Diagnosis = d.InFlight, d.Lost, d.Breaker, d.Diagnosis
 	s.Failing, s.Quiet, s.Stalled = at(d.Failing), at(d.Quiet), at(d.Stalled)
-	s.NextTest, s.LastError, s.Remedy = at(d.NextTest), d.LastError, d.Remedy
+	s.LastError, s.Remedy = d.LastError, d.Remedy
 }
 
 // at returns a pointer to t, or nil if t is zero.

@@ -8,7 +8,6 @@ package deliver
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -16,38 +15,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Ledger holds the copies and the messages of their turns. One process uses it at a time: a write
-// fails without the lease. It changes only a copy that is waiting or sent: a forgotten turn stays
-// forgotten. After a failure, a Loop reads it again.
+// Ledger is a ledger.Ledger with the messages of its turns. One process uses it at a time. After a failure,
+// a Loop reads it again.
 type Ledger interface {
-	// Waiting returns the groups with waiting copies.
 	Waiting(ctx context.Context) (groups []string, err error)
-
-	// Next returns the first n waiting copies of a group, or without one of all groups: the
-	// oldest first, and those from histories last. A forgotten group has none before Graphiti
-	// has deleted the group: the deletion would include them.
 	Next(ctx context.Context, group string, n int) ([]ledger.Copy, error)
-
-	// Sent returns the sent copies in the order of sending.
 	Sent(ctx context.Context) ([]ledger.Copy, error)
-
-	// MarkSent marks a copy as sent, before it is sent, and sets its position and its number of
-	// sends. ok is false if it is settled.
 	MarkSent(c *ledger.Copy) (ok bool, err error)
-
-	// Requeue makes a copy wait, with its number of losses.
 	Requeue(c *ledger.Copy, reason string) error
-
-	// MarkDelivered settles a copy; verified reports whether Graphiti lists it.
 	MarkDelivered(c *ledger.Copy, verified bool) error
-
-	// MarkDead gives a copy up, with its number of losses, until Retry.
 	MarkDead(c *ledger.Copy, reason string) error
-
-	// Withdrawn returns the forgotten parts of a group, or of all, that Graphiti may have.
 	Withdrawn(ctx context.Context, group string) ([]ledger.Withdrawn, error)
-
-	// Settle deletes rows of Withdrawn.
 	Settle(list []ledger.Withdrawn) error
 
 	// Messages returns the messages of a copy for Graphiti, or none if it is not worth one.
@@ -110,8 +88,3 @@ type Delivery struct {
 	Verified bool      // the group showed the turn
 	Err      error     // why the turn is not stored
 }
-
-var (
-	errLost = errors.New("lost by the memory")
-	errDead = errors.New("refused by the memory")
-)

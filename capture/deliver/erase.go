@@ -59,32 +59,31 @@ func (l *Loop) readWithdrawn(ctx context.Context) error {
 	return nil
 }
 
-// erase performs the due deletions in Graphiti, and returns the time until the next deletion.
+// erase performs the due deletions in Graphiti, and returns the time until the next reading.
 func (l *Loop) erase(ctx context.Context) (wait time.Duration, err error) {
-	wait = never
+	wait = pollLedger
 	for g, e := range l.erasing {
-		if !due(e.at, time.Now(), &wait) {
+		if at := max(time.Until(e.at), time.Until(l.until)); at > 0 {
+			wait = min(wait, at)
 			continue
 		}
 		last, s := e.last(), l.sender(g)
 		failed := l.eraseNow(ctx, g, e)
 		l.report(failing{g, true}, failed)
-		if e.wait = min(2*max(e.wait, l.run.timing.FirstLook/2), mostErase); failed == nil {
+		if e.wait = min(2*max(e.wait, l.settings.Load().FirstLook/2), mostErase); failed == nil {
 			if err := l.settle(s, e); err != nil {
 				return 0, err
 			}
-			if s.quiet(e.rows, &l.run.timing) {
+			if s.quiet(e.rows, &l.settings.Load().Timing) {
 				failed = ErrQuiet
 			}
 		}
 		e.at = time.Now().Add(e.wait)
 		wait = min(wait, e.wait)
-		l.mu.Lock()
-		l.erased[g] = erased{last, failed}
+		l.erased.Store(g, erased{last, failed})
 		if len(e.rows) == 0 {
-			delete(l.erased, g)
+			l.erased.Delete(g)
 		}
-		l.mu.Unlock()
 	}
 	maps.DeleteFunc(l.erasing, func(_ string, e *erasing) bool { return len(e.rows) == 0 })
 	return wait, nil
@@ -124,7 +123,7 @@ func (l *Loop) settle(s *sender, e *erasing) error {
 	var settled, left []ledger.Withdrawn
 	for _, w := range e.rows {
 		found, was := e.found[w.ID]
-		if w.Sent <= s.proven || was && time.Since(found) > l.run.timing.Silence {
+		if w.Sent <= s.proven || was && time.Since(found) > l.settings.Load().Silence {
 			settled = append(settled, w)
 		} else {
 			left = append(left, w)
@@ -134,7 +133,6 @@ func (l *Loop) settle(s *sender, e *erasing) error {
 		if err := l.o.Ledger.Settle(settled); err != nil {
 			return err
 		}
-		s.waits = true // turns of the group may have waited for the deletion
 	}
 	e.rows = left
 	return nil
@@ -160,10 +158,8 @@ type erased struct {
 // Erased returns the error of the last deletion in Graphiti if it included the forgotten part with
 // an ID.
 func (l *Loop) Erased(group string, id int64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e := l.erased[group]; e.last >= id {
-		return e.err
+	if e, ok := l.erased.Load(group); ok && e.(erased).last >= id { //nolint:forcetypeassert // erase stores only these
+		return e.(erased).err //nolint:forcetypeassert // likewise
 	}
 	return nil
 }

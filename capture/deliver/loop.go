@@ -7,8 +7,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -21,9 +21,6 @@ const (
 	// maxRetryAfter limits a server's Retry-After.
 	maxRetryAfter = time.Hour
 
-	// lookEach is the time between two listings when many workers are listed.
-	lookEach = 20 * time.Millisecond
-
 	// opensAfter is the number of failed calls in a row after which the memory counts as down.
 	opensAfter = 5
 
@@ -32,41 +29,33 @@ const (
 	pollLedger = time.Second
 )
 
-// Loop performs the actions of its senders, one at a time. Its methods may be called at any time.
+// Loop copies waiting turns and deletes forgotten ones. Its goroutines, one for each worker with a turn
+// and one for deletions, act one at a time. Its methods may be called at any time.
 type Loop struct {
-	o    Options
-	wake chan struct{} // capacity 1: further wakes add nothing
+	o        Options
+	wake     chan struct{} // capacity 1: further wakes add nothing
+	settings atomic.Pointer[settings]
+	asked    atomic.Bool              // Test was called
+	shown    atomic.Pointer[Progress] // published state
+	erased   sync.Map                 // results (erased) of the last deletions in Graphiti, by group
 
-	mu      sync.Mutex // protects the fields below
-	timing  Timing
-	timeout time.Duration
-	off     bool              // delivery is disabled by configuration
-	asked   bool              // Test was called
-	shown   Progress          // published state
-	erased  map[string]erased // results of the last deletions in Graphiti, by group
+	acts  chan struct{} // capacity 1: holds a value while a goroutine of Run acts, and uses the fields below
+	start func(run func(context.Context) error)
 
-	run // of the goroutine in Run
-}
-
-// run is the state of a Loop's goroutine.
-type run struct {
-	timing  Timing
-	timeout time.Duration
-	listed  bool               // a listing has shown stored messages
-	senders map[string]*sender // by group if groups are apart, else one with the key ""; nil before resume
-	woken   bool               // the ledger may have new copies
+	listed  bool // a listing has shown stored messages
+	senders map[string]*sender
 	erasing map[string]*erasing
 
-	blamed map[int64]blame // failed copies, by their number
-	blames int
-	taken  int // copies that the memory has taken
+	blamed map[int64]int // last failures of copies, by their numbers, as counts of events
+	events int           // failures and taken copies
+	taken  int           // event of the last taken copy, or 0
 
 	fails    int       // failed calls in a row
 	down     bool      // the last failure was no refusal
 	until    time.Time // no calls before this time
 	gone     bool      // the last call found the memory out of reach
 	search   error     // of the last search for a quiet worker
-	failures failures
+	failures map[failing]failure
 	failing  bool      // failing delivery was logged
 	failLog  time.Time // last log entry about failing delivery
 	lost     int
@@ -74,163 +63,188 @@ type run struct {
 	episodes int           // accepted messages
 }
 
+type settings struct {
+	Timing
+	timeout time.Duration // of a call
+}
+
 // New returns a Loop that does nothing before Run. listed reports whether the memory has listed
 // stored messages before.
 func New(o Options, listed bool) *Loop {
-	l := &Loop{o: o, wake: make(chan struct{}, 1), timing: o.Timing, timeout: o.Timeout, erased: make(map[string]erased)}
-	l.run = run{listed: listed, blamed: make(map[int64]blame), failures: make(failures)}
-	l.shown.Breaker = "closed"
+	l := &Loop{o: o, wake: make(chan struct{}, 1), acts: make(chan struct{}, 1), listed: listed, blamed: make(map[int64]int), failures: make(map[failing]failure)}
+	l.settings.Store(&settings{o.Timing, o.Timeout})
+	l.shown.Store(&Progress{Breaker: "closed"})
 	return l
 }
 
-// Set changes the timing and the timeout of a call. off suspends delivery.
-func (l *Loop) Set(t Timing, timeout time.Duration, off bool) {
-	l.mu.Lock()
-	l.timing, l.timeout, l.off = t, timeout, off
-	l.mu.Unlock()
-	l.Wake()
-}
+// Set changes the timing and the timeout of a call.
+func (l *Loop) Set(t Timing, timeout time.Duration) { l.settings.Store(&settings{t, timeout}) }
 
 // Wake has the ledger read: it may have new copies, or new forgotten parts.
-func (l *Loop) Wake() {
+func (l *Loop) Wake() { signal(l.wake) }
+
+func signal(wake chan struct{}) {
 	select {
-	case l.wake <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }
 
 // Test has silent workers tested at once.
 func (l *Loop) Test() {
-	l.mu.Lock()
-	l.asked = true
-	l.mu.Unlock()
+	l.asked.Store(true)
 	l.Wake()
 }
 
-// Run delivers until ctx is done, which also cancels a running call.
+// Run delivers until ctx is done, which also cancels a running call. After a panic or a failure of
+// the ledger, it forgets its flights and reads them from the ledger, as after a start.
 func (l *Loop) Run(ctx context.Context) {
-	l.senders, l.woken, l.until = nil, true, time.Time{}
-	l.erasing = make(map[string]*erasing) // another process may have had the lease
-	tick := time.NewTicker(pollLedger)
-	defer tick.Stop()
-	for {
-		wait := l.contained(ctx)
+	for ctx.Err() == nil {
+		l.report(ofLedger, l.round(ctx))
+		l.senders = nil
 		l.publish()
-		timer := time.NewTimer(max(wait, time.Nanosecond)) // a due one may crash synctest (Go 1.26)
-		if ctx.Err() != nil {
-			return
-		}
-		select {
-		case <-l.wake:
-			l.woken = true
-		case <-tick.C:
-			l.woken = true
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
+		sleep(ctx, pollLedger, nil)
 	}
 }
 
-// contained is step without panics. After a panic or a failure of the ledger, the loop forgets its
-// flights and reads them from the ledger, as after a start.
-func (l *Loop) contained(ctx context.Context) (wait time.Duration) {
-	var err error
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("delivery panicked: %v", r)
-		}
-		if l.report(ofLedger, err); err != nil {
-			l.senders, l.woken, wait = nil, true, pollLedger
-		}
-	}()
-	wait, err = l.step(ctx)
-	return wait
-}
-
-// step performs the actions that are due, and returns the time until the next. It fails if the
-// ledger does.
-func (l *Loop) step(ctx context.Context) (time.Duration, error) {
-	l.mu.Lock()
-	timing, off, asked := l.timing, l.off, l.asked
-	l.run.timing, l.run.timeout, l.asked = timing, l.timeout, false
-	l.run.timing.LastLook = max(timing.LastLook, time.Duration(len(l.senders))*lookEach)
-	l.mu.Unlock()
-	if err := l.read(ctx); err != nil {
-		return 0, err
-	}
-	if asked {
-		l.testAll()
-	}
-	switch now := time.Now(); {
-	case off:
-		return never, nil
-	case l.until.After(now):
-		return l.until.Sub(now), nil
-	}
-	wait, err := l.erase(ctx)
-	for _, own := range slices.Sorted(maps.Keys(l.senders)) {
-		if err != nil || ctx.Err() != nil || l.until.After(time.Now()) {
-			return 0, err
-		}
-		s := l.senders[own]
-		switch now := time.Now(); {
-		case s.flight == nil && !s.waits: // nothing to do
-			if own != "" && l.erasing[own] == nil {
-				delete(l.senders, own)
+// round delivers until ctx ends or one of its goroutines fails.
+func (l *Loop) round(ctx context.Context) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var all sync.WaitGroup
+	l.start = func(run func(context.Context) error) {
+		all.Go(func() {
+			l.acts <- struct{}{}
+			defer func() {
+				if r := recover(); r != nil {
+					end(fmt.Errorf("delivery panicked: %v", r))
+				}
+				<-l.acts
+			}()
+			if err := run(ctx); err != nil {
+				end(err)
 			}
-		case !due(s.at, now, &wait):
-		case s.flight != nil:
-			wait, err = 0, l.look(ctx, s)
-		default:
-			wait, err = 0, l.send(ctx, s)
-		}
+		})
 	}
-	return wait, err
+	l.start(l.lead)
+	all.Wait()
+	return context.Cause(ctx)
 }
 
-// read reads the ledger.
-func (l *Loop) read(ctx context.Context) error {
-	if l.senders == nil {
-		if err := l.resume(ctx); err != nil {
-			return err
-		}
+// lead reads the ledger, has each worker with turns served, and deletes forgotten ones.
+func (l *Loop) lead(ctx context.Context) error {
+	began := time.Now()
+	l.senders, l.until = make(map[string]*sender), time.Time{}
+	l.erasing = make(map[string]*erasing) // another process may have had the lease
+	if err := l.resume(ctx); err != nil {
+		return err
 	}
-	if !l.woken {
-		return nil
-	}
-	if !l.o.Apart {
-		l.sender("").waits = true
-	} else {
+	for ctx.Err() == nil {
 		groups, err := l.o.Ledger.Waiting(ctx)
+		if err == nil {
+			err = l.readWithdrawn(ctx)
+		}
 		if err != nil {
 			return err
 		}
 		for _, g := range groups {
-			l.sender(g).waits = true
+			l.begin(l.sender(g))
 		}
+		if l.asked.Swap(false) {
+			l.testAll()
+		}
+		wait, err := l.erase(ctx)
+		if err != nil {
+			return err
+		}
+		if time.Since(began) > pollLedger {
+			l.report(ofLedger, nil)
+		}
+		maps.DeleteFunc(l.senders, func(own string, s *sender) bool { return own != "" && !s.runs && l.erasing[own] == nil })
+		l.pause(ctx, wait, l.wake)
 	}
-	l.woken = false
-	return l.readWithdrawn(ctx)
+	return nil
 }
 
 // resume takes over the copies that an earlier process sent: the first one of each worker is in doubt.
 // Another one is looked up before it is sent again.
 func (l *Loop) resume(ctx context.Context) error {
-	l.senders = make(map[string]*sender)
 	sent, err := l.o.Ledger.Sent(ctx)
 	for i := 0; i < len(sent) && err == nil; i++ {
 		s, f := l.sender(sent[i].Group), (*flight)(nil)
 		if f, err = l.newFlight(ctx, &sent[i]); err != nil {
 			break
 		}
-		if s.waits = true; s.flight != nil || len(f.missing) == 0 {
+		if s.flight != nil || len(f.missing) == 0 {
 			err = l.o.Ledger.Requeue(&sent[i], "")
 			continue
 		}
-		s.flight, s.sign, f.doubt, f.resumed = f, f.since, true, true
+		s.flight, s.sign, f.doubt = f, f.since, true
+		l.begin(s)
 	}
 	return err
+}
+
+// begin has a worker served.
+func (l *Loop) begin(s *sender) {
+	if !s.runs {
+		s.runs = true
+		l.start(func(ctx context.Context) error { return l.serve(ctx, s) })
+	}
+}
+
+// serve copies the turns of a worker until none waits.
+func (l *Loop) serve(ctx context.Context, s *sender) (err error) {
+	defer func() { s.runs = false }()
+	for more := true; more && err == nil && ctx.Err() == nil; {
+		wait := time.Duration(0)
+		if s.flight != nil {
+			wait, err = l.look(ctx, s)
+		} else {
+			more, err = l.send(ctx, s)
+		}
+		l.publish()
+		for at := time.Now().Add(wait); ctx.Err() == nil; {
+			d := time.Until(l.until)
+			if s.flight == nil || !s.flight.lost {
+				d = max(d, time.Until(at))
+			}
+			if d <= 0 {
+				break
+			}
+			l.pause(ctx, d, s.wake)
+		}
+	}
+	return err
+}
+
+// pause lets other goroutines act for a time, or until there is a value in wake.
+func (l *Loop) pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	l.publish()
+	<-l.acts
+	sleep(ctx, d, wake)
+	l.acts <- struct{}{}
+}
+
+func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	timer := time.NewTimer(max(d, time.Nanosecond)) // a due one may crash synctest (Go 1.26)
+	defer timer.Stop()
+	select {
+	case <-wake:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// sender returns the sender of a group.
+func (l *Loop) sender(group string) *sender {
+	own := l.key(group)
+	s := l.senders[own]
+	if s == nil {
+		s = &sender{group: own, pace: l.usual, wake: make(chan struct{}, 1)}
+		l.senders[own] = s
+	}
+	return s
 }
 
 // key returns the key of a group's sender.
@@ -241,20 +255,13 @@ func (l *Loop) key(group string) string {
 	return ""
 }
 
-// sender returns the sender of a group.
-func (l *Loop) sender(group string) *sender {
-	own := l.key(group)
-	s := l.senders[own]
-	if s == nil {
-		s = &sender{group: own, pace: l.usual}
-		l.senders[own] = s
-	}
-	return s
-}
-
+// testAll has each turn in flight sent again soon, unless a listing shows it.
 func (l *Loop) testAll() {
 	for _, s := range l.senders {
-		s.test()
+		if s.flight != nil {
+			s.flight.lost = true
+			signal(s.wake)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package deliver
 
 import (
-	"math"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -10,12 +9,12 @@ import (
 
 // sender copies the turns of one worker of Graphiti, one after the other.
 type sender struct {
-	group  string    // the worker's only group, or "" if it serves all
-	waits  bool      // the ledger may have waiting copies
-	flight *flight   // the turn that was sent and is not listed yet, or nil
-	at     time.Time // of the next action
-	askAt  time.Time // of the next search that may show why the worker is quiet
-	proven int64     // everything sent up to this position is processed
+	group  string        // the worker's only group, or "" if it serves all
+	runs   bool          // serve runs
+	wake   chan struct{} // capacity 1: testAll was called
+	flight *flight       // the turn that was sent and is not listed yet, or nil
+	askAt  time.Time     // of the next search that may show why the worker is quiet
+	proven int64         // everything sent up to this position is processed
 
 	pace   time.Duration // usual time of a turn, or 0 if unknown
 	sign   time.Time     // last progress, or the first reason to expect some
@@ -32,24 +31,11 @@ type flight struct {
 	depth      int            // episodes to list
 	unlisted   bool           // the last listing failed
 	unreadable bool           // it failed in the server, which may be the fault of one group
-	beyond     bool           // it may be older than the longest listing
+	unproven   bool           // it may be older than the longest listing
 	at         time.Time      // of the call
 	since      time.Time      // start of the wait for its listing
-	doubt      bool           // its call had no clear answer
-	resumed    bool           // an earlier process sent it
+	doubt      bool           // its call had no clear answer, or an earlier process made it
 	lost       bool           // Graphiti has probably restarted, or works again: if it is missing, it is lost
-}
-
-// never is later than every time that a sender waits for.
-const never = time.Duration(math.MaxInt64)
-
-// due reports whether a time has come, and otherwise shortens wait to it.
-func due(at, now time.Time, wait *time.Duration) bool {
-	if at.After(now) {
-		*wait = min(*wait, at.Sub(now))
-		return false
-	}
-	return true
 }
 
 // patience returns how long a turn may be missing. In a silence, it is a tenth of the silence: recovery
@@ -71,25 +57,4 @@ func (s *sender) patience(t *Timing) time.Duration {
 		return first
 	}
 	return t.StallAfter
-}
-
-// progress records that the worker has stored a message.
-func (s *sender) progress(now time.Time) {
-	s.sign, s.silent, s.warned = now, time.Time{}, false
-}
-
-// measure updates the worker's pace.
-func (s *sender) measure(took time.Duration) {
-	took = max(took, time.Millisecond)
-	if s.pace > 0 {
-		took = (3*s.pace + took) / 4
-	}
-	s.pace = took
-}
-
-// test has the turn in flight sent again soon, unless a listing shows it.
-func (s *sender) test() {
-	if s.flight != nil {
-		s.flight.lost, s.at = true, time.Time{}
-	}
 }

@@ -122,7 +122,7 @@ func (l *shelf) Sent(context.Context) (list []ledger.Copy, err error) {
 func (l *shelf) change(c *ledger.Copy, state, reason string, verified bool) error {
 	return l.write(func() {
 		if r := l.row(c); r.state == "pending" || r.state == "sent" {
-			r.state, r.Losses, r.reason, r.verified = state, c.Losses, reason, verified
+			r.state, r.Sends, r.Losses, r.reason, r.verified = state, c.Sends, c.Losses, reason, verified
 		}
 	})
 }

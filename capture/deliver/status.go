@@ -29,8 +29,7 @@ type Progress struct {
 	Remedy    string
 	Quiet     time.Time // last progress while turns are in flight, or zero
 	Stalled   time.Time // start of a silence, or zero
-	NextTest  time.Time // of a silent worker, or zero
-	Breaker   string    // open: the memory is down and not called; half-open: one call is due; closed
+	Breaker   string    // open: the memory is down and rarely called; closed
 
 	// Diagnosis is the most likely reason for a stall or a long quiet.
 	Diagnosis graphiti.Diagnosis
@@ -38,28 +37,21 @@ type Progress struct {
 
 // Status returns the current state of delivery.
 func (l *Loop) Status() Progress {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.shown
+	return *l.shown.Load()
 }
 
 // publish updates the state that Status returns.
 func (l *Loop) publish() {
-	now := time.Now()
+	now, t := time.Now(), l.settings.Load().Timing
 	p := Progress{Lost: l.lost, Episodes: l.episodes, Breaker: "closed"}
 	if l.fails >= opensAfter && l.down {
-		if p.Breaker = "half-open"; l.until.After(now) {
-			p.Breaker = "open"
-		}
+		p.Breaker = "open"
 	}
 	for _, s := range l.senders {
 		p.Stalled = earliest(p.Stalled, s.silent)
-		if f := s.flight; f != nil {
+		if s.flight != nil {
 			p.InFlight++
 			p.Quiet = earliest(p.Quiet, s.sign)
-			if !s.silent.IsZero() {
-				p.NextTest = earliest(p.NextTest, f.since.Add(s.patience(&l.run.timing)))
-			}
 		}
 	}
 	var last time.Time
@@ -68,16 +60,15 @@ func (l *Loop) publish() {
 			last, p.LastError, p.Remedy = f.last, f.why, f.remedy
 		}
 	}
-	silent := !p.Stalled.IsZero() || !p.Quiet.IsZero() && now.Sub(p.Quiet) >= l.run.timing.Silence
-	for _, e := range l.erased { // only this goroutine writes it
-		silent = silent || errors.Is(e.err, ErrQuiet)
-	}
+	silent := !p.Stalled.IsZero() || !p.Quiet.IsZero() && now.Sub(p.Quiet) >= t.Silence
+	l.erased.Range(func(_, e any) bool {
+		silent = silent || errors.Is(e.(erased).err, ErrQuiet) //nolint:forcetypeassert // erase stores only these
+		return true
+	})
 	if silent {
 		p.Diagnosis = l.diagnosis()
 	}
-	l.mu.Lock()
-	l.shown = p
-	l.mu.Unlock()
+	l.shown.Store(&p)
 }
 
 // earliest returns the earlier one of two times; a zero time is none.
@@ -101,9 +92,6 @@ func (l *Loop) diagnosis() graphiti.Diagnosis {
 	}
 	return graphiti.WorkerDead
 }
-
-// failures holds the current failures. Only a success of the same part ends one.
-type failures map[failing]failure
 
 // failing is a part of delivery that may fail: copying to a group, or deleting in it.
 type failing struct {

@@ -46,7 +46,9 @@ func (s *Ledger) Waiting(ctx context.Context) (groups []string, err error) {
 
 const next = "state = 'pending' AND grp NOT IN (SELECT grp FROM withdrawn WHERE session = '' AND turn = '' AND message = '') ORDER BY backfill, seq LIMIT ?"
 
-// Next returns the first n waiting copies of a group, or of all.
+// Next returns the first n waiting copies of a group, or without one of all groups: the oldest
+// first, and those from histories last. A forgotten group has none before Graphiti has deleted it: the
+// deletion would include them.
 func (s *Ledger) Next(ctx context.Context, group string, n int) ([]Copy, error) {
 	if group != "" {
 		return s.copiesOf(ctx, "WHERE grp = ? AND "+next, group, n)
@@ -59,7 +61,8 @@ func (s *Ledger) Sent(ctx context.Context) ([]Copy, error) {
 	return s.copiesOf(ctx, "WHERE state = 'sent' ORDER BY sent, seq")
 }
 
-// MarkSent marks a copy as sent.
+// MarkSent marks a copy as sent, before it is sent, and sets its position and its number of sends. ok is
+// false if it is settled.
 func (s *Ledger) MarkSent(c *Copy) (ok bool, err error) {
 	err = s.deliver("mark a turn as sent", func(tx *database.Tx) error {
 		// The order does not depend on the clock.
@@ -73,36 +76,34 @@ func (s *Ledger) MarkSent(c *Copy) (ok bool, err error) {
 	return ok, err
 }
 
-// inQueue selects a copy that is not settled.
-const inQueue = " WHERE seq = ? AND state IN ('pending', 'sent')"
-
-// Requeue makes a copy wait.
+// Requeue makes a copy wait, with its numbers of sends and losses.
 func (s *Ledger) Requeue(c *Copy, reason string) error {
-	return s.deliver("queue a turn again", func(tx *database.Tx) error {
-		return run(tx, "UPDATE turns SET state = 'pending', sent = 0, error = ?, losses = ?"+inQueue, reason, c.Losses, c.Seq)
-	})
+	return s.settle(c, "pending", reason, false)
 }
 
-// MarkDelivered settles a copy.
+// MarkDelivered settles a copy; verified reports whether Graphiti lists it.
 func (s *Ledger) MarkDelivered(c *Copy, verified bool) error {
-	return s.deliver("mark a turn as delivered", func(tx *database.Tx) error {
-		r, err := tx.Exec("UPDATE turns SET state = 'delivered', at = ?, error = '', sent = CASE WHEN ? THEN 0 ELSE sent END"+inQueue, time.Now().UnixMilli(), verified, c.Seq)
-		if err != nil {
-			return err
-		}
-		if n, err := r.RowsAffected(); err != nil || n == 0 {
-			return err
-		}
-		if err := count(tx, "delivered", 1); err != nil || !verified {
-			return err
-		}
-		return count(tx, "verified", 1)
-	})
+	return s.settle(c, "delivered", "", verified)
 }
 
-// MarkDead gives a copy up.
-func (s *Ledger) MarkDead(c *Copy, reason string) error {
-	return s.deliver("mark a turn as dead", func(tx *database.Tx) error {
-		return run(tx, "UPDATE turns SET state = 'dead', sent = 0, error = ?, losses = ?"+inQueue, reason, c.Losses, c.Seq)
+// MarkDead gives a copy up, with its number of losses, until Retry.
+func (s *Ledger) MarkDead(c *Copy, reason string) error { return s.settle(c, "dead", reason, false) }
+
+// settle changes the state of a copy, unless it is settled. The position of an unverified delivery stays.
+func (s *Ledger) settle(c *Copy, state, reason string, verified bool) error {
+	return s.deliver("mark a turn as "+state, func(tx *database.Tx) error {
+		r, err := tx.Exec(`UPDATE turns SET state = ?1, error = ?2, sends = ?3, losses = ?4, sent = CASE WHEN ?1 = 'delivered' AND NOT ?5 THEN sent ELSE 0 END,
+			at = CASE WHEN ?1 = 'delivered' THEN ?6 ELSE at END WHERE seq = ?7 AND state IN ('pending', 'sent')`, state, reason, c.Sends, c.Losses, verified, time.Now().UnixMilli(), c.Seq)
+		if err != nil || state != "delivered" {
+			return err
+		}
+		n, err := r.RowsAffected()
+		if err == nil {
+			err = count(tx, "delivered", int(n))
+		}
+		if err == nil && verified {
+			err = count(tx, "verified", int(n))
+		}
+		return err
 	})
 }

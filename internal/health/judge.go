@@ -29,7 +29,7 @@ func (m *MemoryStatus) Judge(p *Probe, q *capture.QueueStatus, files []*database
 	}
 	if q.Stalled != nil {
 		m.Fail(FaultStalled, *q.Stalled, fmt.Sprintf("the memory accepts turns and has stored none since %s; all %d wait in the queue",
-			q.Stalled.Format(time.RFC3339), q.Pending)+worded(q.Diagnosis), q.Diagnosis.Remedy()+nextTest(q.NextTest))
+			q.Stalled.Format(time.RFC3339), q.Pending)+worded(q.Diagnosis), q.Diagnosis.Remedy()+"; done already? run graphiti-proxy queue retry")
 	}
 	if q.Failing != nil && m.State != StateTrouble { // otherwise that explains it
 		m.Fail(FaultDelivery, *q.Failing, "delivery fails: "+q.LastError,
@@ -83,13 +83,4 @@ func (m *MemoryStatus) WithoutConsent(open bool, endpoint, other string) {
 		remedy += ", and restart the proxy"
 	}
 	m.TurnOff(FaultConsent, time.Time{}, "memory.consent does not allow sending conversations to this endpoint", remedy)
-}
-
-// nextTest returns when delivery tests a memory that stores nothing, so that an operator who
-// has acted on the remedy waits instead of acting again.
-func nextTest(at *time.Time) string {
-	if at == nil || time.Until(*at) < time.Second {
-		return "; done already? a test is running"
-	}
-	return fmt.Sprintf("; done already? the next test is in %d s, or at once with graphiti-proxy queue retry", int(time.Until(*at).Seconds()))
 }
