@@ -3,7 +3,6 @@ package capture
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -131,19 +130,15 @@ func worthCopy(t *ledger.Turn) bool {
 	return t.Kind != "" || len(t.Restored) > 0 || !t.Known && !idle(t)
 }
 
-// episodesOf returns the messages of a turn for a memory that reads each message with a model.
+// episodesOf returns the messages of turns for a memory that reads each message with a model.
 func episodesOf(list []graphiti.Row, per Episodes) []graphiti.Row {
-	if per != PerTurn || len(list) != 2 || list[0].Role != graphiti.RoleUser || list[1].Role != graphiti.RoleAssistant {
+	if per != PerTurn || len(list) < 2 || list[0].Role != graphiti.RoleUser {
 		return list
 	}
-	said, answered := &list[0], &list[1]
-	source, ok := strings.CutSuffix(said.Source, "}")
-	if !ok || source == "{" {
-		return list
+	if one, ok := graphiti.Join(list); ok {
+		return []graphiti.Row{one}
 	}
-	said.Source = source + `,"answer":` + strconv.Itoa(len(said.Text)) + "}"
-	said.Text += graphiti.AnswerMark(answered.Speaker) + answered.Text
-	return list[:1]
+	return list
 }
 
 // idle reports whether a turn has no content, such as "ok thanks" and a nod. It is false

@@ -148,11 +148,70 @@ func (b *outbox) states(ctx context.Context, text string) bool {
 	return b.says == nil || words.States(text) || len(parts) > mostSentences || slices.ContainsFunc(parts, func(s string) bool { return b.says(ctx, s) })
 }
 
-// Messages returns the messages of a copy. Facts that were distilled from a turn stand for it.
+// Messages returns the messages of a copy. A new one also gets the turns of its conversation that wait
+// next, until one has the subject of an earlier one: Graphiti ends an earlier fact only if another episode had it.
 func (b *outbox) Messages(ctx context.Context, c *ledger.Copy) ([]graphiti.Row, error) {
+	list, err := b.messages(ctx, c)
+	if err != nil || len(list) == 0 || c.Sends > 0 {
+		return episodesOf(list, b.p.opts().Episodes), err
+	}
+	waiting, err := b.Next(ctx, c.Group, maxJoined)
+	for i := 0; i < len(waiting) && err == nil && b.p.opts().Episodes == PerTurn; i++ {
+		if w := &waiting[i]; w.Seq > c.Seq && w.Backfill == c.Backfill {
+			var more []graphiti.Row
+			if more, err = b.messages(ctx, w); err != nil || w.Sends > 0 || !joins(list, more, b.p.opts().MaxChars) {
+				break
+			}
+			list, c.Joined = append(list, more...), append(c.Joined, *w)
+		}
+	}
+	return episodesOf(list, PerTurn), err
+}
+
+const (
+	maxJoined = 16 // most turns of an episode
+
+	// joinedWithin is the longest time between the turns of an episode, which has one time.
+	joinedWithin = time.Hour
+
+	subjectWords = 100 // most words of a message to compare
+	sameSubject  = 2   // common words of two messages with the same subject
+)
+
+// joins reports whether an episode of turns takes the messages of the next one.
+func joins(list, more []graphiti.Row, maxChars int) bool {
+	first, size := &list[0], 0
+	if len(more) == 0 || first.Role != graphiti.RoleUser || more[0].Role != graphiti.RoleUser || first.Session == "" || more[0].Session != first.Session ||
+		more[0].Speaker != first.Speaker || more[0].Said.Sub(first.Said) > joinedWithin || words.Changes(more[0].Text) {
+		return false
+	}
+	subject := words.Of(more[0].Text, subjectWords)
+	for _, m := range slices.Concat(list, more) {
+		if size += len(m.Text); size > maxChars {
+			return false
+		}
+		if m.Role == graphiti.RoleUser && m.Name != more[0].Name && common(subject, words.Of(m.Text, subjectWords)) >= sameSubject {
+			return false
+		}
+	}
+	return true
+}
+
+// common returns the number of words in both lists.
+func common(a, b []string) (n int) {
+	for _, w := range a {
+		if slices.Contains(b, w) {
+			n++
+		}
+	}
+	return n
+}
+
+// messages returns the messages of a turn. Facts that were distilled from it stand for it.
+func (b *outbox) messages(ctx context.Context, c *ledger.Copy) ([]graphiti.Row, error) {
 	list, err := b.p.read(ctx, c.Group, c.Turn)
 	if err != nil || len(list) == 0 || b.facts == nil {
-		return episodesOf(list, b.p.opts().Episodes), err
+		return list, err
 	}
 	names := make([]string, len(list))
 	for i := range list {
@@ -160,7 +219,7 @@ func (b *outbox) Messages(ctx context.Context, c *ledger.Copy) ([]graphiti.Row, 
 	}
 	facts, err := b.facts.FactsIn(ctx, c.Group, names)
 	if err != nil || len(facts) == 0 {
-		return episodesOf(list, b.p.opts().Episodes), err
+		return list, err
 	}
 	list[0].Text = strings.Join(facts, "\n")
 	return list[:1], nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // FactStore stores facts with their source messages.
@@ -42,6 +43,8 @@ const (
 	readAtOnce = 100
 	firstPause = time.Second
 	lastPause  = time.Hour
+
+	mostWords = 1000 // most words of a message to compare with a fact
 )
 
 // puller reads facts and earlier messages from Graphiti. The episodes to read are in the ledger.
@@ -178,11 +181,12 @@ func (p *puller) read(ctx context.Context, u *ledger.Unread) (done bool, err err
 	ctx, cancel := context.WithTimeout(ctx, pullTimeout)
 	defer cancel()
 	e := u.Episode
+	var said []graphiti.Row
 	for r, err := range p.Rows(ctx, u.Group, graphiti.Filter{Names: u.Names, Text: true}) {
 		if err != nil {
 			return false, err
 		}
-		e.Text = strings.TrimSpace(e.Text + "\n" + r.Text)
+		said, e.Text = append(said, r), strings.TrimSpace(e.Text+"\n"+r.Text)
 	}
 	if e.Text == "" { // forgotten meanwhile
 		return true, nil
@@ -197,10 +201,27 @@ func (p *puller) read(ctx context.Context, u *ledger.Unread) (done bool, err err
 	facts := make([]graphiti.Distilled, 0, len(found))
 	for _, f := range found {
 		f.Text = p.Redacted(f.Text)
-		facts = append(facts, pulled(&f, &e, u.Names))
+		facts = append(facts, pulled(&f, &e, sourcesOf(f.Text, said)))
 	}
 	err = p.facts.Pull(ctx, u.Group, facts)
 	return err == nil, err
+}
+
+// sourcesOf returns the names of the messages of an episode that a fact is from: those of the turn with the
+// most of its words.
+func sourcesOf(fact string, said []graphiti.Row) (names []string) {
+	most, of := 0, words.Of(fact, subjectWords)
+	n := make(map[graphiti.TurnID]int)
+	for _, r := range said {
+		n[r.Turn] += common(of, words.Of(r.Text, mostWords))
+		most = max(most, n[r.Turn])
+	}
+	for _, r := range said {
+		if n[r.Turn] == most {
+			names = append(names, r.Name)
+		}
+	}
+	return names
 }
 
 // pulled returns a fact of an episode. Graphiti lists a fact that the episode ended, too: that

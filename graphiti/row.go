@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"iter"
 	"slices"
 	"strings"
@@ -178,26 +179,54 @@ type Lister interface {
 	Rows(ctx context.Context, group string, f Filter) iter.Seq2[Row, error]
 }
 
-// AnswerMark returns the text before the answer in an episode with both sides of a turn, in
-// Graphiti's format.
-func AnswerMark(speaker string) string { return "\n" + speaker + "(" + string(RoleAssistant) + "): " }
+// SideMark returns the text before a further message of an entry, in Graphiti's format.
+func SideMark(speaker string, role RoleType) string {
+	return "\n" + speaker + "(" + string(role) + "): "
+}
 
-// Sides returns the identified row of each message in an entry. The source holds the offset of
-// an answer, because the text may contain false marks.
+// Join returns an entry with all messages of turns of one speaker, in order. Its source has the place of
+// each further message, because texts may contain false marks, and the ID and the time of each further turn.
+// ok is false if the source of the first message has no room.
+func Join(messages []Row) (r Row, ok bool) {
+	r = messages[0]
+	source, ok := strings.CutSuffix(r.Source, "}")
+	last, _ := TurnOf(r.Name)
+	var parts [][]any
+	for _, m := range messages[1:] {
+		part := []any{len(r.Text)}
+		if turn, _ := TurnOf(m.Name); turn != last {
+			part, last = append(part, turn, m.Said.UnixMilli()), turn
+		}
+		parts = append(parts, part)
+		r.Text += SideMark(r.Speaker, m.Role) + m.Text
+	}
+	b, err := json.Marshal(parts)
+	r.Source = source + `,"parts":` + string(b) + "}"
+	return r, ok && source != "{" && err == nil
+}
+
+// Sides returns the identified row of each message in an entry.
 func (r Row) Sides() []Row {
 	r.Identify()
-	at := int(gjson.Get(r.Source, "answer").Int())
+	sides, from, said := []Row{r}, 0, r.Said
 	turn, ours := TurnOf(r.Name)
-	if at <= 0 || at >= len(r.Text) || !utf8.RuneStart(r.Text[at]) || !ours || r.Role != RoleUser {
-		return []Row{r}
+	for _, p := range gjson.Get(r.Source, "parts").Array() {
+		side, at, role := r, int(p.Get("0").Int()), RoleAssistant
+		if next := p.Get("1"); next.Exists() {
+			turn, role, said = next.Str, RoleUser, time.UnixMilli(p.Get("2").Int())
+		}
+		if !ours || r.Role != RoleUser || turn == "" || at <= from || at >= len(r.Text) || !utf8.RuneStart(r.Text[at]) {
+			return []Row{r}
+		}
+		text, marked := strings.CutPrefix(r.Text[at:], SideMark(r.Speaker, role))
+		if !marked {
+			return []Row{r}
+		}
+		sides[len(sides)-1].Text = r.Text[from:at]
+		from = len(r.Text) - len(text)
+		side.Name, side.Role, side.Said, side.Text = EpisodeName(turn, role), role, said, text
+		side.Identify()
+		sides = append(sides, side)
 	}
-	text, marked := strings.CutPrefix(r.Text[at:], AnswerMark(r.Speaker))
-	if !marked {
-		return []Row{r}
-	}
-	answer := r
-	r.Text = r.Text[:at]
-	answer.Name, answer.Role, answer.Text = EpisodeName(turn, RoleAssistant), RoleAssistant, text
-	answer.Identify()
-	return []Row{r, answer}
+	return sides
 }

@@ -20,7 +20,7 @@ func TestMemory_Rows(t *testing.T) {
 		source := fmt.Sprintf(`{"session":"s%d"}`, i%2)
 		at := start.Add(time.Duration(i) * time.Minute)
 		if i == 3 { // both sides in one entry
-			list = append(list, graphiti.Row{Name: user, Role: graphiti.RoleUser, Text: "q3" + graphiti.AnswerMark("") + "a3", Said: at, Source: `{"session":"s1","answer":2}`})
+			list = append(list, graphiti.Row{Name: user, Role: graphiti.RoleUser, Text: "q3" + graphiti.SideMark("", graphiti.RoleAssistant) + "a3", Said: at, Source: `{"session":"s1","parts":[[2]]}`})
 			continue
 		}
 		list = append(list, graphiti.Row{Name: user, Role: graphiti.RoleUser, Text: fmt.Sprint("q", i), Said: at, Source: source},

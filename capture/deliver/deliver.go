@@ -27,8 +27,10 @@ type Ledger interface {
 	MarkDead(c *ledger.Copy, reason string) error
 	Withdrawn(ctx context.Context, group string) ([]ledger.Withdrawn, error)
 	Settle(list []ledger.Withdrawn) error
+	Again(group string, turns []string) error
 
-	// Messages returns the messages of a copy for Graphiti, or none if it is not worth one.
+	// Messages returns the messages of a copy for Graphiti, or none if it is not worth one. It may join
+	// waiting copies with one that was not sent yet.
 	Messages(ctx context.Context, c *ledger.Copy) ([]graphiti.Row, error)
 
 	// Has reports whether the store has one of the messages with those names.

@@ -27,13 +27,11 @@ var ErrQuiet = errors.New("the worker is silent")
 // erasing is the forgotten part of a group that Graphiti may have.
 type erasing struct {
 	rows  []ledger.Withdrawn
+	last  int64               // ID of the newest row
 	found map[int64]time.Time // when a message of a row was last there
 	at    time.Time           // of the next deletion
 	wait  time.Duration       // doubled
 }
-
-// last returns the ID of the newest forgotten part.
-func (e *erasing) last() int64 { return e.rows[len(e.rows)-1].ID }
 
 // readWithdrawn reads the forgotten parts.
 func (l *Loop) readWithdrawn(ctx context.Context) error {
@@ -41,21 +39,20 @@ func (l *Loop) readWithdrawn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before := l.erasing
-	l.erasing = make(map[string]*erasing)
+	for _, e := range l.erasing {
+		e.rows = nil
+	}
 	for _, w := range rows {
 		e := l.erasing[w.Group]
 		if e == nil {
 			e = &erasing{found: make(map[int64]time.Time)}
-			if was := before[w.Group]; was != nil {
-				e.found, e.at, e.wait = was.found, was.at, was.wait
-			}
 			l.erasing[w.Group] = e
 		}
-		if e.rows = append(e.rows, w); before[w.Group] == nil || w.ID > before[w.Group].last() { // new
-			e.at, e.wait = time.Time{}, 0
+		if e.rows = append(e.rows, w); w.ID > e.last { // new
+			e.last, e.at, e.wait = w.ID, time.Time{}, 0
 		}
 	}
+	maps.DeleteFunc(l.erasing, func(_ string, e *erasing) bool { return len(e.rows) == 0 })
 	return nil
 }
 
@@ -67,7 +64,7 @@ func (l *Loop) erase(ctx context.Context) (wait time.Duration, err error) {
 			wait = min(wait, at)
 			continue
 		}
-		last, s := e.last(), l.sender(g)
+		s := l.sender(g)
 		failed := l.eraseNow(ctx, g, e)
 		l.report(failing{g, true}, failed)
 		if e.wait = min(2*max(e.wait, l.settings.Load().FirstLook/2), mostErase); failed == nil {
@@ -80,23 +77,24 @@ func (l *Loop) erase(ctx context.Context) (wait time.Duration, err error) {
 		}
 		e.at = time.Now().Add(e.wait)
 		wait = min(wait, e.wait)
-		l.erased.Store(g, erased{last, failed})
+		l.erased.Store(g, erased{e.last, failed})
 		if len(e.rows) == 0 {
 			l.erased.Delete(g)
 		}
 	}
-	maps.DeleteFunc(l.erasing, func(_ string, e *erasing) bool { return len(e.rows) == 0 })
 	return wait, nil
 }
 
-// eraseNow deletes in a group.
+// eraseNow deletes in a group. Other turns of deleted episodes are sent again.
 func (l *Loop) eraseNow(ctx context.Context, group string, e *erasing) error {
 	var unread error
+	others := make(map[string][]string) // turns by episode
+	var again []string
 	err := l.call(ctx, eraseTimeout, func(ctx context.Context) error {
 		if slices.ContainsFunc(e.rows, func(w ledger.Withdrawn) bool { return w.Whole() }) {
 			return l.o.Memory.Forget(ctx, group)
 		}
-		_, err := l.o.Memory.ForgetEpisodes(ctx, group, func(r *graphiti.Row) bool {
+		gone, err := l.o.Memory.ForgetEpisodes(ctx, group, func(r *graphiti.Row) bool {
 			var names []string
 			for i := range e.rows {
 				if meant := e.rows[i].Means(r); len(meant) > 0 {
@@ -106,15 +104,37 @@ func (l *Loop) eraseNow(ctx context.Context, group string, e *erasing) error {
 			if len(names) == 0 {
 				return false
 			}
+			others[r.Name] = turnsBut(r, names)
 			has, err := l.o.Ledger.Has(ctx, group, names) // such as a text that was promoted again
 			if err != nil {
 				unread = err
 			}
 			return !has && err == nil
 		})
+		for _, name := range gone {
+			again = append(again, others[name]...)
+		}
 		return err
 	})
+	if len(again) > 0 {
+		unread = errors.Join(unread, l.o.Ledger.Again(group, again))
+	}
 	return cmp.Or(err, unread)
+}
+
+// turnsBut returns the turns of an episode without those of some messages.
+func turnsBut(r *graphiti.Row, names []string) (turns []string) {
+	gone := make(map[string]bool)
+	for _, n := range names {
+		turn, _ := graphiti.TurnOf(n)
+		gone[turn] = true
+	}
+	for _, side := range r.Sides() {
+		if turn, ok := graphiti.TurnOf(side.Name); ok && !gone[turn] && side.Role == graphiti.RoleUser {
+			turns = append(turns, turn)
+		}
+	}
+	return turns
 }
 
 // settle settles the rows that Graphiti can no longer show: the worker has processed everything sent until

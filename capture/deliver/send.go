@@ -180,9 +180,11 @@ func (l *Loop) list(ctx context.Context, f *flight) error {
 		for i := range list {
 			r := &list[i]
 			older = older || r.Said.Before(f.first)
-			if at := slices.IndexFunc(f.missing, func(m graphiti.Row) bool { return m.Name == r.Name }); at >= 0 {
-				f.missing = slices.Delete(f.missing, at, at+1)
-				f.seen = append(f.seen, *r)
+			for _, side := range r.Sides() {
+				if at := slices.IndexFunc(f.missing, func(m graphiti.Row) bool { return m.Name == side.Name }); at >= 0 {
+					f.missing = slices.Delete(f.missing, at, at+1)
+					f.seen = append(f.seen, *r)
+				}
 			}
 		}
 		switch {
@@ -205,7 +207,9 @@ func (l *Loop) arrived(s *sender, f *flight) error {
 	l.events++
 	l.taken = l.events
 	delete(l.blamed, f.Seq)
-	l.o.OnDelivered(Delivery{Turn: f.Turn, Group: f.Group, Began: f.at, Verified: !f.unproven})
+	for _, c := range append(f.Joined, f.Copy) {
+		l.o.OnDelivered(Delivery{Turn: c.Turn, Group: c.Group, Began: f.at, Verified: !f.unproven})
+	}
 	if f.unproven {
 		return nil
 	}

@@ -121,20 +121,26 @@ func (l *shelf) Sent(context.Context) (list []ledger.Copy, err error) {
 // change changes a copy that is not settled.
 func (l *shelf) change(c *ledger.Copy, state, reason string, verified bool) error {
 	return l.write(func() {
-		if r := l.row(c); r.state == "pending" || r.state == "sent" {
-			r.state, r.Sends, r.Losses, r.reason, r.verified = state, c.Sends, c.Losses, reason, verified
+		for _, one := range append([]ledger.Copy{*c}, c.Joined...) {
+			if r := l.row(&one); r.state == "pending" || r.state == "sent" {
+				r.state, r.Sends, r.Losses, r.reason, r.verified = state, c.Sends, c.Losses, reason, verified
+			}
 		}
 	})
 }
 
 func (l *shelf) MarkSent(c *ledger.Copy) (ok bool, err error) {
 	err = l.write(func() {
-		r := l.row(c)
-		if ok = r.state == "pending" || r.state == "sent"; ok {
-			l.sent++
-			r.state, r.Sends, r.Sent = "sent", r.Sends+1, l.sent
-			c.Sent, c.Sends = r.Sent, r.Sends
+		all := append([]ledger.Copy{*c}, c.Joined...)
+		if ok = !slices.ContainsFunc(all, func(c ledger.Copy) bool { s := l.row(&c).state; return s != "pending" && s != "sent" }); !ok {
+			return
 		}
+		l.sent++
+		for i := range all {
+			r := l.row(&all[i])
+			r.state, r.Sends, r.Sent = "sent", r.Sends+1, l.sent
+		}
+		c.Sent, c.Sends = l.sent, c.Sends+1
 	})
 	return ok && err == nil, err
 }
@@ -184,11 +190,20 @@ func (l *shelf) forget(c *ledger.Copy) {
 	r.state, r.messages = "forgotten", nil
 }
 
+// Messages joins each second turn with the next ones of its group.
 func (l *shelf) Messages(_ context.Context, c *ledger.Copy) ([]graphiti.Row, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.row(c).messages), l.read()
+	list := slices.Clone(l.row(c).messages)
+	for _, r := range l.rows[c.Seq:min(int(c.Seq+3), len(l.rows))] {
+		if c.Sends == 0 && c.Seq%2 == 0 && r.Group == c.Group && r.state == "pending" && r.Sends == 0 {
+			c.Joined, list = append(c.Joined, r.Copy), append(list, r.messages...)
+		}
+	}
+	return list, l.read()
 }
+
+func (l *shelf) Again(string, []string) error { panic("no episode has two turns") }
 
 func (l *shelf) Has(_ context.Context, _ string, names []string) (bool, error) {
 	l.mu.Lock()

@@ -50,7 +50,7 @@ func (l *Loop) publish() {
 	for _, s := range l.senders {
 		p.Stalled = earliest(p.Stalled, s.silent)
 		if s.flight != nil {
-			p.InFlight++
+			p.InFlight += 1 + len(s.flight.Joined)
 			p.Quiet = earliest(p.Quiet, s.sign)
 		}
 	}

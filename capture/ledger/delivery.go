@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
@@ -18,6 +17,16 @@ type Copy struct {
 	Sends    int
 	Losses   int
 	Backfill bool
+	Joined   []Copy // further copies that are sent and settled with it
+}
+
+// numbers returns the numbers of a copy and of those joined with it, as JSON.
+func (c *Copy) numbers() string {
+	list := []int64{c.Seq}
+	for i := range c.Joined {
+		list = append(list, c.Joined[i].Seq)
+	}
+	return jsonOf(list)
 }
 
 const copyColumns = "SELECT grp, turn, seq, sent, sends, losses, backfill FROM turns "
@@ -64,17 +73,31 @@ func (s *Ledger) Sent(ctx context.Context) ([]Copy, error) {
 // MarkSent marks a copy as sent, before it is sent, and sets its position and its number of sends. ok is
 // false if it is settled.
 func (s *Ledger) MarkSent(c *Copy) (ok bool, err error) {
+	var sent int64
 	err = s.deliver("mark a turn as sent", func(tx *database.Tx) error {
 		// The order does not depend on the clock.
-		err := tx.QueryRow(`UPDATE turns SET state = 'sent', sends = sends + 1, sent = (SELECT CASE WHEN ?1 > coalesce(max(sent), 0) THEN ?1 ELSE max(sent) + 1 END FROM turns WHERE state = 'sent')
-			WHERE seq = ?2 AND state IN ('pending', 'sent') RETURNING sent, sends`, time.Now().UnixMicro(), c.Seq).Scan(&c.Sent, &c.Sends)
-		if ok = err == nil; errors.Is(err, sql.ErrNoRows) {
-			return nil
+		if err := tx.QueryRow("SELECT CASE WHEN ?1 > coalesce(max(sent), 0) THEN ?1 ELSE max(sent) + 1 END FROM turns WHERE state = 'sent'", time.Now().UnixMicro()).Scan(&sent); err != nil {
+			return err
+		}
+		r, err := tx.Exec("UPDATE turns SET state = 'sent', sends = sends + 1, sent = ?2"+inQueue, c.numbers(), sent)
+		if err != nil {
+			return err
+		}
+		n, err := r.RowsAffected()
+		if ok = n == int64(1+len(c.Joined)); err == nil && !ok {
+			return errTried
 		}
 		return err
 	})
-	return ok, err
+	if errors.Is(err, errTried) {
+		return false, nil
+	}
+	c.Sent, c.Sends = sent, c.Sends+1
+	return ok && err == nil, err
 }
+
+// inQueue selects copies by their numbers that are not settled.
+const inQueue = " WHERE seq IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND state IN ('pending', 'sent')"
 
 // Requeue makes a copy wait, with its numbers of sends and losses.
 func (s *Ledger) Requeue(c *Copy, reason string) error {
@@ -92,8 +115,8 @@ func (s *Ledger) MarkDead(c *Copy, reason string) error { return s.settle(c, "de
 // settle changes the state of a copy, unless it is settled. The position of an unverified delivery stays.
 func (s *Ledger) settle(c *Copy, state, reason string, verified bool) error {
 	return s.deliver("mark a turn as "+state, func(tx *database.Tx) error {
-		r, err := tx.Exec(`UPDATE turns SET state = ?1, error = ?2, sends = ?3, losses = ?4, sent = CASE WHEN ?1 = 'delivered' AND NOT ?5 THEN sent ELSE 0 END,
-			at = CASE WHEN ?1 = 'delivered' THEN ?6 ELSE at END WHERE seq = ?7 AND state IN ('pending', 'sent')`, state, reason, c.Sends, c.Losses, verified, time.Now().UnixMilli(), c.Seq)
+		r, err := tx.Exec(`UPDATE turns SET state = ?2, error = ?3, sends = ?4, losses = ?5, sent = CASE WHEN ?2 = 'delivered' AND NOT ?6 THEN sent ELSE 0 END,
+			at = CASE WHEN ?2 = 'delivered' THEN ?7 ELSE at END`+inQueue, c.numbers(), state, reason, c.Sends, c.Losses, verified, time.Now().UnixMilli())
 		if err != nil || state != "delivered" {
 			return err
 		}
@@ -105,5 +128,12 @@ func (s *Ledger) settle(c *Copy, state, reason string, verified bool) error {
 			err = count(tx, "verified", int(n))
 		}
 		return err
+	})
+}
+
+// Again queues delivered turns of a group whose episode was deleted with another turn.
+func (s *Ledger) Again(group string, turns []string) error {
+	return s.deliver("queue turns again", func(tx *database.Tx) error {
+		return run(tx, "UPDATE turns SET state = 'pending', sends = 0, sent = 0 WHERE grp = ? AND state = 'delivered' AND turn IN (SELECT value FROM json_each(?))", group, jsonOf(turns))
 	})
 }

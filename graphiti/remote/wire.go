@@ -16,6 +16,7 @@ import (
 const (
 	MaxFactBytes   = 8 << 10 // of one fact's text
 	maxNameBytes   = 512     // of ids and names
+	maxSourceBytes = 4 << 10 // of source descriptions
 	maxEpisodes    = 32      // number of a fact's newest episodes
 	MaxDetailBytes = 8 << 10 // of an error's text; FastAPI quotes the request in it
 )
@@ -91,7 +92,8 @@ func (e *EpisodeJSON) Row() graphiti.Row {
 // Bounded is Row with ids and names cut to their bounds.
 func (e *EpisodeJSON) Bounded() graphiti.Row {
 	r := e.Row()
-	for _, s := range []*string{&r.Key, &r.Name, &r.Group, &r.Source} {
+	r.Source = graphiti.Truncate(r.Source, maxSourceBytes)
+	for _, s := range []*string{&r.Key, &r.Name, &r.Group} {
 		*s = graphiti.Truncate(*s, maxNameBytes)
 	}
 	return r

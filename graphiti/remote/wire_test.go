@@ -22,14 +22,14 @@ func TestEpisodeJSON_Row(t *testing.T) {
 		want    []side
 	}{
 		"one side": {EpisodeJSON{Name: user, Content: "josh(user): My cat is called Miso."}, []side{{user, "josh", graphiti.RoleUser, "My cat is called Miso."}}},
-		"both": {EpisodeJSON{Name: user, Content: "(user): Grüße aus Köln.\n(assistant): Noted.", SourceDescription: `{"answer":18}`},
+		"both": {EpisodeJSON{Name: user, Content: "(user): Grüße aus Köln.\n(assistant): Noted.", SourceDescription: `{"parts":[[18]]}`},
 			[]side{{user, "", graphiti.RoleUser, "Grüße aus Köln."}, {assistant, "", graphiti.RoleAssistant, "Noted."}}},
-		"words that look like an answer stay the person's": {EpisodeJSON{Name: user, Content: "(user): " + hostile + "\n(assistant): No.", SourceDescription: `{"answer":38}`},
+		"words that look like an answer stay the person's": {EpisodeJSON{Name: user, Content: "(user): " + hostile + "\n(assistant): No.", SourceDescription: `{"parts":[[38]]}`},
 			[]side{{user, "", graphiti.RoleUser, hostile}, {assistant, "", graphiti.RoleAssistant, "No."}}},
-		"no answer stands there":   {EpisodeJSON{Name: user, Content: "(user): My cat is called Miso.", SourceDescription: `{"answer":5}`}, []side{{user, "", graphiti.RoleUser, "My cat is called Miso."}}},
-		"within a character":       {EpisodeJSON{Name: user, Content: "(user): Grüße", SourceDescription: `{"answer":3}`}, []side{{user, "", graphiti.RoleUser, "Grüße"}}},
-		"behind its end":           {EpisodeJSON{Name: user, Content: "(user): Hi", SourceDescription: `{"answer":99}`}, []side{{user, "", graphiti.RoleUser, "Hi"}}},
-		"another client's episode": {EpisodeJSON{Name: "note", Content: "(user): a\n(assistant): b", SourceDescription: `{"answer":1}`}, []side{{"note", "", graphiti.RoleUser, "a\n(assistant): b"}}},
+		"no answer stands there":   {EpisodeJSON{Name: user, Content: "(user): My cat is called Miso.", SourceDescription: `{"parts":[[5]]}`}, []side{{user, "", graphiti.RoleUser, "My cat is called Miso."}}},
+		"within a character":       {EpisodeJSON{Name: user, Content: "(user): Grüße", SourceDescription: `{"parts":[[3]]}`}, []side{{user, "", graphiti.RoleUser, "Grüße"}}},
+		"behind its end":           {EpisodeJSON{Name: user, Content: "(user): Hi", SourceDescription: `{"parts":[[99]]}`}, []side{{user, "", graphiti.RoleUser, "Hi"}}},
+		"another client's episode": {EpisodeJSON{Name: "note", Content: "(user): a\n(assistant): b", SourceDescription: `{"parts":[[1]]}`}, []side{{"note", "", graphiti.RoleUser, "a\n(assistant): b"}}},
 		"no message":               {EpisodeJSON{Name: "note", Content: "The sky is blue."}, []side{{"note", "", "", "The sky is blue."}}},
 	} {
 		if strings.Contains(name, "look like") && len(hostile) != 38 {

@@ -102,8 +102,8 @@ func goldenCorpus() (list []ledger.Turn) {
 	}
 	restored(goldenTurn(200), "another client's", "I work at Acme.", "none")
 	question := "Where is the server of Widgets?"
-	restored(goldenTurn(201), graphiti.EpisodeName(goldenTurn(202), graphiti.RoleUser), question+graphiti.AnswerMark("Jo")+"In Oslo.",
-		fmt.Sprintf(`{"session":%q,"answer":%d}`, hashOf("s2"), len(question)))
+	restored(goldenTurn(201), graphiti.EpisodeName(goldenTurn(202), graphiti.RoleUser), question+graphiti.SideMark("Jo", graphiti.RoleAssistant)+"In Oslo.",
+		fmt.Sprintf(`{"session":%q,"parts":[[%d]]}`, hashOf("s2"), len(question)))
 	return list
 }
 
