@@ -152,11 +152,12 @@ func (b *outbox) states(ctx context.Context, text string) bool {
 // next, until one has the subject of an earlier one: Graphiti ends an earlier fact only if another episode had it.
 func (b *outbox) Messages(ctx context.Context, c *ledger.Copy) ([]graphiti.Row, error) {
 	list, err := b.messages(ctx, c)
-	if err != nil || len(list) == 0 || c.Sends > 0 {
-		return episodesOf(list, b.p.opts().Episodes), err
+	per := b.p.opts().Episodes
+	if err != nil || len(list) == 0 || c.Sends > 0 || per != PerTurn {
+		return episodesOf(list, per), err
 	}
 	waiting, err := b.Next(ctx, c.Group, maxJoined)
-	for i := 0; i < len(waiting) && err == nil && b.p.opts().Episodes == PerTurn; i++ {
+	for i := 0; i < len(waiting) && err == nil; i++ {
 		if w := &waiting[i]; w.Seq > c.Seq && w.Backfill == c.Backfill {
 			var more []graphiti.Row
 			if more, err = b.messages(ctx, w); err != nil || w.Sends > 0 || !joins(list, more, b.p.opts().MaxChars) {
@@ -165,7 +166,7 @@ func (b *outbox) Messages(ctx context.Context, c *ledger.Copy) ([]graphiti.Row, 
 			list, c.Joined = append(list, more...), append(c.Joined, *w)
 		}
 	}
-	return episodesOf(list, PerTurn), err
+	return episodesOf(list, per), err
 }
 
 const (

@@ -85,16 +85,15 @@ func (l *Loop) erase(ctx context.Context) (wait time.Duration, err error) {
 	return wait, nil
 }
 
-// eraseNow deletes in a group. Other turns of deleted episodes are sent again.
+// eraseNow deletes in a group. Other turns of a deleted episode are sent again.
 func (l *Loop) eraseNow(ctx context.Context, group string, e *erasing) error {
 	var unread error
-	others := make(map[string][]string) // turns by episode
 	var again []string
 	err := l.call(ctx, eraseTimeout, func(ctx context.Context) error {
 		if slices.ContainsFunc(e.rows, func(w ledger.Withdrawn) bool { return w.Whole() }) {
 			return l.o.Memory.Forget(ctx, group)
 		}
-		gone, err := l.o.Memory.ForgetEpisodes(ctx, group, func(r *graphiti.Row) bool {
+		_, err := l.o.Memory.ForgetEpisodes(ctx, group, func(r *graphiti.Row) bool {
 			var names []string
 			for i := range e.rows {
 				if meant := e.rows[i].Means(r); len(meant) > 0 {
@@ -104,37 +103,27 @@ func (l *Loop) eraseNow(ctx context.Context, group string, e *erasing) error {
 			if len(names) == 0 {
 				return false
 			}
-			others[r.Name] = turnsBut(r, names)
 			has, err := l.o.Ledger.Has(ctx, group, names) // such as a text that was promoted again
 			if err != nil {
 				unread = err
 			}
-			return !has && err == nil
+			if has || err != nil {
+				return false
+			}
+			if sides := r.Sides(); sides[0].Turn != sides[len(sides)-1].Turn {
+				for i := range sides {
+					turn, _ := graphiti.TurnOf(sides[i].Name)
+					again = append(again, turn)
+				}
+			}
+			return true
 		})
-		for _, name := range gone {
-			again = append(again, others[name]...)
-		}
 		return err
 	})
-	if len(again) > 0 {
+	if err == nil && len(again) > 0 {
 		unread = errors.Join(unread, l.o.Ledger.Again(group, again))
 	}
 	return cmp.Or(err, unread)
-}
-
-// turnsBut returns the turns of an episode without those of some messages.
-func turnsBut(r *graphiti.Row, names []string) (turns []string) {
-	gone := make(map[string]bool)
-	for _, n := range names {
-		turn, _ := graphiti.TurnOf(n)
-		gone[turn] = true
-	}
-	for _, side := range r.Sides() {
-		if turn, ok := graphiti.TurnOf(side.Name); ok && !gone[turn] && side.Role == graphiti.RoleUser {
-			turns = append(turns, turn)
-		}
-	}
-	return turns
 }
 
 // settle settles the rows that Graphiti can no longer show: the worker has processed everything sent until

@@ -55,7 +55,7 @@ type Loop struct {
 	until    time.Time // no calls before this time
 	gone     bool      // the last call found the memory out of reach
 	search   error     // of the last search for a quiet worker
-	failures map[failing]failure
+	failure  failure
 	failing  bool      // failing delivery was logged
 	failLog  time.Time // last log entry about failing delivery
 	lost     int
@@ -71,7 +71,7 @@ type settings struct {
 // New returns a Loop that does nothing before Run. listed reports whether the memory has listed
 // stored messages before.
 func New(o Options, listed bool) *Loop {
-	l := &Loop{o: o, wake: make(chan struct{}, 1), acts: make(chan struct{}, 1), listed: listed, blamed: make(map[int64]int), failures: make(map[failing]failure)}
+	l := &Loop{o: o, wake: make(chan struct{}, 1), acts: make(chan struct{}, 1), listed: listed, blamed: make(map[int64]int)}
 	l.settings.Store(&settings{o.Timing, o.Timeout})
 	l.shown.Store(&Progress{Breaker: "closed"})
 	return l

@@ -3,7 +3,6 @@ package deliver
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -73,7 +72,9 @@ func (l *Loop) send(ctx context.Context, s *sender) (more bool, err error) {
 	c, err := l.next(ctx, s)
 	if c == nil || err != nil {
 		s.silent = time.Time{}
-		maps.DeleteFunc(l.failures, func(at failing, _ failure) bool { return !at.deletes && l.key(at.group) == s.group })
+		if at := l.failure.at; !at.deletes && l.key(at.group) == s.group { // its copy was forgotten or dropped
+			l.report(at, nil)
+		}
 		return false, err
 	}
 	f, err := l.newFlight(ctx, c)

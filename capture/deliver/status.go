@@ -54,12 +54,7 @@ func (l *Loop) publish() {
 			p.Quiet = earliest(p.Quiet, s.sign)
 		}
 	}
-	var last time.Time
-	for _, f := range l.failures {
-		if p.Failing = earliest(p.Failing, f.since); f.last.After(last) {
-			last, p.LastError, p.Remedy = f.last, f.why, f.remedy
-		}
-	}
+	p.Failing, p.LastError, p.Remedy = l.failure.since, l.failure.why, l.failure.remedy
 	silent := !p.Stalled.IsZero() || !p.Quiet.IsZero() && now.Sub(p.Quiet) >= t.Silence
 	l.erased.Range(func(_, e any) bool {
 		silent = silent || errors.Is(e.(erased).err, ErrQuiet) //nolint:forcetypeassert // erase stores only these
@@ -102,8 +97,10 @@ type failing struct {
 // ofLedger is the part that reads and writes the ledger.
 var ofLedger = failing{"", false}
 
+// failure is the newest failure, until its part succeeds.
 type failure struct {
-	since, last time.Time
+	at          failing
+	since       time.Time // start of the earliest failure that may last, or zero
 	why, remedy string
 }
 
@@ -112,25 +109,25 @@ func (l *Loop) report(at failing, err error) {
 	now := time.Now()
 	switch {
 	case errors.Is(err, context.Canceled):
-	case err == nil:
-		delete(l.failures, at)
-		if l.failing && len(l.failures) == 0 {
-			l.failing = false
-			l.o.Log.Info("delivery works again")
-		}
-	default:
-		f := failure{since: now, last: now, why: err.Error(), remedy: remedyOf(err)}
-		if before, had := l.failures[at]; had {
-			f.since = before.since
+	case err != nil:
+		f := failure{at, l.failure.since, err.Error(), remedyOf(err)}
+		if f.since.IsZero() {
+			f.since = now
 		}
 		if asked := retryAfter(err); asked > 0 {
 			f.why += "; it asked for a pause of " + asked.String()
 		}
 		f.why = clip(f.why)
-		l.failures[at] = f
+		l.failure = f
 		if !l.failing && now.Sub(l.failLog) > time.Minute { // log intermittent failures at most once a minute
 			l.failing, l.failLog = true, now
 			l.o.Log.Warn("delivery failed, turns stay queued", "error", err, "to_do", f.remedy)
+		}
+	case at == l.failure.at:
+		l.failure = failure{}
+		if l.failing {
+			l.failing = false
+			l.o.Log.Info("delivery works again")
 		}
 	}
 }

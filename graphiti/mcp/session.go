@@ -50,7 +50,6 @@ type session struct {
 type state struct {
 	session *sdk.ClientSession
 	tools   toolSet
-	closed  bool
 }
 
 func newSession(o remote.Options) (*session, error) {
@@ -90,10 +89,7 @@ func (s *session) open(ctx context.Context) (st state, err error) {
 		return st, ctx.Err()
 	}
 	defer func() { s.current <- st }()
-	switch {
-	case st.closed:
-		return st, errors.New("the memory is closed")
-	case st.session != nil:
+	if st.session != nil {
 		return st, nil
 	}
 	st, err = s.begin(ctx)
@@ -141,7 +137,7 @@ func (s *session) begin(ctx context.Context) (st state, err error) {
 func (s *session) drop(session *sdk.ClientSession) {
 	st := <-s.current
 	if st.session == session {
-		st = state{closed: st.closed}
+		st = state{}
 	} else {
 		session = nil
 	}
@@ -266,41 +262,31 @@ func (s *session) health(ctx context.Context) error {
 	return resp.Body.Close()
 }
 
-// farewell bounds how long the end of a session waits for the server.
-const farewell = 2 * time.Second
-
-// close ends the session. A server that does not answer is not waited for.
+// close ends the session.
 func (s *session) close() error {
-	over := time.NewTimer(farewell)
-	defer over.Stop()
-	var st state
-	select {
-	case st = <-s.current:
-		s.current <- state{closed: true}
-	case <-over.C:
-		return nil
-	}
+	st := <-s.current
+	s.current <- state{}
 	if st.session == nil {
 		return nil
 	}
-	done := make(chan error, 1)
-	// Ends when the server answers, or the process ends.
-	go func() { done <- st.session.Close() }()
-	select {
-	case err := <-done:
-		if err != nil {
-			return fmt.Errorf("close the MCP session: %w", err)
-		}
-		return nil
-	case <-over.C:
-		return nil
+	if err := st.session.Close(); err != nil {
+		return fmt.Errorf("close the MCP session: %w", err)
 	}
+	return nil
 }
+
+// farewell bounds how long the end of a session waits for the server.
+const farewell = 2 * time.Second
 
 // transport converts unsuccessful answers to errors, and bounds the others.
 type transport struct{ base http.RoundTripper }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodDelete {
+		ctx, cancel := context.WithTimeout(r.Context(), farewell)
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
 	resp, err := t.base.RoundTrip(r)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // http.Client wraps it
