@@ -158,7 +158,7 @@ func (b *outbox) Messages(ctx context.Context, c *ledger.Copy) ([]graphiti.Row, 
 	}
 	waiting, err := b.Next(ctx, c.Group, maxJoined)
 	for i := 0; i < len(waiting) && err == nil; i++ {
-		if w := &waiting[i]; w.Seq > c.Seq && w.Backfill == c.Backfill {
+		if w := &waiting[i]; w.Seq > c.Seq {
 			var more []graphiti.Row
 			if more, err = b.messages(ctx, w); err != nil || w.Sends > 0 || !joins(list, more, b.p.opts().MaxChars) {
 				break

@@ -56,9 +56,8 @@ type puller struct {
 	groups chan ledger.Turn // owners of the histories to import
 	added  chan struct{}    // there are episodes to read; capacity 1: further wakes add nothing
 
-	mu      sync.Mutex           // protects the fields below
-	asked   map[string]time.Time // last import by group
-	history int                  // imports that are not finished
+	mu    sync.Mutex           // protects asked
+	asked map[string]time.Time // last import by group
 }
 
 func newPuller(of *Pipeline, o *Options, leads func() bool) *puller {
@@ -142,19 +141,12 @@ func (p *puller) perform(ctx context.Context, owner *ledger.Turn) error {
 	if owner.Generation = generation; err == nil && time.Since(last) >= importAgain {
 		err = p.importSince(ctx, owner, last)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.history--; err != nil {
+	if err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		delete(p.asked, group) // the next request asks again
 	}
 	return err
-}
-
-// imports returns the number of unfinished imports.
-func (p *puller) imports() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.history
 }
 
 // seen stores episodes to read.
@@ -253,7 +245,6 @@ func (p *puller) importLater(owner ledger.Turn) {
 		select {
 		case p.groups <- one:
 			p.asked[t.Group] = time.Now()
-			p.history++
 		default:
 		}
 	}

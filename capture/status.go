@@ -33,8 +33,7 @@ type QueueStatus struct {
 	Failing    *time.Time `json:"failing_since,omitempty"`
 	Quiet      *time.Time `json:"quiet_since,omitempty"` // last progress while turns are under way
 	Stalled    *time.Time `json:"stalled_since,omitempty"`
-	Imports    int        `json:"history_imports,omitempty"` // groups whose messages in Graphiti are being read
-	Breaker    string     `json:"breaker"`                   // closed or open
+	Breaker    string     `json:"breaker"` // closed or open
 	LastError  string     `json:"last_error,omitempty"`
 	Remedy     string     `json:"remedy,omitempty"` // remedy for LastError
 
@@ -76,8 +75,7 @@ func (b *outbox) status(s *QueueStatus) {
 		s.Pending, s.Dead, s.Oldest, s.Withdrawn = n.Pending, n.Dead, at(n.Oldest), n.Withdrawn
 	}
 	d := b.loop.Status()
-	s.Delivers, s.Imports = b.leads.Load(), b.pulls.imports()
-	s.Episodes = d.Episodes
+	s.Delivers, s.Episodes = b.leads.Load(), d.Episodes
 	s.UnderWay, s.Lost, s.Breaker, s.Diagnosis = d.InFlight, d.Lost, d.Breaker, d.Diagnosis
 	s.Failing, s.Quiet, s.Stalled = at(d.Failing), at(d.Quiet), at(d.Stalled)
 	s.LastError, s.Remedy = d.LastError, d.Remedy

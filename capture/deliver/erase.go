@@ -31,6 +31,7 @@ type erasing struct {
 	found map[int64]time.Time // when a message of a row was last there
 	at    time.Time           // of the next deletion
 	wait  time.Duration       // doubled
+	quiet bool                // the worker is silent
 }
 
 // readWithdrawn reads the forgotten parts.
@@ -71,7 +72,7 @@ func (l *Loop) erase(ctx context.Context) (wait time.Duration, err error) {
 			if err := l.settle(s, e); err != nil {
 				return 0, err
 			}
-			if s.quiet(e.rows, &l.settings.Load().Timing) {
+			if e.quiet = s.quiet(e.rows, &l.settings.Load().Timing); e.quiet {
 				failed = ErrQuiet
 			}
 		}

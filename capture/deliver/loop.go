@@ -51,7 +51,6 @@ type Loop struct {
 	taken  int           // event of the last taken copy, or 0
 
 	fails    int       // failed calls in a row
-	down     bool      // the last failure was no refusal
 	until    time.Time // no calls before this time
 	gone     bool      // the last call found the memory out of reach
 	search   error     // of the last search for a quiet worker
@@ -238,21 +237,15 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 
 // sender returns the sender of a group.
 func (l *Loop) sender(group string) *sender {
-	own := l.key(group)
-	s := l.senders[own]
+	if !l.o.Apart {
+		group = ""
+	}
+	s := l.senders[group]
 	if s == nil {
-		s = &sender{group: own, pace: l.usual, wake: make(chan struct{}, 1)}
-		l.senders[own] = s
+		s = &sender{group: group, pace: l.usual, wake: make(chan struct{}, 1)}
+		l.senders[group] = s
 	}
 	return s
-}
-
-// key returns the key of a group's sender.
-func (l *Loop) key(group string) string {
-	if l.o.Apart {
-		return group
-	}
-	return ""
 }
 
 // testAll has each turn in flight sent again soon, unless a listing shows it.
@@ -276,7 +269,7 @@ func (l *Loop) call(ctx context.Context, timeout time.Duration, f func(context.C
 	}
 	if err != nil {
 		l.until = time.Now().Add(retryIn(l.fails, err))
-		l.fails, l.down = l.fails+1, graphiti.Retryable(err)
+		l.fails++
 	} else {
 		l.fails = 0
 	}

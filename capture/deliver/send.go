@@ -72,7 +72,7 @@ func (l *Loop) send(ctx context.Context, s *sender) (more bool, err error) {
 	c, err := l.next(ctx, s)
 	if c == nil || err != nil {
 		s.silent = time.Time{}
-		if at := l.failure.at; !at.deletes && l.key(at.group) == s.group { // its copy was forgotten or dropped
+		if at := l.failure.at; !at.deletes && l.sender(at.group) == s { // its copy was forgotten or dropped
 			l.report(at, nil)
 		}
 		return false, err

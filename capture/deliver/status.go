@@ -44,7 +44,7 @@ func (l *Loop) Status() Progress {
 func (l *Loop) publish() {
 	now, t := time.Now(), l.settings.Load().Timing
 	p := Progress{Lost: l.lost, Episodes: l.episodes, Breaker: "closed"}
-	if l.fails >= opensAfter && l.down {
+	if l.fails >= opensAfter {
 		p.Breaker = "open"
 	}
 	for _, s := range l.senders {
@@ -56,10 +56,9 @@ func (l *Loop) publish() {
 	}
 	p.Failing, p.LastError, p.Remedy = l.failure.since, l.failure.why, l.failure.remedy
 	silent := !p.Stalled.IsZero() || !p.Quiet.IsZero() && now.Sub(p.Quiet) >= t.Silence
-	l.erased.Range(func(_, e any) bool {
-		silent = silent || errors.Is(e.(erased).err, ErrQuiet) //nolint:forcetypeassert // erase stores only these
-		return true
-	})
+	for _, e := range l.erasing {
+		silent = silent || e.quiet
+	}
 	if silent {
 		p.Diagnosis = l.diagnosis()
 	}

@@ -10,14 +10,13 @@ import (
 
 // Copy is a turn of one group that Graphiti lacks, or may lack.
 type Copy struct {
-	Group    string
-	Turn     string
-	Seq      int64
-	Sent     int64 // position in the order of sending, or 0
-	Sends    int
-	Losses   int
-	Backfill bool
-	Joined   []Copy // further copies that are sent and settled with it
+	Group  string
+	Turn   string
+	Seq    int64
+	Sent   int64 // position in the order of sending, or 0
+	Sends  int
+	Losses int
+	Joined []Copy // further copies that are sent and settled with it
 }
 
 // numbers returns the numbers of a copy and of those joined with it, as JSON.
@@ -29,13 +28,13 @@ func (c *Copy) numbers() string {
 	return jsonOf(list)
 }
 
-const copyColumns = "SELECT grp, turn, seq, sent, sends, losses, backfill FROM turns "
+const copyColumns = "SELECT grp, turn, seq, sent, sends, losses FROM turns "
 
 // copies returns the copies that a query selects.
 func (s *Ledger) copiesOf(ctx context.Context, query string, args ...any) (list []Copy, err error) {
 	err = each(ctx, s.db, copyColumns+query, args, func(scan func(...any) error) error {
 		var c Copy
-		err := scan(&c.Group, &c.Turn, &c.Seq, &c.Sent, &c.Sends, &c.Losses, &c.Backfill)
+		err := scan(&c.Group, &c.Turn, &c.Seq, &c.Sent, &c.Sends, &c.Losses)
 		list = append(list, c)
 		return err
 	})

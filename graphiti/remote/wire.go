@@ -17,7 +17,6 @@ const (
 	MaxFactBytes   = 8 << 10 // of one fact's text
 	maxNameBytes   = 512     // of ids and names
 	maxSourceBytes = 4 << 10 // of source descriptions
-	maxEpisodes    = 32      // number of a fact's newest episodes
 	MaxDetailBytes = 8 << 10 // of an error's text; FastAPI quotes the request in it
 )
 
@@ -59,12 +58,8 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 
 // In returns the fact of a group; group is "" if it is unknown.
 func (f *FactJSON) In(group string) graphiti.Fact {
-	var episodes []string
-	for _, uuid := range f.Episodes[max(0, len(f.Episodes)-maxEpisodes):] {
-		episodes = append(episodes, graphiti.Truncate(uuid, maxNameBytes))
-	}
 	return graphiti.Fact{
-		Episodes: episodes,
+		Episodes: f.Episodes,
 		UUID:     graphiti.Truncate(f.UUID, maxNameBytes), Text: graphiti.Truncate(f.Fact, MaxFactBytes), Group: group,
 		CreatedAt: f.CreatedAt.Time, ValidAt: f.ValidAt.Time, InvalidAt: f.InvalidAt.Time, ExpiredAt: f.ExpiredAt.Time,
 	}

@@ -106,19 +106,13 @@ func TestRESTRemembersAndForgets(t *testing.T) {
 	}
 }
 
-// TestFactsNameTheirEpisodes checks that a fact has the newest of its episodes, if the
-// service lists them.
+// TestFactsNameTheirEpisodes checks that a fact has its episodes, if the service lists them.
 func TestFactsNameTheirEpisodes(t *testing.T) {
-	many := make([]string, 1000)
-	for i := range many {
-		many[i] = strconv.Itoa(i)
-	}
 	for _, tc := range []struct {
 		member string
 		want   []string
 	}{
 		{`,"episodes":["e1","e2"]`, []string{"e1", "e2"}},
-		{`,"episodes":["` + strings.Join(many, `","`) + `"]`, many[1000-32:]},
 		{`,"episodes":null`, nil},
 		{"", nil},
 	} {
