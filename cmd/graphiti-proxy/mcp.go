@@ -154,25 +154,14 @@ func parseToolLine(line []byte) (request, answer bool) {
 	return m.Method != nil, m.Method == nil
 }
 
-// proxyOrFiles returns a function that runs an operation through the running proxy, or else on the
-// files. It opens them for one call: a proxy can start at any time.
+// proxyOrFiles returns a function that runs one operation at a time through the running proxy, or else
+// on the files. It opens them for one call: a proxy can start at any time.
 func proxyOrFiles(cfg *config.Config) func(context.Context, service.Mountable, any) (any, error) {
-	var files sync.Mutex
+	var calls sync.Mutex
 	return func(ctx context.Context, op service.Mountable, in any) (out any, err error) {
-		at, err := cli.Find(ctx, target(cfg), func() (*cli.Runner, error) {
-			files.Lock()
-			at, err := makeMemoryFiles(ctx, cfg)
-			if err != nil {
-				files.Unlock()
-				return nil, err
-			}
-			end := at.Close
-			at.Close = func() error {
-				defer files.Unlock()
-				return end()
-			}
-			return at, nil
-		})
+		calls.Lock()
+		defer calls.Unlock()
+		at, err := cli.Find(ctx, target(cfg), func() (*cli.Runner, error) { return makeMemoryFiles(ctx, cfg) })
 		if err != nil {
 			return nil, err
 		}

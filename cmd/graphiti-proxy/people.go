@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -107,15 +108,6 @@ func (p *people) Check(ctx context.Context) error {
 // errGone is the error after a reload has just removed the person.
 var errGone = errors.New("no person has this id anymore")
 
-func (p *people) find(id string) *identity.Person {
-	for _, one := range p.People() {
-		if one.ID == id {
-			return &one
-		}
-	}
-	return nil
-}
-
 func (p *people) name(key string) (name string, ok bool) {
 	if one := p.Registered(key); one != nil {
 		return one.Name, true
@@ -137,22 +129,15 @@ func (p *people) All() []service.Person {
 	return list
 }
 
-// MemoryOf returns the key of a person's memory, by the person's id.
-func (p *people) MemoryOf(id string) (string, bool) {
-	if one := p.find(id); one != nil {
-		return one.Memory(), true
-	}
-	return "", false
-}
-
 // Accept confirms a person: it makes their current keys and identities the proofs of their
 // memory.
 func (p *people) Accept(ctx context.Context, id string) error {
-	one := p.find(id)
-	if one == nil {
+	all := p.People()
+	i := slices.IndexFunc(all, func(one identity.Person) bool { return one.ID == id })
+	if i < 0 {
 		return errGone
 	}
-	if err := p.proofs.Assign(ctx, one.Memory(), one.Proofs()); err != nil {
+	if err := p.proofs.Assign(ctx, all[i].Memory(), all[i].Proofs()); err != nil {
 		return err
 	}
 	return p.Check(ctx)

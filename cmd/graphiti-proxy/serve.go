@@ -63,7 +63,7 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 	// It ends with Shutdown below.
 	go func() { served <- a.Serve() }()
 	a.memory().warm(ctx)
-	go watchSecrets(ctx, cfg.SecretFiles(), hup)
+	a.watchSecrets(cfg.SecretFiles(), hup)
 	for {
 		select {
 		case err := <-served:
@@ -187,14 +187,10 @@ func scheme(cfg *config.Config, listener string) string {
 	return "http://"
 }
 
-// watchSecrets causes a reload when a file of a secret has changed, until ctx ends.
-func watchSecrets(ctx context.Context, files []string, hup chan<- os.Signal) {
-	for seen := stampOf(files); len(files) > 0; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(5 * time.Second):
-		}
+// watchSecrets causes a reload when a file of a secret has changed.
+func (a *app) watchSecrets(files []string, hup chan<- os.Signal) {
+	seen := stampOf(files)
+	a.Repeat("checks of secrets", 5*time.Second, func(context.Context) {
 		if now := stampOf(files); now != seen {
 			seen = now
 			select {
@@ -202,7 +198,7 @@ func watchSecrets(ctx context.Context, files []string, hup chan<- os.Signal) {
 			default: // a reload is due
 			}
 		}
-	}
+	})
 }
 
 func stampOf(files []string) (stamp string) {

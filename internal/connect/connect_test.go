@@ -53,7 +53,7 @@ func read(t *testing.T, file string) string {
 // own is a file of each client before the proxy.
 var own = map[string]struct{ file, text, want string }{
 	"claude-code": {".claude/settings.json", "{\n  \"model\": \"opus\"\n}\n", `"ANTHROPIC_BASE_URL": "` + base + `"`},
-	"codex":       {".codex/config.toml", "# mine\nmodel = \"gpt-5\"\n[tui]\n", "openai_base_url = \"" + base + "/v1\"\n[tui]"},
+	"codex":       {".codex/config.toml", "# mine\nmodel = \"gpt-5\"\n[tui]\n", "openai_base_url = \"" + base + "/v1\"\n# mine"},
 	"opencode":    {".config/opencode/opencode.json", "{\n  // mine\n  \"theme\": \"x\",\n}\n", `"baseURL": "` + base + `/v1"`},
 	"kilo":        {".config/kilo/kilo.jsonc", "{\n}\n", `"baseURL": "` + base + `/v1"`},
 	"gemini":      {".gemini/.env", "GEMINI_API_KEY=k\n", "GOOGLE_GEMINI_BASE_URL=" + base + "\n"},

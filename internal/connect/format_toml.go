@@ -7,50 +7,52 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2/unstable"
+	"github.com/pelletier/go-toml/v2"
 )
 
-// tomlLine is a table's header or a value, with its place in the text.
-type tomlLine struct {
-	path     []string // with its table
-	isTable  bool
-	start    int // of its line
-	from, to int // of the value
-	end      int // of the expression
+// tomlLine matches a table's header, or a key with a text in one line. Whoever edits a file checks the
+// result, so that lines of other values do no harm.
+var tomlLine = regexp.MustCompile(`(?m)^[ \t]*(?:(\[+)([^\[\]\n]+)\]+|([^\s=#\[][^=#\n]*?)[ \t]*=[ \t]*("(?:[^"\\\n]|\\.)*"|'[^'\n]*'))[ \t]*(?:#.*)?\r?$`)
+
+// tomlPlace is the place of a line, and of its text.
+type tomlPlace struct {
+	start, end int
+	from, to   int // -1 in a header
 }
 
-// tomlLines returns the headers and values of a file.
-func tomlLines(text []byte) (lines []tomlLine, err error) {
-	var p unstable.Parser
-	p.Reset(text)
+// tomlAt returns the place of a header or of a text.
+func tomlAt(text []byte, path []string) (p tomlPlace, ok bool) {
 	var table []string
-	for p.NextExpression() {
-		e := p.Expression()
-		if e.Kind != unstable.KeyValue && e.Kind != unstable.Table && e.Kind != unstable.ArrayTable {
-			continue
-		}
-		var path []string
-		keys, first := e.Key(), -1
-		for keys.Next() {
-			k := keys.Node()
-			if path = append(path, string(k.Data)); first < 0 {
-				first = int(k.Raw.Offset)
-			}
-		}
-		l := tomlLine{path: path, isTable: e.Kind != unstable.KeyValue, start: lineStart(text, first)}
-		if l.isTable {
-			if table = path; e.Kind == unstable.ArrayTable {
-				table = append(slices.Clip(path), "[]") // its values have no path here
-			}
-			l.path = table
+	for _, at := range tomlLine.FindAllSubmatchIndex(text, -1) {
+		var here []string
+		if at[2] < 0 {
+			here = slices.Concat(table, tomlPath(text[at[6]:at[7]]))
 		} else {
-			l.path = slices.Concat(table, path)
-			v := e.Value()
-			l.from, l.to, l.end = int(v.Raw.Offset), int(v.Raw.Offset+v.Raw.Length), int(e.Raw.Offset+e.Raw.Length)
+			table = tomlPath(text[at[4]:at[5]])
+			if here = table; at[3]-at[2] > 1 {
+				table = append(table, "[]") // values of an array have no path here
+			}
 		}
-		lines = append(lines, l)
+		if slices.Equal(here, path) {
+			return tomlPlace{at[0], lineEnd(text, at[1]), at[8], at[9]}, true
+		}
 	}
-	return lines, p.Error()
+	return p, false
+}
+
+// tomlPath splits a dotted key.
+func tomlPath(key []byte) (path []string) {
+	tree := map[string]any{}
+	_ = toml.Unmarshal(append(slices.Clone(key), " = 0"...), &tree) // else it is no key
+	for tree != nil {
+		var next map[string]any
+		for name, v := range tree {
+			path = append(path, name)
+			next, _ = v.(map[string]any)
+		}
+		tree = next
+	}
+	return path
 }
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
@@ -67,53 +69,31 @@ func quoteTOML(path []string) string {
 }
 
 func setTOML(text []byte, path []string, value string) ([]byte, error) {
-	lines, err := tomlLines(text)
-	if err != nil {
-		return nil, err
+	if p, ok := tomlAt(text, path); ok && p.from >= 0 {
+		return splice(text, p.from, p.to, quoteJSON(value)), nil
 	}
-	table, name := path[:len(path)-1], path[len(path)-1:]
-	line := quoteTOML(name) + " = " + quoteJSON(value)
-	after, first := -1, len(text) // offset after the table's last line, and of the first header
+	table, line := path[:len(path)-1], quoteTOML(path[len(path)-1:])+" = "+quoteJSON(value)
 	if len(table) == 0 {
-		after = 0
+		return insertLine(text, 0, line), nil
 	}
-	for _, l := range lines {
-		switch {
-		case !l.isTable && slices.Equal(l.path, path):
-			return splice(text, l.from, l.to, quoteJSON(value)), nil
-		case l.isTable:
-			first = min(first, l.start)
-			if len(table) > 0 && slices.Equal(l.path, table) {
-				after = lineEnd(text, l.start)
-			}
-		case slices.Equal(l.path[:len(l.path)-1], table) && (len(table) > 0 || l.start < first):
-			after = lineEnd(text, l.end-1)
-		}
-	}
-	switch {
-	case after >= 0:
-		return insertLine(text, after, line), nil
-	case len(bytes.TrimSpace(text)) == 0:
-		return insertLine(text, len(text), "["+quoteTOML(table)+"]\n"+line), nil
+	if p, ok := tomlAt(text, table); ok {
+		return insertLine(text, p.end, line), nil
 	}
 	nl := newline(text)
-	return insertLine(text, len(text), nl+"["+quoteTOML(table)+"]"+nl+line), nil
+	line = "[" + quoteTOML(table) + "]" + nl + line
+	if len(bytes.TrimSpace(text)) > 0 {
+		line = nl + line
+	}
+	return insertLine(text, len(text), line), nil
 }
 
 func removeTOML(text []byte, path []string) ([]byte, error) {
-	lines, err := tomlLines(text)
-	if err != nil {
-		return nil, err
+	p, ok := tomlAt(text, path)
+	if !ok {
+		return nil, fmt.Errorf("%s is gone", strings.Join(path, "."))
 	}
-	for _, l := range lines {
-		if slices.Equal(l.path, path) {
-			start := l.start
-			if l.isTable { // with the empty line before it
-				start = len(bytes.TrimRight(text[:start], "\r\n"))
-				start = min(lineEnd(text, start), l.start)
-			}
-			return splice(text, start, lineEnd(text, l.start), ""), nil
-		}
+	if p.from < 0 { // with the empty line before it
+		p.start = min(lineEnd(text, len(bytes.TrimRight(text[:p.start], "\r\n"))), p.start)
 	}
-	return nil, fmt.Errorf("%s is gone", strings.Join(path, "."))
+	return splice(text, p.start, p.end, ""), nil
 }

@@ -193,12 +193,6 @@ func (sv *Service) matches(ctx context.Context, l *card.Line, ended bool) (texts
 	return texts, err
 }
 
-// CountPending counts a person's pending lines.
-func (sv *Service) CountPending(ctx context.Context, s Selector) (n int, err error) {
-	list, err := sv.pending(ctx, s)
-	return len(list), err
-}
-
 // lines returns the standing lines of whoever a selector means, in all their groups.
 func (sv *Service) lines(ctx context.Context, s Selector) (lines []card.Line, groups []string, err error) {
 	targets, err := sv.targets(s)
@@ -515,8 +509,8 @@ func (sv *Service) takeOff(ctx context.Context, s Selector, c *Change) (off []st
 	return off, err
 }
 
-// pending returns the waiting lines of whoever a selector means.
-func (sv *Service) pending(ctx context.Context, s Selector) (list []Standing, err error) {
+// Pending returns the waiting lines of whoever a selector means.
+func (sv *Service) Pending(ctx context.Context, s Selector) (list []Standing, err error) {
 	lines, _, err := sv.lines(ctx, s)
 	for i := range lines {
 		if lines[i].State == card.Pending {

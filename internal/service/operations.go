@@ -33,7 +33,8 @@ var Status = Operation[StatusRequest, health.Status]{
 	Run: func(ctx context.Context, h *Host, in *StatusRequest) (health.Status, error) {
 		st := h.Status(ctx, in.Fresh)
 		if h.Memory != nil && !h.Memory.Multi() { // several people see their own lines only
-			st.PendingLines, _ = h.Memory.CountPending(ctx, Selector{}) // a failure is Memory's fault
+			waiting, _ := h.Memory.Pending(ctx, Selector{}) // a failure is Memory's fault
+			st.PendingLines = len(waiting)
 		}
 		return st, nil
 	},

@@ -18,9 +18,6 @@ type People interface {
 	// All returns the registered people.
 	All() []Person
 
-	// MemoryOf returns the key of the memory of the person with an id.
-	MemoryOf(id string) (key string, ok bool)
-
 	// Accept confirms that the memory of the person with an id is theirs.
 	Accept(ctx context.Context, id string) error
 
@@ -53,12 +50,13 @@ type Accepted struct {
 // Accept gives a registered person the memory of their ID, whoever owned it before. If the
 // memory has content, the caller must confirm with Keep that it is this person's.
 func (sv *Service) Accept(ctx context.Context, a *Acceptance) (Accepted, error) {
-	key, ok := sv.o.People.MemoryOf(a.ID)
-	if !ok {
+	people := sv.o.People.All()
+	i := slices.IndexFunc(people, func(p Person) bool { return p.ID == a.ID })
+	if i < 0 {
 		return Accepted{}, invalid(fmt.Sprintf("no person of identity.users_file has the id %q; after a change of the file, reload the configuration with SIGHUP", a.ID))
 	}
 	if !a.Keep {
-		found, err := sv.Find(ctx, Selector{User: key})
+		found, err := sv.Find(ctx, Selector{User: people[i].Memory})
 		if err != nil {
 			return Accepted{}, err
 		}
@@ -69,7 +67,7 @@ func (sv *Service) Accept(ctx context.Context, a *Acceptance) (Accepted, error) 
 	if err := sv.o.People.Accept(ctx, a.ID); err != nil {
 		return Accepted{}, fmt.Errorf("accept %s: %w", a.ID, err)
 	}
-	return Accepted{ID: a.ID, Memory: key}, nil
+	return Accepted{ID: a.ID, Memory: people[i].Memory}, nil
 }
 
 // PeopleRequest is the input of ListPeople.

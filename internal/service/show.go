@@ -111,18 +111,24 @@ func (sv *Service) Show(ctx context.Context, in *ShowRequest) (Shown, error) {
 		shown.Card, err = sv.card(ctx, s)
 	}
 	if err == nil {
-		shown.Pending, err = sv.pending(ctx, s)
+		shown.Pending, err = sv.Pending(ctx, s)
 	}
 	return shown, err
 }
 
 func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time, shown *Shown) error {
-	l := timeline{n: n, until: until}
 	places, err := sv.shownPlaces(ctx, s)
 	if err != nil {
 		return err
 	}
-	filter := l.filter(s.Session != "")
+	// A session is read as a whole. The last messages are those with the latest times: an import may
+	// store older ones later.
+	filter := graphiti.Filter{Before: until, Text: true}
+	if s.Session == "" {
+		filter.Last, filter.Newest = n, true
+	}
+	var all []moment
+	more := false                   // a group has earlier messages that were not read
 	listed := make(map[string]bool) // a personal statement in a project is in both groups
 	for _, o := range places {
 		shown.Groups = append(shown.Groups, o.Group)
@@ -141,10 +147,10 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time,
 			m.Group, m.Scope, m.ID, m.Time = o.Group, o.Scope, r.ID.String(), r.Said.UTC().Format(time.RFC3339)
 			stored = append(stored, m)
 		}
-		if l.more = l.more || rest > 0; filter.Newest {
+		if more = more || rest > 0; filter.Newest {
 			slices.Reverse(stored)
 		}
-		l.all = append(l.all, stored...)
+		all = append(all, stored...)
 	}
 	held, err := sv.heldIn(places)
 	for i := range held {
@@ -153,7 +159,7 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time,
 	if err != nil {
 		return err
 	}
-	shown.Messages, shown.Earlier = l.page()
+	shown.Messages, shown.Earlier = lastPage(all, n, until, more)
 	ended, err := sv.o.State.Ended.In(ctx, shown.Groups...)
 	for i := range shown.Messages {
 		m := &shown.Messages[i]
@@ -270,14 +276,6 @@ func (sv *Service) idOf(f *graphiti.Fact) string {
 	return graphiti.MessageID(f.Episode)
 }
 
-// timeline collects the last n messages before a time.
-type timeline struct {
-	n     int
-	until time.Time // zero for no limit
-	all   []moment
-	more  bool // a group has earlier messages that were not read
-}
-
 // moment is a message with its time.
 type moment struct {
 	at time.Time
@@ -295,43 +293,23 @@ func momentIn(text string) (at time.Time, err error) {
 	return at, nil
 }
 
-// filter returns the filter for one group. A session is read as a whole. The last messages are
-// those with the latest times: an import may store older ones later.
-func (l *timeline) filter(session bool) graphiti.Filter {
-	f := graphiti.Filter{Before: l.until, Text: true}
-	if !session {
-		f.Last, f.Newest = l.n, true
-	}
-	return f
-}
-
-// firstOfPage returns the index of the first of the last n messages, or of the first one with
-// the same time.
-func firstOfPage(all, n int, same func(i, j int) bool) int {
-	from := max(0, all-n)
-	for from > 0 && all-from < maxShown && same(from-1, from) {
+// lastPage returns the last n messages before a time, and the time before which there are more. With
+// a time, it also returns those of the first one's moment.
+func lastPage(all []moment, n int, until time.Time, more bool) (list []Record, earlier string) {
+	slices.SortStableFunc(all, func(a, b moment) int { return a.at.Compare(b.at) })
+	from := max(0, len(all)-n)
+	for !until.IsZero() && from > 0 && len(all)-from < maxShown && all[from-1].at.Equal(all[from].at) {
 		from--
 	}
-	return from
-}
-
-// page returns the messages, and the time before which there are more.
-func (l *timeline) page() (list []Record, earlier string) {
-	slices.SortStableFunc(l.all, func(a, b moment) int { return a.at.Compare(b.at) })
-	same := func(i, j int) bool { return l.all[i].at.Equal(l.all[j].at) }
-	from := max(0, len(l.all)-l.n)
-	if !l.until.IsZero() {
-		from = firstOfPage(len(l.all), l.n, same)
-	}
-	list = make([]Record, 0, len(l.all)-from)
-	for _, m := range l.all[from:] {
+	list = make([]Record, 0, len(all)-from)
+	for _, m := range all[from:] {
 		list = append(list, m.Record)
 	}
-	if len(list) == 0 || from == 0 && !l.more {
+	if len(list) == 0 || from == 0 && !more {
 		return list, ""
 	}
-	at := l.all[from].at
-	if l.until.IsZero() { // more of this moment may exist
+	at := all[from].at
+	if until.IsZero() { // more of this moment may exist
 		at = at.Add(time.Millisecond)
 	}
 	return list, momentOf(at)

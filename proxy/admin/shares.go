@@ -40,7 +40,6 @@ const (
 type limits[K comparable] struct {
 	rate  rate.Limit
 	burst int
-	mu    sync.Mutex // keeps two new limits of one key apart
 	by    *lru.Cache[K, *rate.Limiter]
 }
 
@@ -51,12 +50,12 @@ func newLimits[K comparable](perSecond, burst int) *limits[K] {
 
 // of returns the limit of a key.
 func (l *limits[K]) of(key K) *rate.Limiter {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	one, ok := l.by.Get(key)
-	if !ok {
-		one = rate.NewLimiter(l.rate, l.burst)
-		l.by.Add(key, one)
+	if one, ok := l.by.Get(key); ok {
+		return one
+	}
+	one := rate.NewLimiter(l.rate, l.burst)
+	if other, ok, _ := l.by.PeekOrAdd(key, one); ok {
+		return other
 	}
 	return one
 }

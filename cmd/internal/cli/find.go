@@ -47,16 +47,14 @@ func FindProxyToShow(ctx context.Context, o ClientOptions) (*AdminClient, error)
 // ForwardsTo returns an error unless the intended proxy forwards requests. It needs no
 // token.
 func ForwardsTo(ctx context.Context, o ClientOptions) error {
-	c, err := FindProxy(ctx, o)
-	if errors.Is(err, ErrNoProxy) {
-		c, err = NewClient(byAddress(o)), nil
-	}
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	c := NewClient(o)
 	resp, err := c.send(ctx, http.MethodGet, "/readyz", nil)
+	if errors.Is(err, ErrNoProxy) {
+		c = NewClient(byAddress(o))
+		resp, err = c.send(ctx, http.MethodGet, "/readyz", nil)
+	}
 	if err != nil {
 		return err
 	}
