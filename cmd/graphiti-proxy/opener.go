@@ -67,17 +67,12 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 	o.stop.OnUnlock("lock", closing(lock.Unlock))
 	before := o.stop.Begun()
 	opened, err := o.openParts()
-	switch {
-	case sqlite.IsBusy(err) && holder == datadir.Proxy:
+	if sqlite.IsFault(err) {
 		o.stop.Undo(before)
-		o.files.broken(err, true)
-		o.busy = true
+		o.busy = sqlite.IsBusy(err) && holder == datadir.Proxy
+		o.files.broken(err, o.busy)
 		return withoutFiles(o.files), lock, nil
-	case sqlite.IsFault(err):
-		o.stop.Undo(before)
-		o.files.broken(err, false)
-		return withoutFiles(o.files), lock, nil
-	case err != nil:
+	} else if err != nil {
 		return nil, nil, err
 	}
 	return opened, lock, nil
@@ -149,9 +144,12 @@ func (o *opener) openMemory(r *remembering) (err error) {
 	if r.shared != nil {
 		o.stop.OnClose("postgres", closing(r.shared.Close))
 	}
-	options := o.watched(memoryOptions(o.cfg, o.live.Load, o.log))
-	options.Shared = memoryIn(r.shared)
-	if r.backend, err = cli.OpenMemory(options); err != nil {
+	called := func(call string, outcome remote.Outcome) {
+		if o.called != nil {
+			o.called(call, string(outcome))
+		}
+	}
+	if r.backend, err = cli.OpenMemory(o.cfg, o.live.Load, memoryIn(r.shared), called, o.log); err != nil {
 		return err
 	}
 	o.stop.OnClose("memory", closing(r.backend.Memory.Close))
@@ -172,14 +170,6 @@ func (o *opener) secret() []byte {
 		o.log.Warn("make the secret of data_dir failed, rules and preferences of an import wait", "error", err)
 	}
 	return secret
-}
-
-// watched returns the options of a memory that counts its calls.
-func (o *opener) watched(memory cli.MemoryOptions) cli.MemoryOptions {
-	if o.called != nil {
-		memory.Remote.Called = func(call string, outcome remote.Outcome) { o.called(call, string(outcome)) }
-	}
-	return memory
 }
 
 // openState opens the store of blocks and sessions, and proof mode.

@@ -13,11 +13,8 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/connect"
@@ -139,20 +136,6 @@ func rules(cfg *config.Config) proxy.Rules {
 		SkipPaths: cfg.Memory.SkipPaths, SkipModels: cfg.Memory.SkipModels,
 		RemotePaths: cfg.Workspace.RemotePaths, Optional: cfg.Workspace.Optional,
 	}
-}
-
-// memoryOptions returns the options of the memory; now returns the latest configuration. Without consent, they contain no
-// endpoint of an embedding model.
-func memoryOptions(cfg *config.Config, now func() *config.Config, log *slog.Logger) cli.MemoryOptions {
-	o := cli.MemoryOptions{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: func() string { return now().Memory.APIKey }, Headers: cfg.Memory.Headers, Certificate: cfg.Memory.ClientCertificate, GetMemory: cfg.Recall.Query == "get-memory"}, Dir: cfg.DataDir, Indexes: cfg.Memory.IndexBytes, Meaning: cfg.Recall.Meaning, Model: cfg.Meaning.Model, Log: log}
-	switch e := cfg.Embedding; {
-	case e.URL == "" || cfg.RemoteMemory():
-	case !cfg.Consented():
-		log.Warn("embedding.url is unused: memory.consent does not cover it, so no text is sent there", "url", e.URL)
-	default:
-		o.Embedding = embedded.Embedding{URL: e.URL, Model: e.Model, APIKey: func() string { return now().Embedding.APIKey }}
-	}
-	return o
 }
 
 // planning returns the settings for decisions about blocks in requests.

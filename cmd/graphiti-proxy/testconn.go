@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -23,7 +22,7 @@ func newTestConnectionCommand() *cobra.Command {
 		if cfg.Memory.Endpoint == "" {
 			return errors.New("no memory service to test: set memory.endpoint or GRAPHITI_URL (the embedded memory needs no connection)")
 		}
-		m, err := cli.ConnectMemory(memoryOptions(cfg, func() *config.Config { return cfg }, slog.New(slog.DiscardHandler)))
+		m, err := cli.ConnectMemory(cfg, func() *config.Config { return cfg }, nil)
 		if err != nil {
 			return err
 		}

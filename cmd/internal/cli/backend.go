@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
@@ -16,20 +17,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
-
-// MemoryOptions describes a memory.
-type MemoryOptions struct {
-	Kind   string // embedded, graphiti or graphiti-mcp
-	Remote remote.Options
-
-	Dir       string             // directory of the store
-	Shared    database.DB        // database that replicas share, in place of a file in Dir; or nil
-	Indexes   int                // most bytes of the search indexes, or 0 for the default
-	Embedding embedded.Embedding // unused without a URL
-	Meaning   bool               // search by meaning, without Embedding by the model in the program
-	Model     string             // file of multilingual-e5-small, in place of the model in the program; or ""
-	Log       *slog.Logger
-}
 
 // MemoryService is a memory on a network.
 type MemoryService interface {
@@ -47,57 +34,67 @@ type Backend struct {
 	Facts  *embedded.Store                 // stores distilled facts
 }
 
-func OpenMemory(o MemoryOptions) (b Backend, err error) {
-	if o.Kind != "embedded" {
-		s, err := ConnectMemory(o)
+// OpenMemory opens the configured memory: in a database that replicas share, or else in a file. now
+// returns the latest configuration, and called gets each call to a service, or is nil.
+func OpenMemory(cfg *config.Config, now func() *config.Config, shared database.DB, called func(call string, o remote.Outcome), log *slog.Logger) (b Backend, err error) {
+	if cfg.RemoteMemory() {
+		s, err := ConnectMemory(cfg, now, called)
 		if err != nil {
 			return b, err
 		}
 		b.Graph = s.Memory()
 	}
 	var store *embedded.Store
-	if o.Shared != nil {
-		store = embedded.OpenShared(o.Shared)
-	} else if store, err = embedded.Open(filepath.Join(o.Dir, "memory.db")); err != nil {
+	if shared != nil {
+		store = embedded.OpenShared(shared)
+	} else if store, err = embedded.Open(filepath.Join(cfg.DataDir, "memory.db")); err != nil {
 		return b, err
 	}
-	if o.Indexes > 0 {
-		store.Limit(o.Indexes)
+	if cfg.Memory.IndexBytes > 0 {
+		store.Limit(cfg.Memory.IndexBytes)
 	}
 	b.Memory, b.Ledger, b.Warm, b.Facts, b.Pause = store.Memory(), store.Ledger, store.Warm, store, func(bool) {}
-	if o.Embedding.URL != "" {
+	e := cfg.Embedding
+	switch used := e.URL != "" && !cfg.RemoteMemory(); {
+	case used && cfg.Consented():
 		b.Pause = store.Pause
+		if cfg.Recall.Meaning {
+			store.Embed(embedded.Embedding{URL: e.URL, Model: e.Model, APIKey: func() string { return now().Embedding.APIKey }}, log)
+		}
+		return b, nil
+	case used:
+		log.Warn("embedding.url is unused: memory.consent does not cover it, so no text is sent there", "url", e.URL)
 	}
-	if o.Meaning {
-		if err := understand(store, &o); err != nil {
+	if cfg.Recall.Meaning {
+		if err := understand(store, cfg.Meaning.Model, log); err != nil {
 			return b, errors.Join(err, store.Close())
 		}
 	}
 	return b, nil
 }
 
-// understand makes the store searchable by meaning.
-func understand(store *embedded.Store, o *MemoryOptions) error {
-	if o.Embedding.URL != "" {
-		store.Embed(o.Embedding, o.Log)
-		return nil
-	}
+// understand makes the store searchable by meaning, with a model in a file or the one in the program.
+func understand(store *embedded.Store, file string, log *slog.Logger) error {
 	var m embedded.Encoder
 	m, err := sentence.Load()
-	if o.Model != "" {
-		m, err = sentence.OpenE5(o.Model)
+	if file != "" {
+		m, err = sentence.OpenE5(file)
 	}
 	if err != nil {
 		return fmt.Errorf("load the model of sentences: %w", err)
 	}
-	store.Understand(m, embedded.FitOf(m.Name()), o.Log)
+	store.Understand(m, embedded.FitOf(m.Name()), log)
 	return nil
 }
 
-// ConnectMemory returns a client of a service, without a call to the service.
-func ConnectMemory(o MemoryOptions) (MemoryService, error) {
-	if o.Kind == "graphiti-mcp" {
-		return mcp.New(o.Remote)
+// ConnectMemory returns a client of the configured service, without a call to it.
+func ConnectMemory(cfg *config.Config, now func() *config.Config, called func(call string, o remote.Outcome)) (MemoryService, error) {
+	o := remote.Options{
+		Endpoint: cfg.Memory.Endpoint, APIKey: func() string { return now().Memory.APIKey }, Headers: cfg.Memory.Headers, Certificate: cfg.Memory.ClientCertificate,
+		GetMemory: cfg.Recall.Query == "get-memory", Called: called,
 	}
-	return rest.New(o.Remote)
+	if cfg.Memory.Backend == "graphiti-mcp" {
+		return mcp.New(o)
+	}
+	return rest.New(o)
 }

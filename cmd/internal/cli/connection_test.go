@@ -7,7 +7,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
 // TestMissingConsentIsReported checks that only the step of the consent fails.
@@ -22,7 +21,7 @@ func TestMissingConsentIsReported(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := ConnectMemory(MemoryOptions{Kind: "graphiti", Remote: remote.Options{Endpoint: g.URL()}})
+		m, err := ConnectMemory(cfg, func() *config.Config { return cfg }, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

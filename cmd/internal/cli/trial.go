@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -35,43 +36,30 @@ type TrialResult struct {
 // provider describes the API of an upstream.
 type provider struct {
 	name  string
-	keys  []string // names of the variables that may hold the key
-	list  string   // path of the models
-	ids   string   // path of their names in the answer
-	small []string // parts of the names of cheap models, the cheapest first
-	auth  func(h http.Header, key string)
-	chat  func(model string) (path string, body any)
-	said  string // path of the text in the answer
+	keys  []string          // names of the variables that may hold the key
+	auth  map[string]string // headers, with KEY for the key
+	list  string            // path of the models
+	ids   string            // path of their names in the answer
+	small []string          // parts of the names of cheap models, the cheapest first
+	chat  string            // path of a request, with MODEL for the model
+	body  string            // of that request, likewise
+	said  string            // path of the text in the answer
 }
 
-const asked = "Reply with the word OK and nothing else."
-
-type object = map[string]any
+const asked = `[{"role":"user","content":"Reply with the word OK and nothing else."}]`
 
 var providers = []provider{
 	{
-		"openai", []string{"OPENAI_API_KEY"}, "/v1/models", "data.#.id", []string{"nano", "mini", "small"},
-		func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) },
-		func(model string) (string, any) {
-			return "/v1/chat/completions", object{"model": model, "messages": []object{{"role": "user", "content": asked}}}
-		}, "choices.0.message.content",
+		"openai", []string{"OPENAI_API_KEY"}, map[string]string{"Authorization": "Bearer KEY"}, "/v1/models", "data.#.id", []string{"nano", "mini", "small"},
+		"/v1/chat/completions", `{"model":"MODEL","messages":` + asked + `}`, "choices.0.message.content",
 	},
 	{
-		"anthropic", []string{"ANTHROPIC_API_KEY"}, "/v1/models", "data.#.id", []string{"haiku"},
-		func(h http.Header, key string) {
-			h.Set("X-Api-Key", key)
-			h.Set("Anthropic-Version", "2023-06-01")
-		},
-		func(model string) (string, any) {
-			return "/v1/messages", object{"model": model, "max_tokens": 16, "messages": []object{{"role": "user", "content": asked}}}
-		}, "content.0.text",
+		"anthropic", []string{"ANTHROPIC_API_KEY"}, map[string]string{"X-Api-Key": "KEY", "Anthropic-Version": "2023-06-01"}, "/v1/models", "data.#.id", []string{"haiku"},
+		"/v1/messages", `{"model":"MODEL","max_tokens":16,"messages":` + asked + `}`, "content.0.text",
 	},
 	{
-		"gemini", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "/v1beta/models", "models.#.name", []string{"flash-lite", "flash"},
-		func(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) },
-		func(model string) (string, any) {
-			return "/v1beta/models/" + strings.TrimPrefix(model, "models/") + ":generateContent", object{"contents": []object{{"role": "user", "parts": []object{{"text": asked}}}}}
-		}, "candidates.0.content.parts.0.text",
+		"gemini", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, map[string]string{"X-Goog-Api-Key": "KEY"}, "/v1beta/models", "models.#.name", []string{"flash-lite", "flash"},
+		"/v1beta/models/MODEL:generateContent", `{"contents":[{"role":"user","parts":[{"text":"Reply with the word OK and nothing else."}]}]}`, "candidates.0.content.parts.0.text",
 	},
 }
 
@@ -137,8 +125,9 @@ func (p *provider) ask(ctx context.Context, o *TrialOptions, key string, r *Tria
 			return errors.New("the provider lists no models; name one with --model")
 		}
 	}
-	path, in := p.chat(r.Model)
-	body, err := p.send(ctx, o, key, path, in, r)
+	model := strings.TrimPrefix(r.Model, "models/")
+	quoted, _ := json.Marshal(model) // a text
+	body, err := p.send(ctx, o, key, strings.ReplaceAll(p.chat, "MODEL", url.PathEscape(model)), []byte(strings.ReplaceAll(p.body, `"MODEL"`, string(quoted))), r)
 	if err != nil {
 		return err
 	}
@@ -171,14 +160,13 @@ func (p *provider) cheap(list gjson.Result) string {
 	return ""
 }
 
-// send makes one request: a GET if in is nil.
-func (p *provider) send(ctx context.Context, o *TrialOptions, key, path string, in any, r *TrialResult) ([]byte, error) {
+// send makes one request: a GET without a body.
+func (p *provider) send(ctx context.Context, o *TrialOptions, key, path string, body []byte, r *TrialResult) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	method, body := http.MethodGet, []byte(nil)
-	if in != nil {
+	method := http.MethodGet
+	if body != nil {
 		method = http.MethodPost
-		body, _ = json.Marshal(in) // plain values
 	}
 	req, err := http.NewRequestWithContext(ctx, method, o.Base+path, bytes.NewReader(body))
 	if err != nil {
@@ -186,7 +174,9 @@ func (p *provider) send(ctx context.Context, o *TrialOptions, key, path string, 
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Graphiti-Memory", "off")
-	p.auth(req.Header, key)
+	for name, value := range p.auth {
+		req.Header.Set(name, strings.ReplaceAll(value, "KEY", key))
+	}
 	resp, err := o.Client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("the proxy does not answer: %w", err)
