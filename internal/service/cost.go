@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
@@ -40,42 +40,25 @@ func (p *price) of(u *graphiti.Usage) Cost {
 	}
 }
 
-// prices is the table of prices. It is read again when its file has changed.
-type prices struct {
-	mu     sync.Mutex // protects the fields below
-	path   string
-	at     time.Time // modification of the file
-	models map[string]price
-}
-
-// read returns the table in a file, and its date.
-func (p *prices) read(path string) (map[string]price, time.Time, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// readPrices returns the prices of models in a file, and the date of the file.
+func readPrices(path string) (models map[string]price, at time.Time, err error) {
 	info, err := os.Stat(path)
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("cost.prices: %w", err)
-	}
-	if path == p.path && info.ModTime().Equal(p.at) {
-		return p.models, p.at, nil
-	}
-	text, err := os.ReadFile(path) // #nosec G304 -- the operator names it
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("cost.prices: %w", err)
+	text, unread := os.ReadFile(path) // #nosec G304 -- the operator names it
+	if err = cmp.Or(err, unread); err != nil {
+		return nil, at, fmt.Errorf("cost.prices: %w", err)
 	}
 	var entries map[string]json.RawMessage
 	if err := json.Unmarshal(text, &entries); err != nil {
-		return nil, time.Time{}, fmt.Errorf("cost.prices: read %s: %w; write {\"model\": {\"input_cost_per_token\": 0.000001, \"output_cost_per_token\": 0.00001}}", path, err)
+		return nil, at, fmt.Errorf("cost.prices: read %s: %w; write {\"model\": {\"input_cost_per_token\": 0.000001, \"output_cost_per_token\": 0.00001}}", path, err)
 	}
-	models := make(map[string]price, len(entries))
+	models = make(map[string]price, len(entries))
 	for name, entry := range entries {
 		var one price
 		if json.Unmarshal(entry, &one) == nil && one.Input > 0 { // LiteLLM's table has other entries, too
 			models[name] = one
 		}
 	}
-	p.path, p.at, p.models = path, info.ModTime(), models
-	return models, p.at, nil
+	return models, info.ModTime(), nil
 }
 
 // priced returns the price of a model, with or without its provider's name before it.
@@ -94,7 +77,7 @@ func (sv *Service) bill(w *Week, counts []cache.Counts) (err error) {
 	var models map[string]price
 	if set.Prices != "" {
 		var at time.Time
-		if models, at, err = sv.prices.read(set.Prices); err != nil {
+		if models, at, err = readPrices(set.Prices); err != nil {
 			return err
 		}
 		w.Prices = at.UTC().Format(time.DateOnly)

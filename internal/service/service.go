@@ -69,8 +69,6 @@ type Service struct {
 
 	hearings sync.WaitGroup // background work for messages
 
-	prices prices
-
 	mu       sync.Mutex     // protects the fields below
 	commands map[string]int // running forget commands, by group and scope
 }
