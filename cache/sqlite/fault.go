@@ -79,7 +79,7 @@ func (d *DB) Fault() *database.Fault { return d.fault.Load() }
 // Check tests whether the path still leads to the open file and whether the file can be
 // written. It returns the fault of the file, or nil.
 func (d *DB) Check() *database.Fault {
-	if _, err := d.inPlace(); err != nil {
+	if err := d.inPlace(); err != nil {
 		return d.notice(err)
 	}
 	switch t := d.Fault(); {
@@ -98,21 +98,18 @@ func (d *DB) Check() *database.Fault {
 
 // inPlace returns an error unless the paths still lead to the open files. SQLite does not
 // notice that they were deleted, and continues to write to files that are lost at their
-// close. log is the size of the log in bytes.
-func (d *DB) inPlace() (log int64, err error) {
+// close.
+func (d *DB) inPlace() error {
 	for _, f := range d.files {
 		now, err := os.Stat(f.path)
 		if err == nil && !os.SameFile(now, f.info) {
 			err = fmt.Errorf("%s is another file now", filepath.Base(f.path))
 		}
 		if err != nil {
-			return 0, newFault(d.path, database.Gone, err, d.holds) // or Failing
-		}
-		if f.path != d.path {
-			log = now.Size()
+			return newFault(d.path, database.Gone, err, d.holds) // or Failing
 		}
 	}
-	return log, nil
+	return nil
 }
 
 // opened identifies an open file.

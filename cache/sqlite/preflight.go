@@ -52,7 +52,7 @@ func sizeOf(path string) int64 {
 // readable reads the version and the schema over a read-only connection, and checks every
 // page if all is true.
 func readable(path string, want int, all bool) (database.FaultKind, error) {
-	q := url.Values{"mode": {"ro"}, "_pragma": {busyTimeout(openPatience)}}
+	q := url.Values{"mode": {"ro"}, "_pragma": {busyTimeout}}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String())
 	if err != nil {
 		return database.Denied, err

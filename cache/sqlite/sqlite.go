@@ -39,12 +39,10 @@ const (
 	maxBatch   = 512  // writes in one commit
 	maxWaiting = 4096 // writes in the queue; with more, Write waits and WriteAsync drops its write
 
-	// patience is the timeout of a call while another program uses the file, and
-	// openPatience that of Open.
-	patience     = 5 * time.Second
-	openPatience = time.Second
+	// patience is the timeout of a call while another program uses the file.
+	patience = 2 * time.Second
 
-	readers = 3 // connections for reads; one of them may run a checkpoint
+	readers = 3 // connections for reads
 
 	// writerCache bounds the pages that the writer holds in RAM, in KiB. A transaction
 	// that changes more writes some pages twice.
@@ -57,8 +55,8 @@ const (
 	// after each commit, so a larger cache would seldom help.
 	readerCache = "512"
 
-	// logMost is the size, in bytes, above which a checkpoint moves the log into the file.
-	logMost = 8 << 20
+	// logMost is the size, in pages of 4 KiB, from which a commit moves the log into the file.
+	logMost = 2000
 )
 
 // DB is an open file. It is safe for concurrent use.
@@ -76,10 +74,6 @@ type DB struct {
 	mu     sync.RWMutex // guards closed against sends on queue
 	closed bool
 	done   chan struct{}
-
-	committing   sync.Mutex    // held during a commit, and during the end of a checkpoint
-	full         chan struct{} // the log is longer than logMost; one slot is enough
-	checkpointed chan struct{} // closed when checkpointLog has ended
 }
 
 type job struct {
@@ -90,7 +84,7 @@ type job struct {
 
 // Open opens the file at path, and creates it if necessary. It does not change a file that
 // is damaged, of another version, or not a database. If another program prevents writes, it
-// fails within about a second. Its error is a Fault.
+// fails within about two seconds. Its error is a Fault.
 func Open(path string, o Options) (*DB, error) {
 	d, err := connect(path, o)
 	var known *database.Fault
@@ -140,30 +134,24 @@ func connect(path string, o Options) (*DB, error) {
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
 	d.read.SetConnMaxIdleTime(restAfter)
-	// Both end when Close closes the queue.
+	// Ends when Close closes the queue.
 	go d.run()
-	go d.checkpointLog()
 	return d, nil
 }
 
 func newDB(path string, o Options) *DB {
-	return &DB{path: path, holds: o.Holds, version: o.Version, queue: make(chan *job, maxWaiting),
-		done: make(chan struct{}), full: make(chan struct{}, 1), checkpointed: make(chan struct{})}
+	return &DB{path: path, holds: o.Holds, version: o.Version, queue: make(chan *job, maxWaiting), done: make(chan struct{})}
 }
 
 func dsn(path string, s Sync, readOnly bool) string {
 	q := url.Values{}
-	if readOnly {
-		q.Add("_pragma", busyTimeout(patience))
-	} else {
-		q.Add("_pragma", busyTimeout(openPatience)) // until free raises it
-	}
+	q.Add("_pragma", busyTimeout)
 	q.Add("_pragma", "journal_mode(WAL)")
 	q.Add("_pragma", "synchronous("+string(s)+")")
 	q.Add("_pragma", "temp_store(MEMORY)")
 	q.Add("_pragma", "foreign_keys(ON)")
 	q.Add("_pragma", "secure_delete(ON)")
-	q.Add("_pragma", "wal_autocheckpoint(0)") // checkpointLog does it
+	q.Add("_pragma", fmt.Sprintf("wal_autocheckpoint(%d)", logMost))
 	q.Add("_pragma", "journal_size_limit(0)") // shrinks the log to the part in use
 	if readOnly {
 		q.Add("mode", "rw") // a later connection must not create a file
@@ -175,10 +163,10 @@ func dsn(path string, s Sync, readOnly bool) string {
 	return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String()
 }
 
-func busyTimeout(d time.Duration) string { return fmt.Sprintf("busy_timeout(%d)", d.Milliseconds()) }
+var busyTimeout = fmt.Sprintf("busy_timeout(%d)", patience.Milliseconds())
 
-// free returns an error if another program prevents writes to the file, and then raises the
-// timeout of the connection to patience. It leaves other faults to the first write.
+// free returns an error if another program prevents writes to the file. It leaves other faults to
+// the first write.
 func free(db *sql.DB, path string) error {
 	if _, err := db.Exec("BEGIN IMMEDIATE"); kindOf(err) == database.Busy {
 		return fmt.Errorf("write to %s: %w", path, err)
@@ -186,9 +174,6 @@ func free(db *sql.DB, path string) error {
 		if _, err := db.Exec("ROLLBACK"); err != nil {
 			return fmt.Errorf("write to %s: %w", path, err)
 		}
-	}
-	if _, err := db.Exec("PRAGMA " + busyTimeout(patience)); err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
 	}
 	return nil
 }
@@ -339,6 +324,5 @@ func (d *DB) Close() error {
 	close(d.queue)
 	d.mu.Unlock()
 	<-d.done
-	<-d.checkpointed
 	return errors.Join(d.read.Close(), d.write.Close())
 }

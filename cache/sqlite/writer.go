@@ -63,7 +63,6 @@ func (t *statements) prepare(query string) (*sql.Stmt, error) {
 // run is the loop of the only writer.
 func (d *DB) run() {
 	defer close(d.done)
-	defer close(d.full)
 	s := &statements{stmts: make(map[string]*sql.Stmt)}
 	tx := &transaction{database.Tx{Statements: s}}
 	conn, err := d.write.Conn(context.Background())
@@ -111,12 +110,9 @@ func (t *statements) close() {
 
 // commit runs the jobs and replies to each. A file that is not in place takes no commit.
 func (d *DB) commit(tx *transaction, batch []*job) {
-	d.committing.Lock()
-	defer d.committing.Unlock()
 	errs, err := make([]error, len(batch)), d.usable()
-	log := int64(0)
 	if err == nil {
-		log, err = d.inPlace()
+		err = d.inPlace()
 	}
 	if err == nil {
 		errs, err = tx.commit(batch)
@@ -135,29 +131,6 @@ func (d *DB) commit(tx *transaction, batch []*job) {
 			_ = d.notice(errs[i])
 		}
 		j.reply(errs[i])
-	}
-	if log > logMost {
-		select {
-		case d.full <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// checkpointLog moves the log into the file whenever it is longer than logMost. Most of the work
-// runs concurrently with the writer, because a slow disk must not delay commits. The writer
-// waits only for the part that it has committed meanwhile.
-func (d *DB) checkpointLog() {
-	defer close(d.checkpointed)
-	checkpoint := func() {
-		// On error, the next commit starts it again.
-		_, _ = d.read.Exec("PRAGMA wal_checkpoint(PASSIVE)")
-	}
-	for range d.full {
-		checkpoint()
-		d.committing.Lock()
-		checkpoint()
-		d.committing.Unlock()
 	}
 }
 
