@@ -25,7 +25,6 @@ type Mode struct {
 	Silent bool   // the message asks to forget something, so that it recalls nothing
 	Asked  bool   // the client asks for memory, so that proof mode does not withhold it
 	Reason Reason // why Recall is off
-	Late   bool   // Recall is off because the project was not found in time
 	Cut    bool   // the client has just replaced the history, though the request does not show it
 
 	// Beside is the actual kind of a request that looks like a turn, if its session
@@ -195,7 +194,7 @@ func (m *Planner) decide(t *turn, who graphiti.Who) Outcome {
 	case made != nil:
 		t.decision = made
 		o := outcomeOf(made, SourceSticky)
-		if made.Block == "" && !t.mode.Recall && !t.mode.Late {
+		if made.Block == "" && !t.mode.Recall {
 			o = Outcome{Status: StatusOff, Reason: t.mode.Reason}
 		}
 		return o
@@ -210,8 +209,6 @@ func (m *Planner) decide(t *turn, who graphiti.Who) Outcome {
 	var d Decision
 	var o Outcome
 	switch {
-	case t.mode.Late:
-		o = Outcome{Status: StatusTimeout}
 	case !t.mode.Recall:
 		o = Outcome{Status: StatusOff, Reason: t.mode.Reason}
 	case t.forgotten():

@@ -102,8 +102,8 @@ func (s *decider) explain(m Memory, planner Planner, limits Limits, path string,
 func offBecause(d *decision) string {
 	o, why := &d.plan.Outcome, d.why
 	switch {
-	case d.late != nil:
-		why = lateDirectory
+	case o.Reason == inject.ReasonPlace && d.project.late:
+		why = string(d.fate.Reason)
 	case o.Reason == inject.ReasonPlace && d.project.missing != observe.MissingForm:
 		why = d.project.missing.Remedy()
 	}

@@ -24,7 +24,7 @@ func (s *decider) fate(r *request, p *parsed, c *caller, at *placed) graphiti.Fa
 		return graphiti.Fate{}
 	case no == inject.ReasonOptOut:
 		return graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffIgnored}
-	case no != inject.ReasonNone:
+	case no != inject.ReasonNone && !at.project.late:
 		return fateOf(no)
 	case !m.Ingest:
 		return graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffIngest}
@@ -34,6 +34,8 @@ func (s *decider) fate(r *request, p *parsed, c *caller, at *placed) graphiti.Fa
 		return graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientSubagent}
 	case p.conv.Last < 0 && at.pending == nil:
 		return graphiti.Fate{}
+	case at.project.late:
+		return graphiti.Fate{Name: graphiti.FateLost, Reason: graphiti.LostLate}
 	case f.summary:
 		return graphiti.Fate{Name: graphiti.FateClient, Reason: string(inject.ReasonSummary)}
 	case f.kind != p.conv.Kind && f.kind != dialect.KindTurn: // its session or another turn shows it
@@ -61,7 +63,7 @@ func (s *decider) fate(r *request, p *parsed, c *caller, at *placed) graphiti.Fa
 // fateAfter returns the fate after the plan: a turn may be stored already, or have no group.
 func (d *planned) fateAfter(m *Memory, isTurn bool) graphiti.Fate {
 	switch p := &d.plan; {
-	case d.fate.Name != graphiti.FateOpen || !isTurn || d.late != nil:
+	case d.fate.Name != graphiti.FateOpen || !isTurn:
 	case p.Turn == "":
 		return graphiti.Fate{Name: graphiti.FateLost, Reason: graphiti.LostPlan}
 	case len(p.Write) == 0:
@@ -98,6 +100,8 @@ func mayWrite(f graphiti.Fate) bool {
 		return true
 	case graphiti.FateClient:
 		return f.Reason != graphiti.ClientSubagent && f.Reason != graphiti.ClientAtOnce
+	case graphiti.FateLost: // a later request may show the message
+		return f.Reason == graphiti.LostLate
 	}
 	return false
 }
@@ -116,7 +120,7 @@ func isLeftOut(f graphiti.Fate) bool {
 func (d *decision) reads(r *request) bool {
 	p := &d.plan
 	return r.route.Use == dialect.UseTurn && p.Turn != "" &&
-		(len(p.Write) > 0 || isLeftOut(d.fate) || d.child || d.late != nil || !d.session.byID || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
+		(len(p.Write) > 0 || isLeftOut(d.fate) || d.child || !d.session.byID || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
 }
 
 // settle sets the fate of the turn's message, if it is open.
@@ -169,7 +173,7 @@ func (s *decider) noteLost(of sessionOf, turn string, isLost bool) (was graphiti
 // countNew counts the new messages of a request, as far as it shows their fates.
 func (s *Server) countNew(c *call, d *decision) {
 	t := ledger.Turn{ID: d.plan.Turn, Targets: d.plan.Write, Client: identity.Client(c.head.UserAgent())}
-	if d.opened = d.fate.Name == graphiti.FateOpen; d.opened {
+	if d.opened = d.fate.Name == graphiti.FateOpen; d.opened || d.fate.Reason == graphiti.LostLate {
 		s.count(c.memory, &d.who, d.base, &t, graphiti.FateNone, d.fate)
 	} else if d.fate.Name != graphiti.FateStored { // it was counted when it was stored
 		s.observer.Message(t.Client, graphiti.FateNone, d.fate)

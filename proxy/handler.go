@@ -145,7 +145,7 @@ func (s *Server) decided(c *call, d *decision) {
 // request that matches no rule, such as for a title.
 func (d *decision) lacksPlace() bool {
 	conv := d.parsed.conv
-	return d.plan.Outcome.Reason == inject.ReasonPlace && cmp.Or(d.session.kind, conv.Kind) == dialect.KindTurn &&
+	return d.plan.Outcome.Reason == inject.ReasonPlace && !d.project.late && cmp.Or(d.session.kind, conv.Kind) == dialect.KindTurn &&
 		(conv.Tools || d.project.missing == observe.MissingHere)
 }
 

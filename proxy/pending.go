@@ -53,7 +53,6 @@ type pendingTurn struct {
 	fate graphiti.Fate // of the person's message
 	seen observe.Answered
 
-	late *project       // the project to find before the turn is stored; nil if it has been found
 	repo workspace.Repo // of the project
 }
 
@@ -65,9 +64,6 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	p = &own
 	p.turn.Assistant, p.turn.Answered, p.turn.Keys = a.Text, time.Now(), a.Keys
 	wire.Contain(p.s.log, "checking the task of a subagent", p.recheck)
-	if p.late != nil && clean {
-		wire.Contain(p.s.log, "finding the project of a turn", p.locate)
-	}
 	var done inject.Done
 	noted := p.round != nil && (p.recall || p.child)
 	if noted {
@@ -153,23 +149,6 @@ func (p *pendingTurn) unread() { p.lost(graphiti.LostUnread) }
 func (p *pendingTurn) broke() {
 	if p.kept() && p.turn.Kind == "" {
 		wire.Contain(p.s.log, "noting an answer that was cut off", p.cutOff)
-	}
-}
-
-// locate finds the project of a turn, if its directory was not read in time. It sets the
-// groups of the turn if that project has memory.
-func (p *pendingTurn) locate() {
-	w := *p.late
-	p.late = nil
-	switch {
-	case !w.await(p.memory.Identity.Places):
-		p.s.log.Warn("read project directory timed out, turn not stored", "directory", w.Directory)
-		p.lost(graphiti.LostLate)
-	case p.memory.Rules.refuses(&w) != inject.ReasonNone:
-		p.settle(fateOf(p.memory.Rules.refuses(&w)))
-	default:
-		p.who.Workspace, p.repo = w.key, w.Repo
-		p.turn.Owner, p.turn.Workspace, p.turn.Targets = p.who.Owner(), w.key, p.memory.Planner.Writes(p.who)
 	}
 }
 

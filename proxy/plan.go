@@ -21,7 +21,6 @@ type planned struct {
 	fate     graphiti.Fate  // of the newest message; of the open turn's message in a tool round
 	who      graphiti.Who   // of the turn; zero without a plan
 	child    bool           // the notes of the parent's session get a subagent's work
-	late     *project       // the turn's project, found at its end; nil if known or not needed
 	relax    *dialect.Relax // the option for the provider after a forgotten block; nil if none
 	promises promises       // actions that wait until the upstream accepts the request
 }
@@ -56,10 +55,6 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 		d.plan.Outcome.Quota = r.memory.Turns.Full(d.who.Owner())
 	}
 	if w.late {
-		if len(d.plan.Write) > 0 && f.kind == dialect.KindTurn {
-			late := *w
-			d.late = &late
-		}
 		d.plan.Write, d.plan.Unseen = nil, nil
 	}
 	d.fate = d.fateAfter(r.memory, f.kind == dialect.KindTurn && at.pending == nil)
@@ -141,9 +136,6 @@ func (s *decider) mode(r *request, p *parsed, c *caller, at *placed) (mode injec
 		text := p.conv.Text(p.conv.Last)
 		mode.Silent = len(text) <= capture.MaxSaying && m.Hearer.Forgets(string(text))
 	}
-	if mode.Late = w.late && mode.Recall; mode.Late {
-		mode.Recall = false
-	}
 	return mode
 }
 
@@ -165,9 +157,7 @@ func (r *Rules) refuses(w *project) inject.Reason {
 	case w.Repo.Ignore, workspace.MatchAny(r.Ignored, names...), workspace.MatchAny(r.Ignored, w.others...),
 		len(r.Ignored) > 0 && workspace.MatchAny(r.Ignored, w.Repo.Keys()...):
 		return inject.ReasonOptOut
-	case w.late: // await completes it, and refuses is called again
-		return inject.ReasonNone
-	case w.unknown:
+	case w.unknown, w.late:
 		return inject.ReasonPlace
 	case len(r.Trusted) > 0 && !workspace.MatchAny(r.Trusted, names...):
 		return inject.ReasonUntrusted

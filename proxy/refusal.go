@@ -48,8 +48,6 @@ var (
 	noPerson = skipped(inject.ReasonNoUserMessage)
 )
 
-const lateDirectory = "its directory could not be read in time; the turn is stored"
-
 const nobody = "no person and no actor is known"
 
 // stopped returns the refusal of a body that was not read to its end.

@@ -260,7 +260,7 @@ func (p *pendingTurn) recheck() {
 	p.s.adopt(p.memory.Sessions, &p.at, &f, p.task.thread(p.own), of)
 	p.who.Session, p.child = f.id, p.child || p.recall && p.kept()
 	p.settle(graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientSubagent})
-	p.turn.Targets, p.recall, p.late = nil, false, nil
+	p.turn.Targets, p.recall = nil, false
 }
 
 // isTask reports whether a message of a conversation, at the time of its arrival, equals a

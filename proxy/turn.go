@@ -151,7 +151,6 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		chained: !d.session.byID || d.caller.SessionOfPrompt(), // a compaction may have another prompt, and so another id
 		recall:  d.plan.Recall,
 		block:   d.plan.Block,
-		late:    d.late,
 		repo:    d.project.Repo,
 		fate:    d.fate,
 	}

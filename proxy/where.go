@@ -354,30 +354,13 @@ func (s *decider) project(m *Memory, p *parsed, at *placed, kind dialect.Kind) (
 	if len(m.Rules.Ignored) > 0 {
 		w.others = p.claims.Workspaces(w.Place)
 	}
-	if w.elsewhere() && !w.late {
+	// A place that is only a directory must be on this machine: other machines and containers
+	// may have a directory with the same name.
+	if w.Directory != "" && w.Repo.Dir == "" && w.key == "" && !w.late {
 		w.unknown, w.missing = true, observe.MissingHere
 	}
 	return w
 }
-
-// await completes a late project at the end of its turn. It reports whether the file system
-// has answered.
-func (w *project) await(places *workspace.Places) bool {
-	repo, ok := places.Await(w.Directory)
-	if !ok {
-		return false
-	}
-	w.Repo, w.late = repo, false
-	if !w.named && repo.Dir != "" {
-		w.key = repo.Key()
-	}
-	w.unknown = w.elsewhere()
-	return true
-}
-
-// elsewhere reports whether a place is only a directory that is not on this machine.
-// Other machines and containers may have a directory with the same name.
-func (w *project) elsewhere() bool { return w.Directory != "" && w.Repo.Dir == "" && w.key == "" }
 
 // unplaced reports whether the place of a request is unknown, but required: the project
 // may be excluded from memory, or may differ from the project of the facts. A client that

@@ -78,10 +78,10 @@ func TestRulesOfPlaces(t *testing.T) {
 		{name: "trusted: no project", rules: Rules{Trusted: []string{private}}, want: "untrusted"},
 		{name: "trusted: another directory", in: filepath.Join(app, "open"), rules: Rules{Trusted: []string{private}}, want: "untrusted"},
 		{name: "trusted: another name", in: filepath.Join(app, "open") + copilot, rules: Rules{Trusted: []string{"*/secret"}}, want: "untrusted"},
-		{name: "not found out in time", in: private, id: identity.Settings{Places: slow}, want: lateDirectory},
-		{name: "not found out in time, called otherwise", in: private, headers: mine, id: identity.Settings{Places: slow}, want: lateDirectory},
+		{name: "not found out in time", in: private, id: identity.Settings{Places: slow}, want: "place: late"},
+		{name: "not found out in time, called otherwise", in: private, headers: mine, id: identity.Settings{Places: slow}, want: "place: late"},
 		{name: "not found out in time, but ignored", in: private, id: identity.Settings{Places: slow}, rules: Rules{Ignored: []string{app + "/*"}}, want: "opt_out"},
-		{name: "not found out in time, but trusted", in: private, id: identity.Settings{Places: slow}, rules: Rules{Trusted: []string{app + "/*"}}, want: lateDirectory},
+		{name: "not found out in time, but trusted", in: private, id: identity.Settings{Places: slow}, rules: Rules{Trusted: []string{app + "/*"}}, want: "place: late"},
 	} {
 		if tc.id.Owner = "user:o"; tc.id.Places == nil && !tc.id.Multi {
 			tc.id.Places = workspace.NewPlaces()
@@ -94,6 +94,16 @@ func TestRulesOfPlaces(t *testing.T) {
 		e := explained(t, m, graphiti.Namer{}, chatPath, header, []byte(said("", "* Current working directory: "+tc.in)))
 		if e.Off != tc.want {
 			t.Errorf("%s: %q, want %q: %+v", tc.name, e.Off, tc.want, e.Claims)
+		}
+	}
+}
+
+// TestLateMessagesComeLater checks that a message whose project is not found in time may be stored
+// by a later request.
+func TestLateMessagesComeLater(t *testing.T) {
+	for reason, want := range map[string]bool{graphiti.LostLate: true, graphiti.LostBusy: false} {
+		if got := mayWrite(graphiti.Fate{Name: graphiti.FateLost, Reason: reason}); got != want {
+			t.Errorf("mayWrite of a message lost as %s: %v, want %v", reason, got, want)
 		}
 	}
 }

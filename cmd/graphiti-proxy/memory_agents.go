@@ -175,7 +175,7 @@ func (p *agentProject) find(places *workspace.Places, cfg *config.Config) {
 		p.LeftOut = "the directory is unknown"
 		return
 	}
-	repo, ok := places.Await(p.Directory)
+	repo, ok := places.Find(p.Directory)
 	allowed := rules(cfg)
 	switch p.key, p.repo = repo.Key(), repo; {
 	case !ok || repo.Dir == "":

@@ -14,11 +14,10 @@ const (
 	// because the person may create IgnoreFile or run workspace join at any moment.
 	placeFresh = time.Second
 
-	// placeWait is the default of Places.Wait.
+	// placeWait is the default of Places.Wait, and firstWait the longest time that the first
+	// requests in a directory wait.
 	placeWait = 50 * time.Millisecond
-
-	// patience is the longest time that a finished turn waits for a file system.
-	patience = 5 * time.Second
+	firstWait = 400 * time.Millisecond
 
 	// maxPlaces is the maximum number of cached directories.
 	maxPlaces = 4096
@@ -69,7 +68,8 @@ type Places struct {
 	// Read reads one directory. It may block as long as the file system does.
 	Read func(dir string) Repo
 
-	// Wait is the longest time that a request waits for a file system.
+	// Wait is the longest time that a request waits for a file system. Only the first
+	// requests in a directory wait longer.
 	Wait time.Duration
 
 	reads *reads[Repo]
@@ -84,13 +84,14 @@ func NewPlaces() *Places {
 	return p
 }
 
-// Find returns the repository of a directory. It waits up to Wait for the file
-// system. ok is false if the directory was never read and the file system has not
-// answered by then.
-func (p *Places) Find(dir string) (repo Repo, ok bool) { return p.reads.find(dir, p.Wait) }
-
-// Await is Find with a longer wait, for a finished turn.
-func (p *Places) Await(dir string) (repo Repo, ok bool) { return p.reads.find(dir, patience) }
+// Find returns the repository of a directory. ok is false if the directory was never read and
+// the file system does not answer in time.
+func (p *Places) Find(dir string) (repo Repo, ok bool) {
+	if repo, ok = p.reads.find(dir, p.Wait); !ok {
+		repo, ok = p.reads.find(dir, firstWait)
+	}
+	return repo, ok
+}
 
 // reads caches the results of a function for directories. It is safe for concurrent use.
 type reads[T any] struct {

@@ -104,7 +104,7 @@ func TestFileSystemInTrouble(t *testing.T) {
 }
 
 // TestSlowFileSystem checks that Find waits for a slow file system only once and only for
-// placeWait, that the directory is read once, and that Find returns false until then.
+// firstWait, that the directory is read once, and that Find returns false until then.
 func TestSlowFileSystem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
@@ -121,7 +121,7 @@ func TestSlowFileSystem(t *testing.T) {
 				t.Errorf("Find took %v, want %v", took, wait)
 			}
 		}
-		asks(false, placeWait)
+		asks(false, firstWait)
 		asks(false, 0) // the first Find has waited
 		time.Sleep(24 * time.Hour)
 		asks(false, 0)
