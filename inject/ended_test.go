@@ -35,10 +35,6 @@ func TestSnapshot_ClientsSummary(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	stored := SnapshotOf(got, notes.Session)
-	if again, _ := SnapshotLines(stored); !cmp.Equal(again, got) {
-		t.Errorf("got %q after an export, want %q", again, got)
-	}
 	if len(notes.Decided) > 0 {
 		t.Errorf("got %q as the person's decisions, want none", notes.Decided)
 	}

@@ -133,39 +133,13 @@ const (
 // labels are the labels of lines.
 var labels = []string{resumes, decisionMade, openTask, listedOpen, listedDecision, subagentAsked, filesTouched}
 
-// SnapshotLines returns all lines of a snapshot and the hash of its session.
-func SnapshotLines(body []byte) (lines []string, session string) {
+// SnapshotLines returns all lines of a snapshot.
+func SnapshotLines(body []byte) (lines []string) {
 	var s snapshot
 	if json.Unmarshal(body, &s) == nil {
 		s.each(func(line string) { lines = append(lines, line) })
 	}
-	return lines, s.Session
-}
-
-// SnapshotOf returns the snapshot with the given lines and session hash. It ignores unknown
-// lines.
-func SnapshotOf(lines []string, session string) []byte {
-	s := snapshot{Session: session}
-	for _, line := range lines {
-		if asked, ok := strings.CutPrefix(line, resumes); ok {
-			s.Asked = asked
-		} else if d, ok := strings.CutPrefix(line, decisionMade); ok {
-			s.Decided = append(s.Decided, d)
-		} else if task, ok := strings.CutPrefix(line, openTask); ok {
-			s.Work.Tasks = append(s.Work.Tasks, dialect.Task{Text: task})
-		} else if files, ok := strings.CutPrefix(line, filesTouched); ok {
-			s.Files = strings.Split(files, ", ")
-		} else if o, ok := strings.CutPrefix(line, listedOpen); ok {
-			s.Listed.Open = append(s.Listed.Open, o)
-		} else if d, ok := strings.CutPrefix(line, listedDecision); ok {
-			s.Listed.Decided = append(s.Listed.Decided, d)
-		} else if c, ok := strings.CutPrefix(line, subagentAsked); ok {
-			asked, result, _ := strings.Cut(c, answeredSo)
-			s.Children = slices.Insert(s.Children, 0, child{Asked: asked, Result: result})
-		}
-	}
-	body, _ := json.Marshal(s) // strings only
-	return body
+	return lines
 }
 
 // snapshotID identifies a person's session in a workspace. Session IDs alone may repeat

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
@@ -337,7 +336,7 @@ func TestANewOperationIsForOperators(t *testing.T) {
 func TestNotesOfAnothersSessionStay(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	josh, ann, _ := everybody(t, m)
-	hers := inject.SnapshotOf([]string{"Rex is fed."}, ann.conversing)
+	hers := []byte(`{"asked":"Rex is fed.","session":"` + ann.conversing + `"}`)
 	if err := m.State.Snapshots.Save(t.Context(), "hers", hers, m.State.Generations.Now(), ann.project, graphiti.SessionScopeOf(ann.conversing, ""), graphiti.SessionScopeOf(ann.conversing, "user:ann")); err != nil {
 		t.Fatal(err)
 	}
@@ -363,5 +362,17 @@ func TestNotesOfAnothersSessionStay(t *testing.T) {
 	}
 	if _, _, err := attempt(t, m, service.Forget, ann.caller, fields{"message": ann.ofProject}); err != nil || has() {
 		t.Errorf("her own stay: %v", err)
+	}
+}
+
+// TestNotesComeBack checks that an import has the notes of an export, and rejects others.
+func TestNotesComeBack(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	const source = `{"session":"de943c1601a5","asked":"Feed Miso."}`
+	for name, source := range map[string]string{"good": source, "bad": `{"session":"de943c1601a5"`} {
+		_, err := m.Memory.Import(t.Context(), &service.ImportRequest{Lines: []service.Line{{Where: "session", Scope: "user", Episode: name, Content: "asked: Feed Miso.", Source: source}}})
+		if body, _ := m.State.Snapshots.Load(t.Context(), name); (string(body) == source) != (name == "good") || (err == nil) != (name == "good") {
+			t.Errorf("%s notes: %q, %v", name, body, err)
+		}
 	}
 }

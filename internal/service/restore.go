@@ -151,14 +151,17 @@ func (sv *Service) restoreNotes(ctx context.Context, t *ledger.Turn, l *Line, do
 		done.Known++
 		return nil
 	}
+	body := sv.o.Pipeline.Redacted(l.Source)
+	if !json.Valid([]byte(body)) {
+		return errors.New("source: is not the one of a session's notes; leave the line as export wrote it")
+	}
 	done.Kept++
 	session := gjson.Get(l.Source, "session").String()
 	scopes := append(t.ImportScopes(), t.Targets[0].Group)
 	if session != "" {
 		scopes = append(scopes, graphiti.SessionScopeOf(session, ""), graphiti.SessionScopeOf(session, t.Owner))
 	}
-	text := sv.o.Pipeline.Redacted(l.Content)
-	return sv.o.State.Snapshots.Save(ctx, l.Episode, inject.SnapshotOf(strings.Split(text, "\n"), session), t.Generation, scopes...)
+	return sv.o.State.Snapshots.Save(ctx, l.Episode, []byte(body), t.Generation, scopes...)
 }
 
 // restoreRule stores a line of the card, unless its group has that line. A line that another
@@ -222,11 +225,6 @@ func (sv *Service) restoreEnds(ctx context.Context, ended map[string][]*Line, ge
 
 // notesOf is the record of a session's notes.
 func notesOf(r Record, session string, body []byte) Record {
-	lines, hash := inject.SnapshotLines(body)
-	r.Where, r.Name, r.Text = notes, session, strings.Join(lines, "\n")
-	if hash != "" {
-		source, _ := json.Marshal(map[string]string{"session": hash}) // strings only
-		r.Source = string(source)
-	}
+	r.Where, r.Name, r.Text, r.Source = notes, session, strings.Join(inject.SnapshotLines(body), "\n"), string(body)
 	return r
 }
