@@ -140,7 +140,7 @@ func (d *decision) refuse(no *refusal) {
 	}
 }
 
-// note notes the place of the session, and that this process answers its turn.
+// note notes the place of the session, and that this process records its turn.
 func (s *decider) note(r *request, d *decision) {
 	switch of := (sessionOf{d.base, d.who.Session}); {
 	case of.session == "" || d.session.agent:
@@ -163,7 +163,7 @@ func (s *decider) note(r *request, d *decision) {
 			r.memory.Turns.Begin(e.Turn.String())
 		}
 	}
-	if d.plan.Turn != "" && d.pending == nil {
+	if d.plan.Turn != "" && d.pending == nil && d.fate.Reason != graphiti.LostLate { // else a later request records it
 		r.memory.Turns.Begin(d.plan.Turn)
 	}
 }
