@@ -110,7 +110,8 @@ func TestFactsFromAModel(t *testing.T) {
 			t.Errorf("import: %v\n%s", err, out)
 		}
 	}
-	if again, err := command(t, dir, "memory", "export", "--session", "s1"); err != nil || again != export {
+	again, err := command(t, dir, "memory", "export", "--session", "s1")
+	if again = regexp.MustCompile(`,\\"import\\":\\"\w+\\"`).ReplaceAllString(again, ""); err != nil || again != export { // an import is marked, for its undo
 		t.Errorf("export after an import: %v\n%s\nwant\n%s", err, again, export)
 	}
 
