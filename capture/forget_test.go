@@ -113,22 +113,6 @@ func TestForgottenTurnsStayForgotten(t *testing.T) {
 	holds(t, p, m, "g", late.User)
 }
 
-// TestTheEndOfATurnThatWasForgotten checks that the end of a turn is not stored if its
-// beginning was forgotten.
-func TestTheEndOfATurnThatWasForgotten(t *testing.T) {
-	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
-	p := pipeline(t, path, m)
-	open := said("1", "session:s", "a tool loop that was abandoned", "g")
-	open.Open = true
-	add(t, p, open)
-	waitFor(t, "the turn", func() bool { return p.Status().Delivered == 1 })
-	forget(t, p, ledger.Part{Group: "g"})
-	ended := open
-	ended.Open, ended.Assistant, ended.Generation = false, "and its answer", forgets.Load()
-	add(t, p, ended)
-	holds(t, p, m, "g")
-}
-
 // TestOpenTurnsAreForgotten checks that an open turn of a forgotten group is stored neither
 // on its timeout nor with its end.
 func TestOpenTurnsAreForgotten(t *testing.T) {
