@@ -82,8 +82,9 @@ func TestSpoolCutOffInMidWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := []int64{is.Size()} // the uncut log
-	for frame := was.Size(); frame < is.Size(); frame += 24 + 4096 { // a header and a page
+	// Cut at the edges of each frame of the log, a header and a page, and in both.
+	places := []int64{is.Size()}
+	for frame := was.Size(); frame < is.Size(); frame += 24 + 4096 {
 		for _, n := range []int64{0, 1, 23, 24, 25, 2000, 4119} {
 			places = append(places, frame+n)
 		}

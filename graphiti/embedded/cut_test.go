@@ -88,8 +88,9 @@ func TestMemoryCutOffInMidWrite(t *testing.T) {
 	if _, err := e.Ledger(both).Add(t.Context(), turns[kept:], time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	places := []int64{logged()} // the uncut log
-	for frame := from; frame < logged(); frame += 24 + 4096 { // a header and a page
+	// Cut at the edges of each frame of the log, a header and a page, and in both.
+	places := []int64{logged()}
+	for frame := from; frame < logged(); frame += 24 + 4096 {
 		for _, n := range []int64{0, 1, 23, 24, 25, 2000, 4119} {
 			places = append(places, frame+n)
 		}
