@@ -139,32 +139,6 @@ func (w *world) waitingLines(mode, user string) (lines string) {
 	return lines
 }
 
-// TestRejectedOverWebSocket checks that a request that the upstream refuses in an event
-// stores neither a turn nor a directive.
-func TestRejectedOverWebSocket(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"websocket": "intercept", "promote.directives": "true"})
-	s := w.socket()
-	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, 0} {
-		w.model.SetFaults(proxytest.Faults{Status: status})
-		_, _, last := s.create(m{"input": []m{said("Hello.\npreference (user): I want " + http.StatusText(status))}})
-		if (last == "error") != (status != 0) {
-			t.Errorf("%d: got %s, want an error only where there is a status", status, last)
-		}
-	}
-	w.delivered(1)
-	if lines := w.waitingLines("single", ""); !strings.Contains(lines, "I want") || strings.Contains(lines, "Unauthorized") || strings.Contains(lines, "Forbidden") {
-		t.Errorf("waiting are %q, want the directive of the accepted request only", lines)
-	}
-	for _, g := range w.groups() {
-		for _, e := range w.heldIn(g) {
-			if strings.Contains(e.Text, "Unauthorized") || strings.Contains(e.Text, "Forbidden") {
-				t.Errorf("kept is %s", e.Text)
-			}
-		}
-	}
-}
-
 // TestStrangerIsSearchedWithNobodysMemory checks that a credential recalls no facts of its
 // memory until an upstream has accepted it, and recalls them from then on, also after a
 // restart. The blocks of earlier turns must not change.
@@ -214,16 +188,18 @@ func TestStrangerIsSearchedWithNobodysMemory(t *testing.T) {
 	}
 }
 
-// TestRejectedHistoryOverWebSocket checks that a rejected request does not store the turns
-// of its history either.
-func TestRejectedHistoryOverWebSocket(t *testing.T) {
+// TestRejectedOverWebSocket checks that a request that the upstream refuses in an event stores
+// neither a turn, nor a directive, nor the turns of its history.
+func TestRejectedOverWebSocket(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, 0} {
-		w := start(t, t.TempDir(), map[string]string{"websocket": "intercept"})
+		w := start(t, t.TempDir(), map[string]string{"websocket": "intercept", "promote.directives": "true"})
 		s := w.socket()
 		w.model.SetFaults(proxytest.Faults{Status: status})
-		history := []m{said("We use Postgres."), {"type": "message", "role": "assistant", "content": []m{{"type": "output_text", "text": "Noted: Postgres it is."}}}, said("Hello.")}
-		s.create(m{"input": history})
+		history := []m{said("We use Postgres."), {"type": "message", "role": "assistant", "content": []m{{"type": "output_text", "text": "Noted: Postgres it is."}}}, said("Hello.\npreference (user): I want Postgres.")}
+		if _, _, last := s.create(m{"input": history}); (last == "error") != (status != 0) {
+			t.Errorf("%d: got %s, want an error only where there is a status", status, last)
+		}
 		if status != 0 {
 			w.model.SetFaults(proxytest.Faults{})
 			s.create(m{"input": []m{said("Good night.")}})
@@ -232,6 +208,9 @@ func TestRejectedHistoryOverWebSocket(t *testing.T) {
 			more := []m{{"type": "message", "role": "assistant", "content": []m{{"type": "output_text", "text": "Hi."}}}, said("Good night.")}
 			s.create(m{"input": append(slices.Clone(history), more...)}) // the history continues
 			w.delivered(3)
+		}
+		if lines := w.waitingLines("single", ""); strings.Contains(lines, "I want") != (status == 0) {
+			t.Errorf("%d: waiting are %q, want the directive of an accepted request only", status, lines)
 		}
 		w.stop()
 		again := start(t, w.app.cfg.DataDir, nil)
