@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
-// A store holds the messages of many groups, and finds those that answer a question.
+// A store holds messages by group, and finds the answers to a question.
 func ExampleStore_Search() {
 	dir, err := os.MkdirTemp("", "memory-")
 	if err != nil {

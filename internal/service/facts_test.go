@@ -22,7 +22,7 @@ func facts(t *testing.T, m *servicetest.Fixture, of service.Selector) string {
 	return b.String()
 }
 
-// validFacts selects what memory facts lists.
+// validFacts is the default filter of memory facts.
 var validFacts = service.SearchFilter{Kind: service.KindFact, State: service.Valid, Newest: true}
 
 // TestValidFacts checks that promoted texts and statements are listed, the newest first and without
