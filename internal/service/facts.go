@@ -138,7 +138,7 @@ func (f *finding) statements(ctx context.Context, group string, ended map[string
 }
 
 // pageStatements is the number of messages to read at a time until a list is full.
-const pageStatements = 256
+const pageStatements = 64
 
 // originOf returns the origin of a statement or a promoted text, or "" for other messages.
 func originOf(r *graphiti.Row) string {

@@ -189,6 +189,9 @@ func (sv *Service) stored(ctx context.Context, in *SearchRequest) (places []ledg
 
 // count returns the number of the query's words in a text.
 func (f *finding) count(text string) (n int) {
+	if len(f.words) == 0 {
+		return 0
+	}
 	has := words.Of(text, len(text))
 	for _, w := range f.words {
 		if slices.Contains(has, w) {
