@@ -11,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/transcripts"
 )
 
 func newMemoryImportCommand() *cobra.Command {
@@ -51,16 +52,16 @@ func newMemoryImportCommand() *cobra.Command {
 }
 
 func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, name string) error {
-	file, err := service.OpenImport(name)
+	file, err := transcripts.Open(name)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	progress := terminal.NewProgress(c.ErrOrStderr(), "line", file.Size)
-	im := service.FileImport{Distil: in.Distil, Name: service.ImportName(), Tell: progress.Show, Call: func(ctx context.Context, lines service.ImportRequest) (service.Imported, error) {
+	im := service.FileImport{Lines: transcripts.Lines(io.TeeReader(file, progress)), Distil: in.Distil, Name: service.ImportName(), Tell: progress.Show, Call: func(ctx context.Context, lines service.ImportRequest) (service.Imported, error) {
 		return cli.Call(ctx, at, service.Import, lines)
 	}}
-	done, err := im.Run(c.Context(), in.Selector, io.TeeReader(file, progress))
+	done, err := im.Run(c.Context(), in.Selector)
 	if progress.End(); err != nil {
 		if n := done.Kept + done.Known; n > 0 {
 			err = fmt.Errorf("%w; %s already imported, run the import again to continue", err, terminal.Count(n, "line"))

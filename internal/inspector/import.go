@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/transcripts"
 )
 
 // importing is the page with the form of an import, and with its result.
@@ -83,15 +84,15 @@ func (v *visit) importSent() (done imported, err error) {
 	if err != nil || head.Size == 0 {
 		return done, failed{service.OfInput, errors.New("no file was sent, or it is empty; to do: choose one and try again")}
 	}
-	file, err := service.ReadImport(sent, head.Size)
+	file, err := transcripts.Read(sent, head.Size)
 	if err != nil {
 		return done, failed{service.OfInput, errors.New("the archive cannot be read or has no conversations.json; to do: send the original export, or JSON Lines")}
 	}
 	defer file.Close()
-	im := service.FileImport{Name: service.ImportName(), Tell: func(int) {}, Call: func(_ context.Context, in service.ImportRequest) (service.Imported, error) {
+	im := service.FileImport{Lines: transcripts.Lines(file), Name: service.ImportName(), Tell: func(int) {}, Call: func(_ context.Context, in service.ImportRequest) (service.Imported, error) {
 		return call(v, service.Import, func(to *service.ImportRequest) { *to = in }, nil)
 	}}
-	got, err := im.Run(v.r.Context(), v.whose().selector(), file)
+	got, err := im.Run(v.r.Context(), v.whose().selector())
 	done.Lines, done.Undo = got.Kept+got.Known, got.Undo
 	for _, line := range got.Says(file.Omitted) {
 		done.Says = append(done.Says, sentence(line))

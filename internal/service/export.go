@@ -61,7 +61,7 @@ func (sv *Service) exportOf(ctx context.Context, part portion, f func(Record) er
 		of.Group, of.Scope, of.User, of.Workspace, of.Session = whose.Group, whose.Scope, whose.User, whose.Workspace, whose.Session
 		of.Speaker, of.Time, of.Ended = r.Speaker, r.Said.UTC().Format(time.RFC3339Nano), ended[r.Name]
 		if _, ok := graphiti.ParseCurated(r.Text); ok {
-			l := of.line()
+			l := of.Line()
 			of.Signed = sv.sign(&l)
 		}
 		if err := f(of); err != nil {
@@ -105,7 +105,7 @@ func (sv *Service) exportRules(ctx context.Context, part portion, whose Record, 
 		}
 		source, _ := json.Marshal(l) // strings, numbers and booleans only
 		r.Source = string(source)
-		line := r.line()
+		line := r.Line()
 		r.Signed = sv.sign(&line)
 		if err := f(r); err != nil {
 			return err

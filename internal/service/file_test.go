@@ -18,19 +18,20 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/transcripts"
 )
 
 // importText imports a file with a text as the command does, and counts the calls.
 func importText(t *testing.T, m *servicetest.Fixture, text string) (done service.Imported, calls int, err error) {
 	t.Helper()
 	im := service.FileImport{
-		Tell: func(int) {},
+		Lines: transcripts.Lines(strings.NewReader(text)), Tell: func(int) {},
 		Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
 			calls++
 			return service.Import.Run(ctx, m.Host, &in)
 		},
 	}
-	done, err = im.Run(t.Context(), service.Selector{}, strings.NewReader(text))
+	done, err = im.Run(t.Context(), service.Selector{})
 	return done, calls, err
 }
 
@@ -113,7 +114,7 @@ func TestCurrentBranch(t *testing.T) {
 		"ChatGPT, a circle":        {`[{"conversation_id":"c","current_node":"1","mapping":{"1":{"parent":"1"}}}]`, "", 0},
 	} {
 		var got []string
-		left, err := service.ReadLines(strings.NewReader(tc.text), func(_ int, l service.Line) error {
+		left, err := transcripts.Lines(strings.NewReader(tc.text))(func(_ int, l service.Line) error {
 			got = append(got, l.Content)
 			return nil
 		})
@@ -180,11 +181,11 @@ func TestExportGoesToNoOtherProject(t *testing.T) {
 		"an export":     `{"scope":"user","name":"n","where":"memory","role":"user","text":"I breed alpacas."}`,
 		"a named group": `{"group":"graphiti_user_x","role":"user","content":"I breed alpacas."}`,
 	} {
-		im := service.FileImport{Tell: func(int) {}, Call: func(context.Context, service.ImportRequest) (service.Imported, error) {
+		im := service.FileImport{Lines: transcripts.Lines(strings.NewReader(text)), Tell: func(int) {}, Call: func(context.Context, service.ImportRequest) (service.Imported, error) {
 			t.Errorf("%s: was sent", name)
 			return service.Imported{}, nil
 		}}
-		if _, err := im.Run(t.Context(), service.Selector{Workspace: "path:/x"}, strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "--workspace") {
+		if _, err := im.Run(t.Context(), service.Selector{Workspace: "path:/x"}); err == nil || !strings.Contains(err.Error(), "--workspace") {
 			t.Errorf("%s: got %v, want an error that names --workspace", name, err)
 		}
 	}
@@ -239,7 +240,7 @@ func TestOpenImport(t *testing.T) {
 		}
 	}
 	for name, want := range opens {
-		f, err := service.OpenImport(name)
+		f, err := transcripts.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,7 +253,7 @@ func TestOpenImport(t *testing.T) {
 		}
 	}
 	for name, says := range map[string]string{filepath.Join(dir, "none"): "no such file", file("b.zip", none): "contains no conversations.json", file("c.zip", zipped("a.zip", zipped("b.zip", zipped("conversations.json", claude)))): "contains no conversations.json", file("d.zip", zipped("a.zip", "broken")): "unpack the export"} {
-		if _, err := service.OpenImport(name); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := transcripts.Open(name); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", name, err, says)
 		}
 	}

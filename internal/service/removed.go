@@ -111,12 +111,13 @@ func (sv *Service) restoreCopy(ctx context.Context, s *Selector, c *Change) erro
 	if err != nil {
 		return err
 	}
-	records, err := gzip.NewReader(bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("read the copy for the undo: %w", err)
+	im := FileImport{
+		Lines: func(f func(int, Line) error) (int, error) {
+			return 0, eachRecord(body, func(r *Record) error { return f(0, r.Line()) })
+		},
+		Tell: func(int) {}, Call: func(ctx context.Context, in ImportRequest) (Imported, error) { return sv.Import(ctx, &in) },
 	}
-	im := FileImport{Tell: func(int) {}, Call: func(ctx context.Context, in ImportRequest) (Imported, error) { return sv.Import(ctx, &in) }}
-	if _, err = im.Run(ctx, Selector{User: s.User, Credential: s.Credential}, records); err != nil {
+	if _, err = im.Run(ctx, Selector{User: s.User, Credential: s.Credential}); err != nil {
 		return err
 	}
 	c.Parts[0].Old = nil // its texts can be forgotten one by one again
@@ -129,12 +130,10 @@ func (sv *Service) dropCopies(ctx context.Context, scope string, meant func(*Rec
 	var gone []string
 	err := sv.o.State.Snapshots.Each(ctx, func(key string, body []byte) error {
 		drop := meant == nil
-		records, err := gzip.NewReader(bytes.NewReader(body))
-		for lines := json.NewDecoder(records); err == nil && !drop && lines.More(); {
-			var r Record
-			err = lines.Decode(&r)
-			drop = err == nil && meant(&r)
-		}
+		err := eachRecord(body, func(r *Record) error {
+			drop = drop || meant(r)
+			return nil
+		})
 		if drop {
 			gone = append(gone, strings.TrimPrefix(key, copyScope))
 		}
@@ -155,4 +154,16 @@ func (sv *Service) dropCopiesOf(ctx context.Context, part ledger.Part) error {
 	return sv.dropCopies(ctx, copyScope+part.Group, func(r *Record) bool {
 		return part.Said(&graphiti.Row{Name: r.Name, Source: r.Source})
 	})
+}
+
+// eachRecord calls f for the records of a copy.
+func eachRecord(body []byte, f func(*Record) error) error {
+	unzipped, err := gzip.NewReader(bytes.NewReader(body))
+	for lines := json.NewDecoder(unzipped); err == nil && lines.More(); {
+		var r Record
+		if err = lines.Decode(&r); err == nil {
+			err = f(&r)
+		}
+	}
+	return err
 }

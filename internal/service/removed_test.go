@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/transcripts"
 )
 
 // newest returns the latest change of the owner's history.
@@ -181,12 +182,12 @@ func TestUndo_Import(t *testing.T) {
 	to.Talk(t, ownerIn(widgets, "before"), "Never commit to main.")
 	before := exportAll(t, to)
 	file := func(name string, lines []byte) string {
-		im := service.FileImport{Name: name, Tell: func(int) {}, Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
+		im := service.FileImport{Lines: transcripts.Lines(bytes.NewReader(lines)), Name: name, Tell: func(int) {}, Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
 			out, _, err := service.Run(ctx, service.Import, to.Host, service.Operator, in)
 			done, _ := out.(service.Imported)
 			return done, err
 		}}
-		done, err := im.Run(t.Context(), service.Selector{}, bytes.NewReader(lines))
+		done, err := im.Run(t.Context(), service.Selector{})
 		if err != nil || done.Kept == 0 || done.Undo == "" {
 			t.Fatalf("import: %+v, %v", done, err)
 		}

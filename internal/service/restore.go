@@ -67,8 +67,8 @@ func (sv *Service) sign(l *Line) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// line returns a record as a line of an import.
-func (r *Record) line() Line {
+// Line returns a record as a line of an import.
+func (r *Record) Line() Line {
 	return Line{
 		Scope: r.Scope, Group: r.Group, User: r.User, Workspace: r.Workspace, Session: r.Session,
 		Role: r.Role, Name: r.Speaker, Content: r.Text, Timestamp: r.Time, Where: r.Where, Episode: r.Name, Ended: r.Ended, Source: r.Source, Signed: r.Signed,

@@ -16,6 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/transcripts"
 )
 
 // everyState fills a memory with messages, rules and facts in each state.
@@ -90,11 +91,12 @@ func exportAll(t *testing.T, m *servicetest.Fixture) []byte {
 func importAll(t *testing.T, m *servicetest.Fixture, export []byte) (done service.Imported) {
 	t.Helper()
 	im := service.FileImport{
+		Lines: transcripts.Lines(bytes.NewReader(export)),
 		Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
 			return m.Memory.Import(ctx, &in)
 		}, Tell: func(int) {},
 	}
-	done, err := im.Run(t.Context(), service.Selector{}, bytes.NewReader(export))
+	done, err := im.Run(t.Context(), service.Selector{})
 	if err != nil {
 		t.Fatal(err)
 	}

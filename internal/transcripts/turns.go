@@ -1,6 +1,6 @@
-// Package transcripts owns the reading of the conversations that coding agents store on this
-// machine: the places of their files, their formats, and the finished turns of a person in
-// them.
+// Package transcripts owns the reading of conversations from files: those that coding agents store on
+// this machine, with the finished turns of a person in them, and those to import, such as exports of
+// ChatGPT, of Claude and of this program.
 package transcripts
 
 import (

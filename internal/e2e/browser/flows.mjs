@@ -50,6 +50,14 @@ async function enter(v) {
   await Promise.all([v.page.waitForEvent('load'), v.page.keyboard.press('Enter')]);
 }
 
+// undoNewest undoes the newest change on its page.
+async function undoNewest(v) {
+  await v.open('/changes');
+  await tabTo(v.page, v.page.locator('.hit').first().getByRole('button', { name: /^Undo/ }));
+  await Promise.all([v.page.waitForURL(/done=/, { timeout: 120000 }), v.page.keyboard.press('Enter')]);
+  await told(v, /Undone/);
+}
+
 const told = (v, what) => v.page.getByRole('status').filter({ hasText: what }).waitFor();
 
 await withBrowser(async (browser) => {
@@ -131,11 +139,42 @@ await withBrowser(async (browser) => {
     await openConversation(v, 'On which port does the staging machine run?');
     await tabTo(page, piece(page, 'The staging machine runs in the attic on port 4100.').getByRole('link', { name: 'Forget this' }));
     await enter(v);
-    await tabTo(page, page.locator('#forget').getByRole('button'));
+    await tabTo(page, page.locator('#forget').getByRole('button', { name: 'Forget, with Undo' }));
     await enter(v);
-    await told(v, /./);
+    await told(v, /One copy stays for Undo/);
     const block = await say('Which port does the staging machine have in the attic?');
     return block.includes('4100') ? [`the model saw ${block}`] : [];
+  });
+
+  await check('the Undo of the forgotten piece brings it back, and then it is deleted for good', async () => {
+    await undoNewest(v);
+    const block = await say('What port was the staging machine on, in the attic?');
+    if (!block.includes('4100')) return [`the model saw ${block || 'no block'}`];
+    await v.open('/search?q=staging+attic');
+    await tabTo(page, page.locator('.hit').filter({ hasText: 'runs in the attic on port 4100' }).getByRole('link', { name: 'End or forget…' }).first());
+    await enter(v);
+    await tabTo(page, page.locator('#forget').getByRole('button', { name: 'Delete now, for good' }));
+    await enter(v);
+    await told(v, /Deleted for good/);
+    await v.open('/changes');
+    const row = await page.locator('.hit').first().textContent();
+    return row.includes('Deleted for good') && !row.includes('Undo') ? [] : [`the newest change is ${row}`];
+  });
+
+  await check('a held message is stored with the keyboard', async () => {
+    const before = await kept();
+    const held = await fetch(input.proxy + '/v1/chat/completions', {
+      method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: 'Bearer sk-test' },
+      body: JSON.stringify({ model: 'stand-in', messages: [{ role: 'user', content: 'The buoy is blue.' }, { role: 'assistant', content: 'Noted.' }, { role: 'user', content: 'The gangway creaks at low tide.' }] }),
+    });
+    await held.text();
+    await v.open('/');
+    const row = page.locator('form').filter({ has: page.locator('input[name=id]') }).filter({ hasText: 'Store' });
+    if (await kept() > before || !await row.count()) return []; // nothing was held
+    await tabTo(page, row.getByRole('button').first());
+    await enter(v);
+    await told(v, /Stored/);
+    return [];
   });
 
   await check('the live page shows a request as it passes, without what was said', async () => {
@@ -147,6 +186,19 @@ await withBrowser(async (browser) => {
     const problems = text.includes('stand-in') ? [] : [`the newest row is ${text}`];
     if ((await page.content()).includes('blue buoy')) problems.push('it shows what was said');
     return problems;
+  });
+
+  await check('the import of a file is undone with the keyboard', async () => {
+    await v.open('/memory/import');
+    await tabTo(page, page.locator('#file'));
+    await page.locator('#file').setInputFiles({ name: 'one.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from('{"role":"user","content":"The ferry leaves at noon.","session":"ferry"}') });
+    await tabTo(page, page.getByRole('button', { name: 'Import' }));
+    await page.keyboard.press('Enter');
+    await tabTo(page, page.getByRole('button', { name: 'Undo' }));
+    await enter(v);
+    await told(v, /Undone/);
+    await v.open('/search?q=ferry+noon');
+    return await page.locator('.hit').filter({ hasText: 'ferry leaves' }).count() ? ['the message is still there'] : [];
   });
 
   const many = 30000;
@@ -176,7 +228,21 @@ await withBrowser(async (browser) => {
     return lines.length === many ? [] : [`${lines.length} lines come`];
   });
 
-  await check('a memory is forgotten only when its name is typed', async () => {
+  await check('a memory is forgotten and brought back with the keyboard', async () => {
+    const row = page.getByRole('row').filter({ hasText: 'lighthouse' });
+    await v.open('/memory');
+    await tabTo(page, row.getByRole('link', { name: /Forget/ }));
+    await enter(v);
+    await tabTo(page, page.getByRole('button', { name: 'Forget, with Undo' }));
+    await enter(v);
+    await told(v, /One copy stays for Undo/);
+    if (await row.count()) return ['it is still there'];
+    await undoNewest(v);
+    await v.open('/memory');
+    return (await row.textContent()).includes('30,000') ? [] : ['it is not whole'];
+  });
+
+  await check('a memory is deleted for good only when its name is typed', async () => {
     await v.open('/memory');
     await page.getByRole('row').filter({ hasText: 'lighthouse' }).getByRole('link', { name: /Forget/ }).click();
     v.expected = (text) => text.includes('400'); // the answer to what is wrong

@@ -1,4 +1,4 @@
-package service
+package transcripts
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 // endless is a reader that repeats a text and counts the bytes read.
@@ -40,7 +42,7 @@ func TestAFileIsHeldInPartsOnly(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := ReadLines(io.MultiReader(strings.NewReader(tc.begins), fill), func(int, Line) error { return nil })
+			_, err := readLines(io.MultiReader(strings.NewReader(tc.begins), fill), func(int, service.Line) error { return nil })
 			runtime.ReadMemStats(&after)
 			if err == nil || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%v", err)
@@ -61,10 +63,10 @@ func TestManySmallConversations(t *testing.T) {
 	one := `{"uuid":"u","chat_messages":[{"uuid":"m","sender":"human","text":"` + strings.Repeat("x", 1<<20) + `"}]}`
 	file := "[" + strings.TrimSuffix(strings.Repeat(one+",", 2*maxItem>>20), ",") + "]"
 	n := 0
-	if _, err := ReadLines(bytes.NewReader([]byte(file)), func(int, Line) error { n++; return nil }); err != nil || n != 2*maxItem>>20 {
+	if _, err := readLines(bytes.NewReader([]byte(file)), func(int, service.Line) error { n++; return nil }); err != nil || n != 2*maxItem>>20 {
 		t.Errorf("%d, %v", n, err)
 	}
-	if _, err := ReadLines(strings.NewReader(file[:len(file)-1]), func(int, Line) error { return nil }); err == nil || !strings.Contains(err.Error(), "ends in the middle") {
+	if _, err := readLines(strings.NewReader(file[:len(file)-1]), func(int, service.Line) error { return nil }); err == nil || !strings.Contains(err.Error(), "ends in the middle") {
 		t.Errorf("one that was cut off: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package service
+package transcripts
 
 import (
 	"bufio"
@@ -15,13 +15,14 @@ import (
 	"github.com/tidwall/gjson"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 const (
-	importPeek  = 64 << 10  // bytes that tell a conversation from a line
-	maxItem     = 32 << 20  // bytes of a line, or of an export's conversation in the file
-	maxExport   = 2 << 30   // bytes of a file, or of an unpacked archive
-	maxMessages = 2_000_000 // in a file; RAM holds a hash of each
+	importPeek = 64 << 10 // bytes that tell a conversation from a line
+	maxItem    = 32 << 20 // bytes of a line, or of an export's conversation in the file
+	maxExport  = 2 << 30  // bytes of a file, or of an unpacked archive
 )
 
 var (
@@ -40,10 +41,14 @@ func (f filled) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadLines finds out the format of a file and calls f for each message in it, with the
-// line number, or in an export with the number of the message. It holds no more than one
+// Lines returns a function that finds out the format of a file and calls f for each message in it,
+// with the line number, or in an export with the number of the message. It holds no more than one
 // item at a time. It returns the number of messages of an export that it left out.
-func ReadLines(r io.Reader, f func(int, Line) error) (left int, err error) {
+func Lines(r io.Reader) func(f func(int, service.Line) error) (left int, err error) {
+	return func(f func(int, service.Line) error) (int, error) { return readLines(r, f) }
+}
+
+func readLines(r io.Reader, f func(int, service.Line) error) (left int, err error) {
 	whole := &io.LimitedReader{R: transform.NewReader(r, unicode.BOMOverride(transform.Nop)), N: maxExport}
 	defer func() {
 		if whole.N <= 0 {
@@ -71,7 +76,7 @@ func ReadLines(r io.Reader, f func(int, Line) error) (left int, err error) {
 	return 0, readJSONLines(in, n, f)
 }
 
-func readJSONLines(r io.Reader, n int, f func(int, Line) error) error {
+func readJSONLines(r io.Reader, n int, f func(int, service.Line) error) error {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, maxItem)
 	for ; in.Scan(); n++ {
@@ -79,7 +84,7 @@ func readJSONLines(r io.Reader, n int, f func(int, Line) error) error {
 		if len(line) == 0 {
 			continue
 		}
-		l, err := readLine(line)
+		l, err := readRecord(line)
 		if err != nil {
 			return fmt.Errorf("line %d cannot be read: %w; write an object such as {\"role\":\"user\",\"content\":\"…\"}, see memory import --help", n, err)
 		}
@@ -96,9 +101,9 @@ func readJSONLines(r io.Reader, n int, f func(int, Line) error) error {
 	return nil
 }
 
-// readLine reads a line, or a Record: only a Record has a field where.
-func readLine(line []byte) (l Line, err error) {
-	var r Record
+// readRecord reads a line, or a Record: only a Record has a field where.
+func readRecord(line []byte) (l service.Line, err error) {
+	var r service.Record
 	of := any(&l)
 	if gjson.GetBytes(line, "where").Exists() && !gjson.GetBytes(line, "content").Exists() {
 		of = &r
@@ -110,7 +115,7 @@ func readLine(line []byte) (l Line, err error) {
 		err = errors.New("unexpected text after the object")
 	}
 	if of == any(&r) {
-		l = r.line()
+		l = r.Line()
 	}
 	return l, err
 }
@@ -157,13 +162,13 @@ type exportedMessage struct {
 
 // node is a message in the tree of a conversation. Edits and repeated answers branch it.
 type node struct {
-	Line
+	service.Line
 	parent string
 }
 
 // readExport reads one conversation at a time, from one or more lists. It returns the
 // number of messages that it left out.
-func readExport(r io.Reader, f func(int, Line) error) (left int, err error) {
+func readExport(r io.Reader, f func(int, service.Line) error) (left int, err error) {
 	one := &io.LimitedReader{R: r, N: maxItem}
 	d := json.NewDecoder(one)
 	message, n := 0, 0
@@ -208,7 +213,7 @@ func readExport(r io.Reader, f func(int, Line) error) (left int, err error) {
 
 // lines returns the messages of the current branch, and the number of the person's and the
 // model's other messages.
-func (e *exported) lines() (lines []Line, left int) {
+func (e *exported) lines() (lines []service.Line, left int) {
 	nodes, current := e.claude(), e.Leaf
 	if e.Mapping != nil {
 		nodes, current = e.chatGPT(), e.Current
@@ -244,13 +249,13 @@ func (e *exported) lines() (lines []Line, left int) {
 // no content.
 func (e *exported) chatGPT() (nodes []node) {
 	for id, in := range e.Mapping {
-		n := node{Line{Session: "chatgpt-" + e.ID, ID: id}, in.Parent}
+		n := node{service.Line{Session: "chatgpt-" + e.ID, ID: id}, in.Parent}
 		if m := in.Message; m != nil {
 			if m.Created > 0 {
 				n.Timestamp = time.UnixMilli(int64(m.Created * 1000)).UTC().Format(time.RFC3339)
 			}
 			if n.Role = cmp.Or(m.Author.Role, "unknown"); (n.Role == "user" || n.Role == "assistant") && !m.Metadata.Hidden {
-				n.Content = wordsOf(m.Content.Parts)
+				n.Content = typedOf(m.Content.Parts)
 			}
 		}
 		nodes = append(nodes, n)
@@ -261,8 +266,8 @@ func (e *exported) chatGPT() (nodes []node) {
 	return nodes
 }
 
-// wordsOf returns the written and spoken words of a message. Other parts are pictures.
-func wordsOf(parts []json.RawMessage) string {
+// typedOf returns the written and spoken words of a message. Other parts are pictures.
+func typedOf(parts []json.RawMessage) string {
 	var texts []string
 	for _, p := range parts {
 		part := gjson.ParseBytes(p)
@@ -290,7 +295,7 @@ func (e *exported) claude() (nodes []node) {
 			}
 			text = strings.Join(texts, "\n")
 		}
-		n := node{Line{Session: "claude-" + e.UUID, ID: m.UUID, Role: map[string]string{"human": "user", "assistant": "assistant"}[m.Sender]}, cmp.Or(m.Parent, before)}
+		n := node{service.Line{Session: "claude-" + e.UUID, ID: m.UUID, Role: map[string]string{"human": "user", "assistant": "assistant"}[m.Sender]}, cmp.Or(m.Parent, before)}
 		if n.Role != "" && strings.TrimSpace(text) != "" {
 			n.Content = text
 		}
