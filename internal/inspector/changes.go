@@ -75,11 +75,8 @@ func (v *visit) changeMany() error {
 	if len(messages) > 0 && do != "accept" {
 		out, err := call(v, service.ChangeMany, func(in *service.ManyRequest) {
 			in.Selector, in.Do, in.Messages = v.ofWhom(s.Group), do, messages
-			switch do {
-			case "move":
+			if do == "move" {
 				in.To = v.r.FormValue("to")
-			case remove:
-				in.Do, in.Undoable = "forget", true
 			}
 		}, nil)
 		if err != nil {

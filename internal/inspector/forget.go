@@ -131,7 +131,7 @@ func (v *visit) forget() error {
 	if err != nil {
 		return err
 	}
-	undoable := v.r.FormValue("do") == remove
+	undoable := v.r.FormValue("do") == "remove"
 	if f.Word == "" || !undoable && strings.TrimSpace(v.r.FormValue("typed")) != f.Word {
 		f.Wrong = true
 		return v.render(http.StatusBadRequest, "Forget "+f.Name, f.main())

@@ -52,11 +52,6 @@ func (v *visit) importing(done *imported) *importing {
 	return i
 }
 
-// undo returns the form that undoes the import.
-func (i *importing) undo() *undo {
-	return &undo{i.whose, []string{i.Done.Undo}, i.at("/memory/import")}
-}
-
 // importFile imports an uploaded file. The import continues after the browser has left, because the
 // file is complete.
 func (v *visit) importFile() error {

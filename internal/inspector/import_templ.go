@@ -74,7 +74,7 @@ func (i *importing) main() templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if i.Done.Undo != "" {
-				templ_7745c5c3_Err = i.undo().form().Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = (&undo{i.whose, []string{i.Done.Undo}, i.at("/memory/import")}).form().Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

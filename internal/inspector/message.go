@@ -82,17 +82,11 @@ func onMessage[In, Out any](v *visit, op service.Operation[In, Out], notice stri
 	return act(v, op, v.backToMemory(), notice, func(in *In) { fill(in, s) })
 }
 
-// remove is the action of a form that forgets with a copy for an undo.
-const remove = "remove"
-
 // changing returns an action that changes the message of a form.
 func changing(do, notice string) func(*visit) error {
 	return func(v *visit) error {
 		return onMessage(v, service.ChangeMany, notice, func(in *service.ManyRequest, s service.Selector) {
 			in.Do, in.Messages, s.Message = do, []string{s.Message}, ""
-			if do == remove {
-				in.Do, in.Undoable = "forget", true
-			}
 			in.Selector = s
 		})
 	}

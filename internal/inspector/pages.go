@@ -55,7 +55,7 @@ var routes = map[string]func(*visit) error{
 	"GET /message/{id}":          (*visit).message,
 	"POST /message/{id}/end":     changing("end", "ended"),
 	"POST /message/{id}/forget":  changing("forget", "message-forgotten"),
-	"POST /message/{id}/remove":  changing(remove, "removed"),
+	"POST /message/{id}/remove":  changing("remove", "removed"),
 	"POST /message/{id}/correct": (*visit).correctMessage,
 	"POST /message/{id}/pin":     (*visit).pinMessage,
 	"POST /message/{id}/restore": changing("restore", "restored"),

@@ -78,7 +78,7 @@ func (sv *Service) forgetFact(ctx context.Context, in *ManyRequest) (f Forgotten
 	for _, g := range f.Groups {
 		f.change.in(g)
 	}
-	if in.Undoable {
+	if in.Do == whatRemove {
 		err = sv.copyFor(ctx, &s, &f.change, func(add func(Record) error) error {
 			for _, g := range f.Groups {
 				err := sv.exportFacts(ctx, g, Record{Group: g}, add, func(d *graphiti.Distilled) bool { return graphiti.MessageID(d.Name) == id })
@@ -90,7 +90,7 @@ func (sv *Service) forgetFact(ctx context.Context, in *ManyRequest) (f Forgotten
 		})
 	}
 	for _, g := range f.Groups {
-		if !in.Undoable {
+		if in.Do == whatForget {
 			err = cmp.Or(err, sv.dropCopies(ctx, copyScope+g, func(r *Record) bool { return graphiti.MessageID(r.Name) == id }))
 		}
 		if err == nil {

@@ -84,7 +84,7 @@ func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (f Forgotten, 
 	if s.Message != "" {
 		id := s.Message
 		s.Message = ""
-		many, err := sv.Change(ctx, &ManyRequest{Selector: s, Do: whatForget, Messages: []string{id}, Undoable: in.Undoable})
+		many, err := sv.Change(ctx, &ManyRequest{Selector: s, Do: map[bool]string{false: whatForget, true: whatRemove}[in.Undoable], Messages: []string{id}})
 		if err == nil {
 			sv.lookAt(ctx, &many.Forgotten, in.Wait)
 		}

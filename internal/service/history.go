@@ -312,9 +312,8 @@ func (sv *Service) undoPart(ctx context.Context, p *ChangedPart, moved bool) err
 // ManyRequest changes several messages, with their copies.
 type ManyRequest struct {
 	Selector
-	Do       string   `json:"do"`                 // one of Deeds
-	Undoable bool     `json:"undoable,omitempty"` // forget with a copy, as in ForgetRequest
-	Messages []string `json:"messages"`           // IDs
+	Do       string   `json:"do"`       // one of Deeds
+	Messages []string `json:"messages"` // IDs
 	To       string   `json:"to,omitempty" help:"the project to move them to"`
 }
 
@@ -324,8 +323,9 @@ type Many struct {
 	Messages int `json:"messages"` // with copies
 }
 
-// Deeds are the changes of ChangeMany: end stops the recall of messages.
-var Deeds = []string{"end", whatForget, "move", "restore"}
+// Deeds are the changes of ChangeMany: end stops the recall of messages, and remove forgets them with
+// a copy.
+var Deeds = []string{"end", whatForget, "move", whatRemove, "restore"}
 
 // maxEnded bounds the ended messages of a group: the store keeps the newest 10,000.
 const maxEnded = 9000
@@ -335,7 +335,7 @@ var ChangeMany = Operation[ManyRequest, Many]{
 	Spec: Spec{Name: "memory/change", About: "End, forget, move or restore messages by their ids, with their copies", People: true, Without: []string{"session", "own", "card", "message"}, Fails: OfMemory, Takes: ForgetTimeout},
 	Run: func(ctx context.Context, h *Host, in *ManyRequest) (Many, error) {
 		out, err := h.Memory.Change(ctx, in)
-		if err == nil && in.Do == whatForget {
+		if err == nil && in.deletes() {
 			h.Memory.lookAt(ctx, &out.Forgotten, false)
 		}
 		return out, err
@@ -353,6 +353,8 @@ var ChangeMany = Operation[ManyRequest, Many]{
 	},
 }
 
+func (in *ManyRequest) deletes() bool { return in.Do == whatForget || in.Do == whatRemove }
+
 // Change implements ChangeMany.
 func (sv *Service) Change(ctx context.Context, in *ManyRequest) (out Many, err error) {
 	switch {
@@ -363,7 +365,7 @@ func (sv *Service) Change(ctx context.Context, in *ManyRequest) (out Many, err e
 	case (in.Do == "move") != (in.To != ""):
 		return out, invalid("to: names the project to move messages to, and nothing else")
 	}
-	if in.Do == whatForget && len(in.Messages) == 1 {
+	if in.deletes() && len(in.Messages) == 1 {
 		if f, ok, err := sv.forgetFact(ctx, in); ok || err != nil {
 			return Many{f, 1}, err
 		}
@@ -376,8 +378,8 @@ func (sv *Service) Change(ctx context.Context, in *ManyRequest) (out Many, err e
 	if err != nil {
 		return out, err
 	}
-	if out.Messages = len(found); in.Do == whatForget {
-		out.Forgotten, err = sv.forgetHeld(ctx, &in.Selector, in.Undoable, in.Messages[0], found, also)
+	if out.Messages = len(found); in.deletes() {
+		out.Forgotten, err = sv.forgetHeld(ctx, &in.Selector, in.Do == whatRemove, in.Messages[0], found, also)
 		return out, err
 	}
 	c := Change{What: in.Do}

@@ -94,7 +94,7 @@ func TestForgetMessage_Undoable(t *testing.T) {
 			everyState(t, m)
 			before := exportAll(t, m)
 			id := idOf(t, m, widgets, text)
-			acted(t, m, service.ChangeMany, service.ManyRequest{Do: "forget", Messages: []string{id}, Undoable: true})
+			acted(t, m, service.ChangeMany, service.ManyRequest{Do: "remove", Messages: []string{id}})
 			m.Settle(t)
 			if got := string(exportAll(t, m)); strings.Contains(got, text) {
 				t.Errorf("after the forget: %s", got)
