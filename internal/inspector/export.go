@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -41,7 +42,7 @@ func (v *visit) exportOnly(ids []string) error {
 	for _, group := range groups {
 		_, err := call(v, service.Export, func(in *service.Selector) { in.Group = group }, func(r service.Record) error {
 			begin()
-			if ids != nil && !slices.Contains(ids, service.IDOf(r.Name)) {
+			if ids != nil && !slices.Contains(ids, graphiti.MessageID(r.Name)) {
 				return nil
 			}
 			return lines.Encode(r)

@@ -20,9 +20,6 @@ type forgetting struct {
 	Goes, Stays    []goes
 }
 
-// Back returns the address to return to without a deletion.
-func (f *forgetting) Back() string { return f.at("/memory") }
-
 // goes is a memory that is deleted, or that stays because other people wrote to it.
 type goes struct {
 	Name string
@@ -160,8 +157,5 @@ func (v *visit) forget() error {
 		_, _ = v.w.Write(receipts) // fails only after the browser has left
 		return nil
 	}
-	if undoable {
-		return v.done(f.at("/memory"), "removed", undo...)
-	}
-	return v.done(f.at("/memory"), "forgotten")
+	return v.done(f.at("/memory"), map[bool]string{true: "removed", false: "forgotten"}[undoable], undo...)
 }

@@ -79,14 +79,11 @@ func (sv *Service) forgetFact(ctx context.Context, in *ManyRequest) (f Forgotten
 		f.change.in(g)
 	}
 	if in.Do == whatRemove {
-		err = sv.copyFor(ctx, &s, &f.change, func(add func(Record) error) error {
+		err = sv.copyFor(ctx, &s, &f.change, func(add func(Record) error) (err error) {
 			for _, g := range f.Groups {
-				err := sv.exportFacts(ctx, g, Record{Group: g}, add, func(d *graphiti.Distilled) bool { return graphiti.MessageID(d.Name) == id })
-				if err != nil {
-					return err
-				}
+				err = cmp.Or(err, sv.exportFacts(ctx, g, Record{Group: g}, add, func(d *graphiti.Distilled) bool { return graphiti.MessageID(d.Name) == id }))
 			}
-			return nil
+			return err
 		})
 	}
 	for _, g := range f.Groups {

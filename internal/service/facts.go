@@ -55,11 +55,13 @@ func (f *finding) facts(ctx context.Context, group string, changes []Change) (li
 	}
 	for i := range changes {
 		c := &changes[i]
-		at := slices.IndexFunc(c.Parts, func(p ChangedPart) bool { return p.Group == group && len(p.Added) > 0 && of[IDOf(p.Added[0])] != nil })
+		at := slices.IndexFunc(c.Parts, func(p ChangedPart) bool {
+			return p.Group == group && len(p.Added) > 0 && of[graphiti.MessageID(p.Added[0])] != nil
+		})
 		if at < 0 || c.What != "correct" || c.Undone != "" {
 			continue
 		}
-		p, k := c.Parts[at], of[IDOf(c.Parts[at].Added[0])]
+		p, k := c.Parts[at], of[graphiti.MessageID(c.Parts[at].Added[0])]
 		if err := f.sv.withTexts(ctx, &p); err != nil {
 			return nil, err
 		}
@@ -67,7 +69,7 @@ func (f *finding) facts(ctx context.Context, group string, changes []Change) (li
 			k.Before = slices.Insert(k.Before, 0, Version{old, c.Time, c.By})
 		}
 		for _, name := range p.Ended {
-			of[IDOf(name)] = k
+			of[graphiti.MessageID(name)] = k
 		}
 	}
 	before := make(map[string][]Version)                                     // by the name of the newer fact

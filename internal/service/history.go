@@ -263,11 +263,8 @@ func (sv *Service) Undo(ctx context.Context, in *UndoRequest) (c Change, err err
 
 // undoImport deletes the additions of an import.
 func (sv *Service) undoImport(ctx context.Context, s *Selector, name string) error {
-	_, owner, err := sv.asked(Selector{User: s.User, Credential: s.Credential})
-	if err != nil {
-		return err
-	}
-	session, _ := graphiti.NamedSession(name) // the import has checked it
+	_, owner, _ := sv.asked(Selector{User: s.User, Credential: s.Credential}) // historyOf has read it
+	session, _ := graphiti.NamedSession(name)                                 // the import has checked it
 	groups, err := sv.o.Pipeline.SessionGroups(ctx, session)
 	for _, o := range groups {
 		if err == nil && (owner == "" || o.Owner == owner) {
@@ -500,6 +497,3 @@ func (sv *Service) restoreHeld(ctx context.Context, found []held, c *Change) err
 	}
 	return nil
 }
-
-// IDOf returns the ID of a record in a listing.
-func IDOf(name string) string { return graphiti.MessageID(name) }

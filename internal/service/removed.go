@@ -92,9 +92,7 @@ func (sv *Service) recordsOf(ctx context.Context, found []held, f func(Record) e
 		}
 	}
 	for _, group := range slices.Sorted(maps.Keys(names)) {
-		lines := func(l *card.Line) bool {
-			return slices.ContainsFunc(found, func(h held) bool { return h.has(l) })
-		}
+		lines := func(l *card.Line) bool { return slices.ContainsFunc(found, func(h held) bool { return h.has(l) }) }
 		if err := sv.exportOf(ctx, portion{ledger.Part{Group: group}, names[group], lines}, f); err != nil {
 			return err
 		}
