@@ -221,8 +221,7 @@ var Undo = Operation[UndoRequest, Change]{
 	},
 }
 
-// Undo makes the ended messages of a change valid, ends its added ones, deletes moved copies and the additions
-// of an import, restores forgotten records, and reverts decisions on lines.
+// Undo reverts a change: a correction, an end, a move, an import, a forget with a copy, or a decision.
 func (sv *Service) Undo(ctx context.Context, in *UndoRequest) (c Change, err error) {
 	list, err := sv.changes(ctx, &in.Selector)
 	if err != nil {

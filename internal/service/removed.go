@@ -122,8 +122,7 @@ func (sv *Service) restoreCopy(ctx context.Context, s *Selector, c *Change) erro
 	return sv.o.State.Snapshots.Forget(ctx, copyScope+c.ID)
 }
 
-// dropCopies deletes the copies with a scope that have one of the records, and their changes. A nil
-// meant selects all.
+// dropCopies deletes the copies with a scope and one of the records, or with nil all, and their changes.
 func (sv *Service) dropCopies(ctx context.Context, scope string, meant func(*Record) bool) error {
 	var gone []string
 	err := sv.o.State.Snapshots.Each(ctx, func(key string, body []byte) error {
@@ -143,8 +142,7 @@ func (sv *Service) dropCopies(ctx context.Context, scope string, meant func(*Rec
 	return err
 }
 
-// dropCopiesOf deletes the copies with records of a part, and all copies of a person with the person's
-// own group.
+// dropCopiesOf deletes the copies with records of a part; with an own group, all of its person.
 func (sv *Service) dropCopiesOf(ctx context.Context, part ledger.Part) error {
 	if part.Session == "" {
 		return cmp.Or(sv.dropCopies(ctx, copyScope+part.Group, nil), sv.dropCopies(ctx, ownScope+part.Group, nil))
