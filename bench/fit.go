@@ -30,13 +30,13 @@ type cached struct {
 	of map[string][]float32
 }
 
-// newCached returns an encoder with the model in a file; "" means the one in the program.
-func newCached(path, file string) (*cached, error) {
-	var m embedded.Encoder
-	m, err := sentence.Load()
-	if file != "" {
-		m, err = sentence.OpenE5(file)
+// newCached returns an encoder with the model in the program, or the small one.
+func newCached(path string, small bool) (*cached, error) {
+	load := sentence.Load
+	if small {
+		load = sentence.LoadSmall
 	}
+	m, err := load()
 	if err != nil {
 		return nil, err
 	}
@@ -74,9 +74,6 @@ func (c *cached) save() error {
 	}
 	return os.WriteFile(c.path, b.Bytes(), 0o600)
 }
-
-// Close does nothing: the memory of each week closes its encoder.
-func (c *cached) Close() error { return nil }
 
 // example is a vector with its class.
 type example struct {
@@ -263,6 +260,9 @@ func (c *corpus) centered(vec []float32) []float32 {
 	return out
 }
 
+// decay is that of most gates, chosen so that most values are between -1 and 1.
+const decay = 0.25
+
 // fit fits the gates to all weeks but some.
 func (c *corpus) fit(without ...int) (g embedded.Gates) {
 	var asks, tells, states []example
@@ -281,7 +281,7 @@ func (c *corpus) fit(without ...int) (g embedded.Gates) {
 			}
 		}
 	}
-	g.Center, g.Asks, g.Tells, g.States = c.mean, newGate(asks, 0.1), newGate(tells, 0.1), newGate(states, 0.1)
+	g.Center, g.Asks, g.Tells, g.States = c.mean, newGate(asks, decay), newGate(tells, 0.1), newGate(states, decay)
 	return g
 }
 
@@ -439,7 +439,7 @@ func (a *weekAsk) turnOf(g *embedded.Gates) fitTurn {
 	if a.Person {
 		t.kind = ""
 	}
-	asks := a.known * g.Wants(a.vec)
+	asks := g.Wants(a.vec)
 	for k := range a.found {
 		c := &a.found[k]
 		f := c.Features
@@ -629,12 +629,12 @@ func fitCommand(args []string) error {
 	cache := fs.String("cache", "", "file for the vectors of the next run")
 	write := fs.Bool("write", false, "write the numbers fitted to all weeks into the program")
 	aim := fs.Float64("routine", 0.035, "share of routine requests with a block at which the figures are compared")
-	model := fs.String("model", "", "file of multilingual-e5-small, to fit the numbers to it; without it they are fitted to the model in the program")
+	small := fs.Bool("small", false, "fit the numbers to the model of processors without AVX2")
 	leave := fs.Int("without", 0, "with -write: the week to leave out, to measure the program with it; 0 leaves out no week")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	by, err := newCached(*cache, *model)
+	by, err := newCached(*cache, *small)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func rivals(args []string) error {
 		}
 		numbers = append(numbers, n)
 	}
-	by, err := newCached(filepath.Join(dir, "vectors"), "")
+	by, err := newCached(filepath.Join(dir, "vectors"), false)
 	if err != nil {
 		return err
 	}

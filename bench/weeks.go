@@ -70,7 +70,6 @@ type weekAsk struct {
 	lang       string
 	project    bool
 	vec        []int8
-	known      float64 // how well the encoder knows the language
 	found      []embedded.Candidate
 	personal   []embedded.Candidate // of the person's own memory, for a turn in a project
 }
@@ -152,7 +151,7 @@ func replay(n int, dir string, by embedded.Encoder, g *embedded.Gates, keys floa
 			if len(query) < 80 && len(before) > 0 {
 				query += graphiti.Earlier + strings.Join(before[max(0, len(before)-2):], "\n")
 			}
-			a := weekAsk{known: by.Knows(turn.User), weekTurn: turn, week: n, talk: t, lang: talk.Lang, project: group != own}
+			a := weekAsk{weekTurn: turn, week: n, talk: t, lang: talk.Lang, project: group != own}
 			here := func(list []embedded.Candidate) []embedded.Candidate { // without this conversation's own
 				return slices.DeleteFunc(list, func(c embedded.Candidate) bool {
 					in := func(name string) bool {

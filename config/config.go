@@ -93,9 +93,6 @@ type Config struct {
 		GitMetadata     bool          `key:"ingest.git_metadata" reload:"yes" default:"false" doc:"store the branch, and commit and uncommitted changes if the client sends them"`
 		Work            bool          `key:"ingest.work" reload:"yes" default:"true" doc:"store the work of agents, from their tool calls; see docs/work.md"`
 	}
-	Meaning struct {
-		Model string `key:"meaning.model" doc:"file of multilingual-e5-small, for the search by meaning in a hundred languages; see docs/recall.md"`
-	}
 	Embedding struct {
 		URL    string `key:"embedding.url" kind:"url" doc:"an endpoint with OpenAI's embeddings API, such as http://127.0.0.1:11434/v1, in place of the model in the program; needs memory.consent"`
 		Model  string `key:"embedding.model" default:"text-embedding-3-small" doc:"name of the embedding model"`

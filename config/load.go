@@ -225,7 +225,7 @@ func (l *loader) file(s Sources) {
 // directory, because another person may own the current directory.
 func (l *loader) placeFiles() {
 	c := l.c
-	for key, path := range map[string]*string{"data_dir": &c.DataDir, "identity.users_file": &c.Identity.UsersFile, "meaning.model": &c.Meaning.Model, "tls.cert": &c.TLS.Cert, "tls.key": &c.TLS.Key} {
+	for key, path := range map[string]*string{"data_dir": &c.DataDir, "identity.users_file": &c.Identity.UsersFile, "tls.cert": &c.TLS.Cert, "tls.key": &c.TLS.Key} {
 		if c.file != "" && strings.HasPrefix(c.Origin(key), filepath.Base(c.file)+":") && *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(filepath.Dir(c.file), *path)
 		}

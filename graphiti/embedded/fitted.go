@@ -25,12 +25,11 @@ func (e *Store) understood(ctx context.Context, g *groupIndex, q *asked) *groupV
 		return nil
 	}
 	if !e.mean.own {
-		q.gate, q.level, q.known = surelyAsks, v.level(vec), 1
+		q.gate, q.level = surelyAsks, v.level(vec)
 		q.states = func(h *hit) float64 { return 1 - 2*bit(h.note.Flags&isNoStatement != 0) }
 		return v
 	}
-	q.known = e.mean.knows(q.text)
-	q.gate, q.states = q.known*e.fit.Wants(vec), func(h *hit) float64 { return e.fit.States.Of(h.vec) }
+	q.gate, q.states = e.fit.Wants(vec), func(h *hit) float64 { return e.fit.States.Of(h.vec) }
 	q.asks = q.asks || q.gate >= 0
 	return v
 }
@@ -74,7 +73,7 @@ func (e *Store) rated(ctx context.Context, q *asked, g *groupIndex, v *groupVect
 	}
 	q.features(g, v, all, pieces)
 	all = slices.DeleteFunc(all, func(h *hit) bool {
-		return h.note.Flags&(isFact|isModels) == 0 && h.exchange == nil && q.known*h.features[fStates] < surelyAsked && h.strength < certain
+		return h.note.Flags&(isFact|isModels) == 0 && h.exchange == nil && h.features[fStates] < surelyAsked && h.strength < certain
 	})
 	for _, h := range all {
 		if h.strength = q.score.Strength(&h.features); q.gate >= asksNothing && h.covers >= certain {

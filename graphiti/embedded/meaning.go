@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -9,8 +10,18 @@ import (
 // queryPart is the part of a search's time that the embedding of its question may take.
 const queryPart = 0.8
 
+// mostWaiting is the number of questions that wait for the encoder. Each takes about ten
+// milliseconds; in a crowd, further ones are searched for by their words.
+const mostWaiting = 4
+
+var errBusy = errors.New("other questions are being embedded")
+
 // question returns the vector of a question. It embeds one question at a time.
 func (v *vectors) question(ctx context.Context, text string) ([]int8, error) {
+	defer v.waiting.Add(-1)
+	if v.waiting.Add(1) > mostWaiting {
+		return nil, errBusy
+	}
 	select {
 	case v.asking <- struct{}{}:
 		defer func() { <-v.asking }()

@@ -6,15 +6,11 @@ import "context"
 type Encoder interface {
 	Name() string // of the model and its form
 	Encode(ctx context.Context, text string) ([]float32, error)
-	// Knows returns how well the model knows the language of a text, from 0 to 1.
-	Knows(text string) float64
-
-	Close() error
 }
 
 // encoderOf returns an encoder that runs in this process, with the numbers fitted to it.
 func encoderOf(m Encoder, f *Fit) encoder {
-	e := encoder{model: m.Name(), own: true, knows: m.Knows, close: func() { _ = m.Close() }} // its file is read only
+	e := encoder{model: m.Name(), own: true, close: func() {}}
 	e.embed = func(ctx context.Context, texts []string) ([][]int8, error) {
 		out := make([][]int8, len(texts))
 		for i, text := range texts {

@@ -3,7 +3,9 @@ package embedded
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -278,6 +280,73 @@ func TestQuestion_OneAtATime(t *testing.T) {
 	}
 }
 
+// TestQuestion_Crowd checks that of many questions at once most do not wait for the encoder: they are
+// searched for by their words.
+func TestQuestion_Crowd(t *testing.T) {
+	v := &vectors{asking: make(chan struct{}, 1), recent: newRecentVectors()}
+	begun, goOn := make(chan struct{}, mostWaiting), make(chan struct{})
+	v.embed = func(context.Context, []string) ([][]int8, error) {
+		begun <- struct{}{}
+		<-goOn
+		return [][]int8{{1}}, nil
+	}
+	results := make(chan error)
+	for i := range mostWaiting + 3 {
+		go func() {
+			_, err := v.question(t.Context(), fmt.Sprint("question ", i))
+			results <- err
+		}()
+	}
+	<-begun
+	for range 3 {
+		if err := <-results; !errors.Is(err, errBusy) {
+			t.Errorf("a question in a crowd = %v, want %v", err, errBusy)
+		}
+	}
+	close(goOn)
+	for range mostWaiting {
+		if err := <-results; err != nil {
+			t.Errorf("a question that waits = %v, want no error", err)
+		}
+	}
+	if n := v.waiting.Load(); n != 0 {
+		t.Errorf("%d questions wait in the end, want 0", n)
+	}
+}
+
+// TestVectors_Oldest checks that messages that are too old to be compared are not embedded.
+func TestVectors_Oldest(t *testing.T) {
+	e := openEmbedded(t)
+	rows := make([]graphiti.Row, 2*maxCompared+2)
+	for i := range rows {
+		rows[i] = graphiti.Row{Name: fmt.Sprint("m", i), Role: graphiti.RoleUser, Text: "Here.", Said: said, Source: "{}"}
+	}
+	if err := e.Write(t.Context(), "g", rows); err != nil {
+		t.Fatal(err)
+	}
+	var ids []int64
+	err := e.db.Each(t.Context(), "SELECT id FROM messages ORDER BY id", nil, func(scan func(...any) error) error {
+		ids = append(ids, 0)
+		return scan(&ids[len(ids)-1])
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second, last := ids[0], ids[1], ids[len(ids)-1]
+	v := &vectors{db: e.db}
+	batch, err := v.read(t.Context(), []int64{first, second, last})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[int64]bool)
+	for _, m := range batch {
+		got[m.id] = m.states
+	}
+	if want := map[int64]bool{first: false, second: true, last: true}; !maps.Equal(got, want) {
+		t.Errorf("embedded are %v, want %v", got, want)
+	}
+}
+
 // TestUnderstand_Repeated checks that a request that the person repeats finds neither itself nor a
 // statement, even if its gate takes it for a question.
 func TestUnderstand_Repeated(t *testing.T) {
@@ -371,5 +440,11 @@ func TestRows_Statements(t *testing.T) {
 			want = append(want, m.text)
 		}
 	}
-	polltest.Until(t, "statements by their vectors", func() bool { return slices.Equal(statements(), want) })
+	polltest.Until(t, "vectors of all messages", func() bool {
+		var n int
+		return e.db.QueryRow(t.Context(), "SELECT count(*) FROM vectors", nil, &n) == nil && n == 2*len(said)
+	})
+	if got := statements(); !slices.Equal(got, want) {
+		t.Errorf("statements by their vectors: %q, want %q", got, want)
+	}
 }

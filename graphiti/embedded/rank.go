@@ -119,7 +119,6 @@ type asked struct {
 	vectors *groupVectors // of the group, or nil
 	terms   []term        // its words
 	keys    []term        // keys of facts in it
-	known   float64       // how well the model knows its language, up to 1
 	level   float64       // likeness from which on likeness counts
 	numbers *Numbers
 	gate    float64              // whether it asks for something that may be remembered

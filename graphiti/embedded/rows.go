@@ -195,7 +195,7 @@ func (e *Store) pages(ctx context.Context, group string, ids []int64, filter *gr
 
 // perhapsStates is the gate from which on the words decide whether a message is a statement: a list
 // that lacks a fact is worse than one with a request.
-const perhapsStates = -0.25
+const perhapsStates = -0.35
 
 // page reads messages in the order of ids. With judge, states has the gates of those with a vector,
 // by their keys.

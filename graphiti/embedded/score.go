@@ -54,9 +54,9 @@ const (
 	enough  = 0.18 // strength by words that suffices for a message that asks
 	certain = 0.8  // strength by words that suffices for every message
 
-	asksNothing = -0.4 // gate below which nothing else suffices
-	surelyAsks  = 0.15 // gate from which the best candidate suffices, if it is a statement
-	muchAlike   = 0.35 // and has this likeness
+	asksNothing = -0.65 // gate below which nothing else suffices
+	surelyAsks  = 0.15  // gate from which the best candidate suffices, if it is a statement
+	muchAlike   = 0.15  // and has this likeness
 )
 
 // Strength returns the probability that a candidate answers its question; at least enough if its
@@ -139,13 +139,12 @@ func (q *asked) features(g *groupIndex, v *groupVectors, all []*hit, pieces []te
 	}
 }
 
-// like returns the likeness of a vector to the question's; the usual one without a vector, and nearly
-// so in a language that the model does not know.
+// like returns the likeness of a vector to the question's; the usual one without a vector.
 func (q *asked) like(vec []int8) float64 {
 	if vec == nil {
 		return usualLike
 	}
-	return usualLike + q.known*(likeness(q.vec, vec)-q.level-usualLike)
+	return likeness(q.vec, vec) - q.level
 }
 
 func bit(is bool) float64 {

@@ -25,7 +25,7 @@ const (
 	factSays    = -2.0 / gateUnit // for a fact: the gate learned from other forms, "I live in Graz"
 
 	mostSelf     = 2   // statements for one subject
-	mostRead     = 8   // statements to read for one subject
+	mostRead     = 4   // statements to read for one subject
 	selfLength   = 200 // bytes of such a statement
 	selfStrength = 0.5
 )

@@ -93,8 +93,7 @@ func (e *Store) Memory() *graphiti.Memory {
 // background, at an endpoint. It is called once, before all other methods.
 func (e *Store) Embed(o Embedding, log *slog.Logger) { e.mean = startVectors(e.db, o.encoder(), log) }
 
-// Understand is Embed with a model in this process, and the numbers fitted to it. Close closes the
-// model.
+// Understand is Embed with a model in this process, and the numbers fitted to it.
 func (e *Store) Understand(m Encoder, f *Fit, log *slog.Logger) {
 	e.fit = f
 	e.mean = startVectors(e.db, encoderOf(m, f), log)

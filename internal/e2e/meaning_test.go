@@ -3,24 +3,15 @@
 package e2e
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// TestLargerModel checks that with the model of docs/recall.md questions in languages that the model
-// in the program does not know find their answers, and that routine requests get no block.
-func TestLargerModel(t *testing.T) {
+// TestLanguages checks that questions in languages of the second model only find their answers, and
+// that routine requests get no block.
+func TestLanguages(t *testing.T) {
 	t.Parallel()
-	file, err := filepath.Abs(".cache/model/e5-small-q4.bin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(file); err != nil {
-		t.Skip("the model is not installed")
-	}
-	w := serve(t, "GRAPHITI_PROXY_MEANING_MODEL="+file)
+	w := serve(t)
 	blockFor := func(text string) string {
 		_, body := w.say(t, goClient, ask(false, user(text)))
 		_, rest, _ := strings.Cut(body, "<graphiti_memory>")

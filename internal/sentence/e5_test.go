@@ -1,270 +1,235 @@
 package sentence
 
 import (
-	"bytes"
-	"encoding/binary"
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 )
 
-// testLayers is the number of layers of e5File.
-const testLayers = 2
-
-// e5File is a model of random weights in the form of the real one, with fewer layers.
-type e5File struct {
-	pieces  []string
-	tensors map[string][]float64 // decoded
-	bytes   []byte
-}
-
-// newE5File makes a file. The vectors of a piece are rows of emb.word.
-func newE5File() *e5File {
-	f := &e5File{pieces: []string{"<s>", "<pad>", "</s>", "<unk>", "▁query", ":", "▁the", "▁cat", "s", "▁", "c", "a", "t", "▁дом", "<mask>"}, tensors: make(map[string][]float64)}
-	random := rand.New(rand.NewPCG(1, 2))
-	var directory, body bytes.Buffer
-	add := func(name string, n, in int) {
-		values := make([]float64, n)
-		at := uint64(body.Len()) //nolint:gosec // small
-		for i := 0; i < n; i += max(1, in) {
-			if in == 0 { // as numbers of 32 bits
-				v := float32(random.NormFloat64())
-				if strings.HasSuffix(name, "ln.w") {
-					v = 1 + v/10
-				}
-				values[i] = float64(v)
-				_ = binary.Write(&body, binary.LittleEndian, v)
-				continue
-			}
-			for from := i; from < i+in; from += blockSize {
-				scale := uint16(0x2800 + random.IntN(0x400)) //nolint:gosec // 1/32 to 1/16
-				_ = binary.Write(&body, binary.LittleEndian, scale)
-				for k := range blockSize / 2 {
-					b := byte(random.IntN(256))
-					body.WriteByte(b)
-					unit := (1 + float64(scale&0x3ff)/0x400) / 32
-					values[from+k], values[from+k+blockSize/2] = unit*float64(int(b&15)-8), unit*float64(int(b>>4)-8)
-				}
-			}
-		}
-		f.tensors[name] = values
-		_ = binary.Write(&directory, binary.LittleEndian, uint16(len(name))) //nolint:gosec // short
-		directory.WriteString(name)
-		_ = binary.Write(&directory, binary.LittleEndian, struct {
-			Type     uint8
-			Count    uint32
-			At, Size uint64
-		}{0, uint32(n), at, uint64(body.Len()) - at}) //nolint:gosec // small
-	}
-	const d = E5Dimensions
-	add("emb.word", len(f.pieces)*d, d)
-	add("emb.pos", e5Longest*d, 0)
-	add("emb.type", 2*d, 0)
-	add("emb.ln.w", d, 0)
-	add("emb.ln.b", d, 0)
-	for l := range testLayers {
-		p := "l" + strconv.Itoa(l) + "."
-		for _, m := range []struct {
-			name    string
-			in, out int
-		}{{"q", d, d}, {"k", d, d}, {"v", d, d}, {"ao", d, d}, {"fi", d, e5Inner}, {"fo", e5Inner, d}} {
-			add(p+m.name+".w", m.in*m.out, m.in)
-			add(p+m.name+".b", m.out, 0)
-		}
-		for _, name := range []string{"aln", "oln"} {
-			add(p+name+".w", d, 0)
-			add(p+name+".b", d, 0)
-		}
-	}
-	texts := strings.Join(f.pieces, "")
-	h := e5Header{Dimensions: d, Layers: testLayers, Heads: e5Heads, Inner: e5Inner, Rows: int32(len(f.pieces)), Longest: e5Longest, Types: 2, Epsilon: epsilon, Block: blockSize, //nolint:gosec // few
-		Pieces: int32(len(f.pieces)), Begin: e5Begin, End: e5End, Pad: 1, Unknown: e5Unknown, Texts: uint64(len(texts))} //nolint:gosec // few
-	copy(h.Magic[:], e5Magic)
-	var out bytes.Buffer
-	_ = binary.Write(&out, binary.LittleEndian, h)
-	at := uint32(0)
-	for _, p := range append([]string{""}, f.pieces...) {
-		at += uint32(len(p)) //nolint:gosec // short
-		_ = binary.Write(&out, binary.LittleEndian, at)
-	}
-	for i := range f.pieces {
-		_ = binary.Write(&out, binary.LittleEndian, -float32(i))
-	}
-	out.WriteString(texts)
-	_ = binary.Write(&out, binary.LittleEndian, [2]uint32{})
-	_ = binary.Write(&out, binary.LittleEndian, uint32(len(f.tensors))) //nolint:gosec // few
-	start := out.Len() + directory.Len()
-	list := directory.Bytes()
-	for i := 0; i < len(list); { // offsets are from the begin of the file
-		i += 2 + int(binary.LittleEndian.Uint16(list[i:])) + 5
-		binary.LittleEndian.PutUint64(list[i:], binary.LittleEndian.Uint64(list[i:])+uint64(start)) //nolint:gosec // small
-		i += 16
-	}
-	f.bytes = append(append(out.Bytes(), list...), body.Bytes()...)
-	return f
-}
-
-// open opens a file with these bytes.
-func openE5(t *testing.T, b []byte) (*E5, error) {
+// loadedE5 returns the model in the program.
+func loadedE5(t *testing.T) *e5 {
 	t.Helper()
 	if !hasKernel() {
 		t.Skip("this processor is too slow for the model")
 	}
-	path := filepath.Join(t.TempDir(), "e5.bin")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
+	m, err := loadE5(e5File)
+	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := OpenE5(path)
-	if err == nil {
-		t.Cleanup(func() { _ = m.Close() })
-	}
-	return m, err
+	return m
 }
 
-// vector computes the vector of pieces as the paper of the model says, with full precision.
-func (f *e5File) vector(rows []int) []float64 {
-	const d = E5Dimensions
-	rescaled := func(x []float64, name string) {
-		mean, square := 0.0, 0.0
-		for _, v := range x {
-			mean += v / d
-		}
-		for _, v := range x {
-			square += (v - mean) * (v - mean) / d
-		}
-		for i := range x {
-			x[i] = (x[i]-mean)/math.Sqrt(square+epsilon)*f.tensors[name+".w"][i] + f.tensors[name+".b"][i]
-		}
-	}
-	product := func(x []float64, name string) []float64 {
-		w, out := f.tensors[name+".w"], append([]float64{}, f.tensors[name+".b"]...)
-		for o := range out {
-			for i, v := range x {
-				out[o] += v * w[o*len(x)+i]
-			}
-		}
-		return out
-	}
-	var x [][]float64
-	for i, row := range rows {
-		v := make([]float64, d)
-		for k := range v {
-			v[k] = f.tensors["emb.word"][row*d+k] + f.tensors["emb.pos"][i*d+k] + f.tensors["emb.type"][k]
-		}
-		rescaled(v, "emb.ln")
-		x = append(x, v)
-	}
-	for l := range testLayers {
-		p := "l" + strconv.Itoa(l) + "."
-		var q, k, v, next [][]float64
-		for _, r := range x {
-			q, k, v = append(q, product(r, p+"q")), append(k, product(r, p+"k")), append(v, product(r, p+"v"))
-		}
-		for r := range x {
-			mixed := make([]float64, d)
-			for head := 0; head < d; head += d / e5Heads {
-				weights, whole := make([]float64, len(x)), 0.0
-				for o := range x {
-					for i := head; i < head+d/e5Heads; i++ {
-						weights[o] += q[r][i] * k[o][i] / math.Sqrt(d/e5Heads)
-					}
-					weights[o] = math.Exp(weights[o])
-					whole += weights[o]
-				}
-				for o := range x {
-					for i := head; i < head+d/e5Heads; i++ {
-						mixed[i] += weights[o] / whole * v[o][i]
-					}
-				}
-			}
-			row := product(mixed, p+"ao")
+// exactLayer has the weights of a layer with full precision.
+type exactLayer struct {
+	weights map[string][][]float64 // of each output
+	bias    map[string][]float64
+}
+
+// newLayers returns a layer of random weights, and the same with full precision.
+func newLayers(random *rand.Rand) (*e5Layer, *exactLayer) {
+	l, exact := &e5Layer{}, &exactLayer{make(map[string][][]float64), make(map[string][]float64)}
+	for _, x := range []struct {
+		*layer
+		name    string
+		in, out int
+	}{{&l.asked, "asked", e5Width, 3 * e5Width}, {&l.out, "out", e5Width, e5Width}, {&l.wide, "wide", e5Width, e5Inner}, {&l.narrow, "narrow", e5Inner, e5Width}} {
+		x.matrix = matrix{in: x.in, out: x.out, step: x.in}
+		for range x.out {
+			scale, bias := float32(random.Float64()/2000), float32(random.NormFloat64())
+			row := make([]float64, x.in)
 			for i := range row {
-				row[i] += x[r][i]
+				w := int8(random.IntN(255) - 127)
+				x.weights, row[i] = append(x.weights, w), float64(w)*float64(scale)
 			}
-			rescaled(row, p+"aln")
-			wide := product(row, p+"fi")
-			for i, v := range wide {
-				wide[i] = v / 2 * (1 + math.Erf(v/math.Sqrt2))
-			}
-			for i, v := range product(wide, p+"fo") {
-				row[i] += v
-			}
-			rescaled(row, p+"oln")
-			next = append(next, row)
-		}
-		x = next
-	}
-	out, length := make([]float64, d), 0.0
-	for _, r := range x {
-		for i, v := range r {
-			out[i] += v
+			x.scale, x.bias = append(x.scale, scale), append(x.bias, bias)
+			exact.weights[x.name], exact.bias[x.name] = append(exact.weights[x.name], row), append(exact.bias[x.name], float64(bias))
 		}
 	}
-	for _, v := range out {
-		length += v * v
+	for name, r := range map[string]*rescaling{"attended": &l.attended, "done": &l.done} {
+		for range e5Width {
+			gain, bias := float32(1+random.NormFloat64()/10), float32(random.NormFloat64())
+			r.gain, r.bias = append(r.gain, gain), append(r.bias, bias)
+			exact.bias[name+" gain"], exact.bias[name] = append(exact.bias[name+" gain"], float64(gain)), append(exact.bias[name], float64(bias))
+		}
 	}
-	for i := range out {
-		out[i] /= math.Sqrt(length)
+	return l, exact
+}
+
+func (l *exactLayer) of(x []float64, name string) []float64 {
+	out := append([]float64{}, l.bias[name]...)
+	for o := range out {
+		for i, v := range x {
+			out[o] += v * l.weights[name][o][i]
+		}
 	}
 	return out
 }
 
-// TestE5_Encode compares vectors with a computation of full precision. The rows include the prefix.
-func TestE5_Encode(t *testing.T) {
-	f := newE5File()
-	m, err := openE5(t, f.bytes)
-	if err != nil {
-		t.Fatal(err)
+func (l *exactLayer) rescaled(x, add []float64, name string) []float64 {
+	out, mean, square := make([]float64, len(x)), 0.0, 0.0
+	for i := range x {
+		out[i] = x[i] + add[i]
+		mean += out[i] / float64(len(x))
 	}
-	for text, rows := range map[string][]int{
-		"the cats":     {0, 4, 5, 6, 7, 8, 2},
-		" \uff43at \n": {0, 4, 5, 7, 2},
-		"дом ctz":      {0, 4, 5, 13, 9, 10, 12, 3, 2},
-		"":             {0, 4, 5, 2},
-		"<s>":          {0, 4, 5, 9, 3, 8, 3, 2},
-	} {
-		got, err := m.Encode(t.Context(), text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cosine := 0.0
-		for i, v := range f.vector(rows) {
-			cosine += v * float64(got[i])
-		}
-		if cosine < 0.99 {
-			t.Errorf("the vector of %q has the likeness %.3f to that of full precision, want 0.99", text, cosine)
-		}
+	for _, v := range out {
+		square += (v - mean) * (v - mean) / float64(len(x))
 	}
-	long, err := m.Encode(t.Context(), strings.Repeat("the cats ", 10_000))
-	if err != nil || len(long) != E5Dimensions {
-		t.Errorf("a long text: %d dimensions, %v", len(long), err)
+	for i, v := range out {
+		out[i] = (v-mean)/math.Sqrt(square)*l.bias[name+" gain"][i] + l.bias[name][i]
+	}
+	return out
+}
+
+// apply computes the layer as the paper of the model says.
+func (l *exactLayer) apply(x [][]float64) (out [][]float64) {
+	var asked [][]float64
+	for _, r := range x {
+		asked = append(asked, l.of(r, "asked"))
+	}
+	const size = e5Width / e5Heads
+	for r := range x {
+		mixed := make([]float64, e5Width)
+		for head := 0; head < e5Width; head += size {
+			weights, whole := make([]float64, len(x)), 0.0
+			for o := range x {
+				for i := head; i < head+size; i++ {
+					weights[o] += asked[r][i] * asked[o][e5Width+i] / math.Sqrt(size)
+				}
+				weights[o] = math.Exp(weights[o])
+				whole += weights[o]
+			}
+			for o := range x {
+				for i := head; i < head+size; i++ {
+					mixed[i] += weights[o] / whole * asked[o][2*e5Width+i]
+				}
+			}
+		}
+		row := l.rescaled(x[r], l.of(mixed, "out"), "attended")
+		wide := l.of(row, "wide")
+		for i, v := range wide {
+			wide[i] = v / 2 * (1 + math.Erf(v/math.Sqrt2))
+		}
+		out = append(out, l.rescaled(row, l.of(wide, "narrow"), "done"))
+	}
+	return out
+}
+
+// TestE5Layer_Precision compares a layer with a computation of full precision.
+func TestE5Layer_Precision(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{1, 2, 7} {
+		l, exact := newLayers(random)
+		var x []float32
+		var rows [][]float64
+		for range n {
+			var row []float64
+			for range e5Width {
+				v := float32(random.NormFloat64())
+				x, row = append(x, v), append(row, float64(v))
+			}
+			rows = append(rows, row)
+		}
+		l.apply(x, new(scratch))
+		for r, row := range exact.apply(rows) {
+			for i, want := range row {
+				if got := float64(x[r*e5Width+i]); math.Abs(got-want) > 0.02 {
+					t.Fatalf("%d rows: value %d of row %d = %.3f, want %.3f", n, i, r, got, want)
+				}
+			}
+		}
 	}
 }
 
-// TestOpenE5_Damaged checks that a file of another form, or a part of a file, is refused.
-func TestOpenE5_Damaged(t *testing.T) {
-	f := newE5File()
-	whole := f.bytes
-	for _, n := range []int{0, 7, 40, 90, 150, 300, 2000, len(whole) / 2, len(whole) - 1} {
-		if _, err := openE5(t, whole[:n]); err == nil {
-			t.Errorf("the first %d of %d bytes were taken for the model", n, len(whole))
+// TestE5_Languages checks that a question is more like its answer than like another statement, in
+// languages that the Universal Sentence Encoder does not know.
+func TestE5_Languages(t *testing.T) {
+	m := loadedE5(t)
+	for _, c := range []struct{ question, answer, other string }{
+		{"на якому порту слухає брокер", "mqtt брокер слухає на порту 1884", "наступна нарада у вівторок"},
+		{"mikä on kissani nimi", "Kissani nimi on Pulla.", "Palaveri on tiistaina."},
+		{"con mèo của tôi tên là gì", "Con mèo của tôi tên là Bánh.", "Cuộc họp là thứ Ba."},
+		{"var är nyckeln till laddskåpet", "vaktmästaren har den som öppnar elskåpet", "mötet är på tisdag"},
+		{"আমার বিড়ালের নাম কী", "আমার বিড়ালের নাম মিশু", "সভা মঙ্গলবার"},
+		{"Wo ist der Schlüssel?", "The key hangs in the hall.", "The meeting is on Tuesday."},
+	} {
+		right, wrong := likeness(t, m.encode, c.question, c.answer), likeness(t, m.encode, c.question, c.other)
+		if right < wrong+0.03 {
+			t.Errorf("%q is like its answer: %.3f, and like another statement: %.3f", c.question, right, wrong)
 		}
 	}
-	random := rand.New(rand.NewPCG(3, 4))
-	for range 100 { // for any head, no panic
-		b := bytes.Clone(whole[:4000])
-		for range 1 + random.IntN(8) {
-			b[random.IntN(len(b))] = byte(random.IntN(256))
+}
+
+// TestModel_AnyText covers empty texts, invalid bytes and long texts.
+func TestModel_AnyText(t *testing.T) {
+	for name, load := range map[string]func() (*Model, error){Name: Load, SmallName: LoadSmall} {
+		m, err := load()
+		if err != nil {
+			t.Fatal(err)
 		}
-		if _, err := openE5(t, append(b, whole[4000:20_000]...)); err == nil {
-			t.Fatal("a part of a file was taken for the model")
+		want := width
+		if m.Name() == Name {
+			want = Dimensions
+		} else if name != SmallName && hasKernel() {
+			t.Errorf("the model is %s, want %s", m.Name(), name)
+		}
+		for _, text := range []string{"", " ", "\xff\xfe", "a\xf0\x9f", "\x00", "🫠🫠", "▁", strings.Repeat("x", 100_000), strings.Repeat("word ", 10_000)} {
+			v, err := m.Encode(t.Context(), text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			length := 0.0
+			for _, x := range v {
+				length += float64(x) * float64(x)
+			}
+			if len(v) != want || !(math.Abs(length-1) < 1e-3) {
+				t.Errorf("%s: Encode(%.20q) has %d dimensions and the length %v, want %d and 1", name, text, len(v), length, want)
+			}
 		}
 	}
-	if _, err := OpenE5(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("a missing file was taken for the model")
+}
+
+func TestE5_Canceled(t *testing.T) {
+	m := loadedE5(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := m.encode(ctx, "Where is the car?"); !errors.Is(err, context.Canceled) {
+		t.Errorf("encode = %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestLoadE5_Damaged covers files of other versions and lengths.
+func TestLoadE5_Damaged(t *testing.T) {
+	for name, bad := range map[string]string{
+		"empty": "", "another version": "e5s\x00\x00\x00\x00\x02" + e5File[len(e5Magic):], "cut": e5File[:len(e5File)-1], "longer": e5File + "x",
+		"head only": e5File[:20], "many layers": e5Magic + "\xff\xff\xff\xff" + e5File[len(e5Magic)+4:], "half": e5File[:len(e5File)/2],
+	} {
+		if _, err := loadE5(bad); !errors.Is(err, errE5) {
+			t.Errorf("%s: loadE5 = %v, want %v", name, err, errE5)
+		}
+	}
+}
+
+// TestE5File checks the order of the pieces, on which the search for prefixes relies.
+func TestE5File(t *testing.T) {
+	m := loadedE5(t)
+	for i := 1; i < m.pieces.count; i++ {
+		if m.pieces.at(i-1) >= m.pieces.at(i) {
+			t.Fatalf("piece %d is %q, after %q", i, m.pieces.at(i), m.pieces.at(i-1))
+		}
+	}
+}
+
+func BenchmarkModel(b *testing.B) {
+	m, err := Load()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := m.Encode(b.Context(), "Where did we want to meet the customer on Thursday?"); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -37,8 +37,8 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// Encode returns the vector of a text, of length 1. It stops soon after the context ends.
-func (m *Model) Encode(ctx context.Context, text string) ([]float32, error) {
+// encode returns the vector of a text, of length 1. It stops soon after the context ends.
+func (m *universal) encode(ctx context.Context, text string) ([]float32, error) {
 	s := scratches.Get().(*scratch) //nolint:forcetypeassert // what New returns
 	defer scratches.Put(s)
 	pieces := m.prepare(m.pieces.split(text, maxPieces), s)
@@ -60,7 +60,7 @@ func (m *Model) Encode(ctx context.Context, text string) ([]float32, error) {
 
 // branch writes the output of a branch to the rows of all. Its terms of a piece begin at
 // terms.
-func (m *Model) branch(b, terms int, s *scratch, pieces []*prepared) {
+func (m *universal) branch(b, terms int, s *scratch, pieces []*prepared) {
 	n := len(pieces)
 	// Adjacent rows are adjacent in memory, so a window of them is one slice.
 	clear(s.rows)
@@ -90,7 +90,7 @@ func (m *Model) branch(b, terms int, s *scratch, pieces []*prepared) {
 }
 
 // dense returns the vector of a text from the sum of those of its n pieces.
-func (m *Model) dense(s *scratch, sum []float32, n int) []float32 {
+func (m *universal) dense(s *scratch, sum []float32, n int) []float32 {
 	mean := make([]float32, width)
 	for d, v := range m.average.bias {
 		mean[d] = v * float32(n)
@@ -100,7 +100,7 @@ func (m *Model) dense(s *scratch, sum []float32, n int) []float32 {
 	for d := range mean {
 		mean[d] /= float32(math.Sqrt(float64(n)))
 	}
-	y0, y1, y2, z := make([]float32, hidden), make([]float32, hidden), make([]float32, width), make([]float32, Dimensions)
+	y0, y1, y2, z := make([]float32, hidden), make([]float32, hidden), make([]float32, width), make([]float32, width)
 	product(&m.d0, y0, mean)
 	rectify(y0)
 	product(&m.p1, y1, mean)

@@ -1,196 +1,77 @@
 package sentence
 
 import (
+	"context"
 	_ "embed"
-	"encoding/binary"
-	"errors"
-	"math"
-	"unsafe"
+	"fmt"
 )
 
+// Dimensions is the length of the longest vectors.
+const Dimensions = width + e5Width
+
+// Names of the models: vectors of different ones cannot be compared.
 const (
-	magic = "usem3\x00\x00\x01"
-
-	width   = 512  // dimensions of a piece
-	narrow  = 256  // dimensions of a branch
-	joined  = 1280 // a piece and its three branches
-	hidden  = 320
-	epsilon = 1e-12
-
-	// Dimensions is the length of a vector.
-	Dimensions = 512
-
-	// Name identifies the model in the program: vectors of another one cannot be compared.
-	Name = "universal-sentence-encoder-multilingual-3"
+	Name      = "universal-sentence-encoder-multilingual-3+multilingual-e5-small"
+	SmallName = "universal-sentence-encoder-multilingual-3"
 )
 
-// Notice attributes the model.
+// Notice attributes the models.
 //
 //go:embed NOTICE
 var Notice string
 
-// file is not copied to the heap: the operating system reads a page of it when it is used.
-//
-//go:embed model.bin
-var file string
+// Shares of a vector. Vectors of E5 have a large part in common: without it, the first share is
+// about 0.4, and the second 0.9.
+const universalShare, e5Share = 0.19, 0.98
 
-// branch looks at order adjacent pieces, of which before precede the current one.
-type branch struct{ order, before int }
-
-var branches = [...]branch{{2, 0}, {3, 1}, {5, 2}}
-
-// Model is the encoder. It refers to the bytes of its file, and copies no weights. It is safe
-// for concurrent use.
+// Model is the encoder in the program. It is safe for concurrent use.
 type Model struct {
-	pieces pieces
-	table  table
-	kept   keptPrepared
-
-	project       matrix // of a piece to the input of all branches
-	projectBias   []float32
-	inner         rescaling
-	first, second [len(branches)]layer
-	outer         rescaling
-	average       layer
-	d0, d1, p1    matrix
-	d2, p3, d3    matrix
+	universal *universal
+	e5        *e5 // nil in a small model
 }
 
-type layer struct {
-	matrix
-	bias []float32
-}
+// Load returns the model that suits this processor: E5 needs instructions for many values at once,
+// or a question would take half a second.
+func Load() (*Model, error) { return load(hasKernel()) }
 
-// rescaling scales a vector to the mean 0 and the variance 1, and then each dimension.
-type rescaling struct{ gain, bias []float32 }
+// LoadSmall returns the model for other processors.
+func LoadSmall() (*Model, error) { return load(false) }
 
-// matrix has the weights of each output in a row, with a scale.
-type matrix struct {
-	in, out int
-	step    int // from the weights of an output to those of the next
-	scale   []float32
-	weights []int8
-}
-
-func uint32At(s string, i int) uint32 { return binary.LittleEndian.Uint32(bytesOf(s[4*i : 4*i+4])) }
-func uint16At(s string, i int) int    { return int(s[2*i]) | int(s[2*i+1])<<8 }
-
-// bytesOf returns the bytes of s, which are read only.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
-
-var errFile = errors.New("model.bin is not of this version; make it again with convert.py")
-
-// reader cuts a file into its parts.
-type reader struct {
-	rest string
-	bad  bool
-}
-
-func (r *reader) take(n int) string {
-	if n < 0 || n > len(r.rest) {
-		r.bad, n = true, 0
+func load(large bool) (m *Model, err error) {
+	m = &Model{}
+	if m.universal, err = loadUniversal(file); err == nil && large {
+		m.e5, err = loadE5(e5File)
 	}
-	s := r.rest[:n]
-	r.rest = r.rest[n:]
-	return s
-}
-
-// vector copies values: other than weights, the layers have few.
-func (r *reader) vector(n int) []float32 {
-	s := r.take(4 * n)
-	v := make([]float32, len(s)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(uint32At(s, i))
-	}
-	return v
-}
-
-func (r *reader) matrix(in, out int) matrix {
-	return matrix{in: in, out: out, step: in, scale: r.vector(out)}
-}
-
-// Name returns Name.
-func (m *Model) Name() string { return Name }
-
-// How the likelihood of a text by its pieces, a logarithm for each byte, tells that the model knows
-// the language: it is -2 to -3 in the languages of its training, and -3.3 to -7 in others. No text
-// counts as fully unknown, since names and loan words are the same in many languages.
-const (
-	halfKnown  = -3.1
-	knownSteep = 1.5
-	leastKnown = 0.3
-
-	mostJudged = 400 // bytes of a text that count
-)
-
-// Knows returns how well the model knows the language of a text, from 0.3 to 1.
-func (m *Model) Knows(text string) float64 {
-	sum, size := 0.0, 0
-	var ways []arrival
-	for _, word := range words(text[:min(len(text), mostJudged)]) {
-		_, ways = m.pieces.splitWord(nil, word, ways)
-		sum, size = sum+ways[len(word)].score, size+len(word)-len(space)+1
-	}
-	return max(leastKnown, 1/(1+math.Exp(-knownSteep*(sum/float64(max(size, 1))-halfKnown))))
-}
-
-// Close does nothing.
-func (m *Model) Close() error { return nil }
-
-// Load returns the model.
-func Load() (*Model, error) { return load(file) }
-
-func load(file string) (*Model, error) {
-	r := &reader{rest: file}
-	if r.take(len(magic)) != magic {
-		return nil, errFile
-	}
-	head := r.take(5 * 4)
-	if r.bad {
-		return nil, errFile
-	}
-	var sizes [5]int
-	for i := range sizes {
-		sizes[i] = int(uint32At(head, i))
-	}
-	m := &Model{}
-	m.readLayers(r)
-	m.pieces.read(r, sizes[0], sizes[1])
-	m.table.read(r, sizes[0]+firstPiece, sizes[2], sizes[3])
-	if r.bad || len(r.rest) != 0 {
-		return nil, errFile
+	if err != nil {
+		return nil, fmt.Errorf("load the model of sentences: %w", err)
 	}
 	return m, nil
 }
 
-func (m *Model) readLayers(r *reader) {
-	const all = len(branches) * narrow
-	m.project = r.matrix(width, all)
-	for i, b := range branches {
-		m.first[i].matrix, m.second[i].matrix = r.matrix(b.order*narrow, narrow), r.matrix(b.order*narrow, narrow)
+// Name returns Name or SmallName.
+func (m *Model) Name() string {
+	if m.e5 == nil {
+		return SmallName
 	}
-	m.average.matrix = r.matrix(joined, width)
-	m.d0, m.d1, m.p1 = r.matrix(width, hidden), r.matrix(hidden, hidden), r.matrix(width, hidden)
-	m.d2, m.p3, m.d3 = r.matrix(hidden, width), r.matrix(hidden, width), r.matrix(width, width)
+	return Name
+}
 
-	m.projectBias = r.vector(all)
-	m.inner = rescaling{r.vector(all), r.vector(all)}
-	for i := range branches {
-		m.first[i].bias, m.second[i].bias = r.vector(narrow), r.vector(narrow)
+// Encode returns the vector of a text, of length 1. It stops soon after the context ends.
+func (m *Model) Encode(ctx context.Context, text string) ([]float32, error) {
+	out, err := m.universal.encode(ctx, text)
+	if err != nil || m.e5 == nil {
+		return out, err
 	}
-	m.outer = rescaling{r.vector(joined), r.vector(joined)}
-	m.average.bias = r.vector(width)
-
-	weights := func(x *matrix) {
-		s := r.take(x.in * x.out)
-		x.weights = unsafe.Slice((*int8)(unsafe.Pointer(unsafe.StringData(s))), len(s))
+	more, err := m.e5.encode(ctx, text)
+	if err != nil {
+		return nil, err
 	}
-	weights(&m.project)
-	for i := range branches {
-		weights(&m.first[i].matrix)
-		weights(&m.second[i].matrix)
+	for i := range out {
+		out[i] *= universalShare
 	}
-	for _, x := range []*matrix{&m.average.matrix, &m.d0, &m.d1, &m.p1, &m.d2, &m.p3, &m.d3} {
-		weights(x)
+	for _, v := range more {
+		out = append(out, e5Share*v)
 	}
+	unit(out)
+	return out, nil
 }

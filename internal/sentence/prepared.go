@@ -26,7 +26,7 @@ type prepared struct {
 type keptPrepared [keptPieces]atomic.Pointer[prepared]
 
 // prepare returns the values of the pieces of a text.
-func (m *Model) prepare(rows []int, s *scratch) []*prepared {
+func (m *universal) prepare(rows []int, s *scratch) []*prepared {
 	out := make([]*prepared, len(rows))
 	var missing []int
 	at := make(map[int]int) // of missing rows
@@ -54,7 +54,7 @@ func (m *Model) prepare(rows []int, s *scratch) []*prepared {
 }
 
 // prepareSome computes the values of at most together pieces.
-func (m *Model) prepareSome(rows []int, s *scratch) []*prepared {
+func (m *universal) prepareSome(rows []int, s *scratch) []*prepared {
 	n := len(rows)
 	s.fresh = sized(s.fresh, together*allOfOne)
 	clear(s.fresh)

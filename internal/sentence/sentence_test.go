@@ -11,22 +11,22 @@ import (
 	"testing"
 )
 
-func model(t *testing.T) *Model {
+func model(t *testing.T) *universal {
 	t.Helper()
-	m, err := Load()
+	m, err := loadUniversal(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-func likeness(t *testing.T, m *Model, a, b string) (sum float64) {
+func likeness(t *testing.T, encode func(context.Context, string) ([]float32, error), a, b string) (sum float64) {
 	t.Helper()
-	va, err := m.Encode(t.Context(), a)
+	va, err := encode(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	vb, err := m.Encode(t.Context(), b)
+	vb, err := encode(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestEncode_Reference(t *testing.T) {
 		{"what is the capital of Peru?", "The invoice was paid yesterday.", 0.02},
 		{"테스트 다시 돌려줘", "run the tests again", 0.77},
 	} {
-		if got := likeness(t, m, c.a, c.b); math.Abs(got-c.want) > 0.2 {
+		if got := likeness(t, m.encode, c.a, c.b); math.Abs(got-c.want) > 0.2 {
 			t.Errorf("likeness of %q and %q = %.2f, want %.2f", c.a, c.b, got, c.want)
 		}
 	}
@@ -90,7 +90,7 @@ func TestSplit_Reference(t *testing.T) {
 func TestEncode_AnyText(t *testing.T) {
 	m := model(t)
 	for _, text := range []string{"", " ", "\xff\xfe", "a\xf0\x9f", "\x00", "🫠🫠", "▁", strings.Repeat("x", 100_000), strings.Repeat("word ", 10_000)} {
-		v, err := m.Encode(t.Context(), text)
+		v, err := m.encode(t.Context(), text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,8 +98,8 @@ func TestEncode_AnyText(t *testing.T) {
 		for _, x := range v {
 			length += float64(x) * float64(x)
 		}
-		if len(v) != Dimensions || !(math.Abs(length-1) < 1e-3) {
-			t.Errorf("Encode(%.20q) has %d dimensions and the length %v, want %d and 1", text, len(v), length, Dimensions)
+		if len(v) != width || !(math.Abs(length-1) < 1e-3) {
+			t.Errorf("Encode(%.20q) has %d dimensions and the length %v, want %d and 1", text, len(v), length, width)
 		}
 	}
 	if n := len(m.pieces.split(strings.Repeat("word ", 10_000), maxPieces)); n != maxPieces {
@@ -131,11 +131,11 @@ func TestEncode_Kept(t *testing.T) {
 	kept := model(t)
 	for round := range 3 {
 		for _, text := range texts {
-			want, err := model(t).Encode(t.Context(), text)
+			want, err := model(t).encode(t.Context(), text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := kept.Encode(t.Context(), text)
+			got, err := kept.encode(t.Context(), text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,12 +158,12 @@ func TestEncode_Kept(t *testing.T) {
 // TestEncode_AnyProcessor compares vectors with those of a processor without wide instructions.
 func TestEncode_AnyProcessor(t *testing.T) {
 	const text = "Where did we want to meet the customer on Thursday?"
-	want, err := model(t).Encode(t.Context(), text)
+	want, err := model(t).encode(t.Context(), text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	onAnyProcessor(t)
-	got, err := model(t).Encode(t.Context(), text)
+	got, err := model(t).encode(t.Context(), text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestEncode_AnyProcessor(t *testing.T) {
 func TestEncode_Canceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := model(t).Encode(ctx, "Where is the car?"); !errors.Is(err, context.Canceled) {
+	if _, err := model(t).encode(ctx, "Where is the car?"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Encode = %v, want %v", err, context.Canceled)
 	}
 }
@@ -199,7 +199,7 @@ func TestLoad_Damaged(t *testing.T) {
 	for name, bad := range map[string]string{
 		"empty": "", "another version": "usem3\x00\x00\x02" + file[len(magic):], "cut": file[:len(file)-1], "longer": file + "x", "head only": file[:20],
 	} {
-		if _, err := load(bad); !errors.Is(err, errFile) {
+		if _, err := loadUniversal(bad); !errors.Is(err, errFile) {
 			t.Errorf("%s: load = %v, want %v", name, err, errFile)
 		}
 	}
@@ -292,43 +292,6 @@ func TestOperations_AnyProcessor(t *testing.T) {
 				t.Errorf("%d values: result %d = %v, want %v", n, i, got[i], want[i])
 			}
 		}
-	}
-}
-
-func BenchmarkEncode(b *testing.B) {
-	m, err := Load()
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if _, err := m.Encode(b.Context(), "Where did we want to meet the customer on Thursday?"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// TestModel_Knows checks that languages of the model's training count more than others.
-func TestModel_Knows(t *testing.T) {
-	m := model(t)
-	for _, tc := range []struct {
-		text  string
-		known bool
-	}{
-		{"the staging server listens on port 8884", true},
-		{"der Drucker hat eine neue Adresse im Netz", true},
-		{"¿qué día empieza el curso de natación?", true},
-		{"会議は来週の火曜日の午後です", true},
-		{"ο σκύλος μου λέγεται Κανέλα", false},
-		{"החתול שלי אוהב דגים", false},
-		{"nyckeln till laddskåpet hänger hos vaktmästaren", false},
-		{"আমার বিড়ালের নাম মিশু", false},
-	} {
-		if got := m.Knows(tc.text); got < leastKnown || got > 1 || (got > 0.5) != tc.known {
-			t.Errorf("%q: got %.2f, want known %v", tc.text, got, tc.known)
-		}
-	}
-	if got := m.Knows(""); got < 0.9 {
-		t.Errorf("an empty text: got %.2f, want nearly 1", got)
 	}
 }
 

@@ -111,6 +111,16 @@ func (t *table) rows(rows []int, out []float32, step int) {
 	}
 }
 
+// row writes the vector of one row to out, which has the width of the table.
+func (t *table) row(row int, out []float32) {
+	for s := t.stream(row); s.next <= row; s.next++ {
+		d := t.decoder(t.classes[s.next])
+		for i := range out {
+			out[i], s.state, s.code = d.step(s.state, s.code)
+		}
+	}
+}
+
 // next decodes the next row of each stream.
 func (t *table) next(s *[4]stream, to *[4]*[width]float32) {
 	a, b, c, d := s[0].code, s[1].code, s[2].code, s[3].code

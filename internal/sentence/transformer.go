@@ -2,20 +2,16 @@ package sentence
 
 import (
 	"context"
-	"fmt"
 	"math"
 )
 
 // e5Prefix begins each text, as the model was trained.
 const e5Prefix = "query: "
 
-// Encode returns the vector of a text, of length 1. It stops soon after the context ends. A text
-// has at most maxPieces pieces; the rest of a longer one does not count.
-func (m *E5) Encode(ctx context.Context, text string) ([]float32, error) {
-	x, err := m.input(m.pieces.split(e5Prefix+text, maxPieces))
-	if err != nil {
-		return nil, err
-	}
+// encode returns the vector of a text, of length 1. It stops soon after the context ends. A text
+// has at most e5Places pieces; the rest of a longer one does not count.
+func (m *e5) encode(ctx context.Context, text string) ([]float32, error) {
+	x := m.input(m.pieces.split(e5Prefix+text, e5Places))
 	s := scratches.Get().(*scratch) //nolint:forcetypeassert // what New returns
 	defer scratches.Put(s)
 	for i := range m.layers {
@@ -24,9 +20,9 @@ func (m *E5) Encode(ctx context.Context, text string) ([]float32, error) {
 		}
 		m.layers[i].apply(x, s)
 	}
-	out := make([]float32, E5Dimensions)
+	out := make([]float32, e5Width)
 	for i, v := range x {
-		out[i%E5Dimensions] += v
+		out[i%e5Width] += v
 	}
 	unit(out)
 	return out, nil
@@ -45,35 +41,22 @@ func unit(x []float32) {
 }
 
 // input returns the vectors of pieces at their places.
-func (m *E5) input(split []int) ([]float32, error) {
-	x := make([]float32, len(split)*E5Dimensions)
-	var b [rowBytes]byte
+func (m *e5) input(split []int) []float32 {
+	x := make([]float32, len(split)*e5Width)
 	for i, p := range split {
-		row := uint32(e5Unknown)
-		switch {
-		case p == begin:
-			row = e5Begin
-		case p == end:
-			row = e5End
-		case p >= firstPiece:
-			row = m.rows[p-firstPiece]
-		}
-		if _, err := m.file.ReadAt(b[:], m.words+int64(row)*rowBytes); err != nil {
-			return nil, fmt.Errorf("read the model of sentences: %w", err)
-		}
-		to := x[i*E5Dimensions : (i+1)*E5Dimensions]
-		blocks(b[:], to)
-		for k, v := range m.places[i*E5Dimensions : (i+1)*E5Dimensions] {
+		to := x[i*e5Width : (i+1)*e5Width]
+		m.table.row(p, to)
+		for k, v := range m.places[i*e5Width : (i+1)*e5Width] {
 			to[k] += v
 		}
 		m.first.apply(to)
 	}
-	return x, nil
+	return x
 }
 
 // apply replaces the rows of x by the output of the layer.
 func (l *e5Layer) apply(x []float32, s *scratch) {
-	n := len(x) / E5Dimensions
+	n := len(x) / e5Width
 	mixed := attention(l.asked.of(x, n, s), n)
 	l.attended.addTo(x, l.out.of(mixed, n, s))
 	wide := l.wide.of(x, n, s)
@@ -132,11 +115,11 @@ func (o *rescaling) addTo(x, rows []float32) {
 // attention returns for each row the mean of the values of all rows, weighted by how much its query
 // is like their keys, for each head. A row of x has queries, keys and values.
 func attention(x []float32, n int) []float32 {
-	const size = E5Dimensions / e5Heads
-	out, weights := make([]float32, n*E5Dimensions), make([]float64, n)
-	for head := 0; head < E5Dimensions; head += size {
+	const size = e5Width / e5Heads
+	out, weights := make([]float32, n*e5Width), make([]float64, n)
+	for head := 0; head < e5Width; head += size {
 		part := func(r, of int) []float32 { // a part of a row
-			at := (3*r+of)*E5Dimensions + head
+			at := (3*r+of)*e5Width + head
 			return x[at : at+size]
 		}
 		for r := range n {
@@ -154,7 +137,7 @@ func attention(x []float32, n int) []float32 {
 				weights[o] = math.Exp(w - most)
 				whole += weights[o]
 			}
-			to := out[r*E5Dimensions+head:][:size]
+			to := out[r*e5Width+head:][:size]
 			for o, w := range weights {
 				by := float32(w / whole)
 				for i, v := range part(o, 2) {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 
@@ -66,22 +65,18 @@ func OpenMemory(cfg *config.Config, now func() *config.Config, shared database.D
 		log.Warn("embedding.url is unused: memory.consent does not cover it, so no text is sent there", "url", e.URL)
 	}
 	if cfg.Recall.Meaning {
-		if err := understand(store, cfg.Meaning.Model, log); err != nil {
+		if err := understand(store, log); err != nil {
 			return b, errors.Join(err, store.Close())
 		}
 	}
 	return b, nil
 }
 
-// understand makes the store searchable by meaning, with a model in a file or the one in the program.
-func understand(store *embedded.Store, file string, log *slog.Logger) error {
-	var m embedded.Encoder
+// understand makes the store searchable by meaning, with the model in the program.
+func understand(store *embedded.Store, log *slog.Logger) error {
 	m, err := sentence.Load()
-	if file != "" {
-		m, err = sentence.OpenE5(file)
-	}
 	if err != nil {
-		return fmt.Errorf("load the model of sentences: %w", err)
+		return err
 	}
 	store.Understand(m, embedded.FitOf(m.Name()), log)
 	return nil

@@ -14,7 +14,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
@@ -115,12 +114,6 @@ func checkFiles(cfg *config.Config) error {
 		}
 	}
 	_, failed := ServerCertificate(cfg.TLS.Cert, cfg.TLS.Key, slog.New(slog.DiscardHandler))
-	if cfg.Meaning.Model != "" {
-		m, unread := sentence.OpenE5(cfg.Meaning.Model)
-		if err = errors.Join(err, unread); unread == nil {
-			err = errors.Join(err, m.Close())
-		}
-	}
 	return errors.Join(err, failed)
 }
 
