@@ -298,7 +298,7 @@ type fitTurn struct {
 }
 
 // fitScore fits the score of the answers to a question.
-func fitScore(turns []fitTurn) (w embedded.Weights) {
+func fitScore(turns []fitTurn, alike float64) (w embedded.Weights) {
 	var all [][]float64
 	var is []bool
 	for i := range turns {
@@ -327,7 +327,7 @@ func fitScore(turns []fitTurn) (w embedded.Weights) {
 	for name, weight := range given {
 		w.Features[indexOf[name]].Weight = weight
 	}
-	w.Bias = bias
+	w.Bias, w.Alike = bias, alike
 	return w
 }
 
@@ -530,6 +530,7 @@ type fitter struct {
 	fitted map[string]*embedded.Gates // by the weeks left out
 	turns  [len(fitModes)][weekCount + 1][]weekAsk
 	aim    float64 // share of routine requests with a block
+	alike  float64 // of the numbers in the program
 }
 
 // fitModes are the memories that the score is fitted to; keys is the parameter of replay.
@@ -567,7 +568,7 @@ func (f *fitter) each(left int, do func(a *weekAsk, g *embedded.Gates)) {
 func (f *fitter) train(left int) embedded.Weights {
 	var all []fitTurn
 	f.each(left, func(a *weekAsk, g *embedded.Gates) { all = append(all, a.turnOf(g)) })
-	w := fitScore(all)
+	w := fitScore(all, f.alike)
 	var strengths []float64
 	f.each(left, func(a *weekAsk, g *embedded.Gates) {
 		if a.Kind == "plain" {
@@ -605,7 +606,7 @@ func (f *fitter) write(folder string, by *cached, left int) error {
 
 // newFitter plays all weeks.
 func newFitter(by *cached, aim float64) (f *fitter, err error) {
-	f = &fitter{fitted: make(map[string]*embedded.Gates), aim: aim}
+	f = &fitter{fitted: make(map[string]*embedded.Gates), aim: aim, alike: embedded.FitOf(by.Name()).Score.Alike}
 	if f.corpus, err = newCorpus(by); err != nil {
 		return nil, err
 	}

@@ -32,6 +32,7 @@ var FeatureNames = [featureCount]string{
 type Weights struct {
 	Origin   string
 	Bias     float64
+	Alike    float64 // likeness of texts with the same meaning
 	Features [featureCount]Feature
 }
 
@@ -55,8 +56,7 @@ const (
 	certain = 0.8  // strength by words that suffices for every message
 
 	asksNothing = -0.65 // gate below which nothing else suffices
-	surelyAsks  = 0.15  // gate from which the best candidate suffices, if it is a statement
-	muchAlike   = 0.15  // and has this likeness
+	surelyAsks  = 0.15  // gate from which the best candidate suffices, if it is a statement and alike
 )
 
 // Strength returns the probability that a candidate answers its question; at least enough if its
@@ -72,7 +72,7 @@ func (w *Weights) Strength(f *Features) float64 {
 	if f[fBefore] >= certain || f[fBefore] >= enough && f[fAsks] >= 0 {
 		return max(logistic(sum), f[fBefore])
 	}
-	if f[fAsks] >= surelyAsks && f[fLike] >= muchAlike && f[fSure] >= 0.5 && f[fBehind] == 0 {
+	if f[fAsks] >= surelyAsks && f[fLike] >= w.Alike && f[fSure] >= 0.5 && f[fBehind] == 0 {
 		return max(logistic(sum), enough)
 	}
 	return logistic(sum)

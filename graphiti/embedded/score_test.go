@@ -25,8 +25,8 @@ func TestStrength(t *testing.T) {
 		want                    bool
 	}{
 		{"a question, found by its words", 0.5, enough, 0, 0.5, true},
-		{"a question, found by its meaning", surelyAsks, 0, muchAlike, 0.9, true},
-		{"a question that is like another question", surelyAsks, 0, muchAlike, 0.1, false},
+		{"a question, found by its meaning", surelyAsks, 0, 0.35, 0.9, true},
+		{"a question that is like another question", surelyAsks, 0, 0.35, 0.1, false},
 		{"a request with shared words", asksNothing - 0.1, certain - 0.01, 0.9, 0.9, false},
 		{"a request with all words of a statement", asksNothing - 0.1, certain, 0, 0.5, true},
 	} {
