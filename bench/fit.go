@@ -30,13 +30,9 @@ type cached struct {
 	of map[string][]float32
 }
 
-// newCached returns an encoder with the model in the program, or the small one.
-func newCached(path string, small bool) (*cached, error) {
-	load := sentence.Load
-	if small {
-		load = sentence.LoadSmall
-	}
-	m, err := load()
+// newCached returns an encoder with the model in the program.
+func newCached(path string) (*cached, error) {
+	m, err := sentence.Load()
 	if err != nil {
 		return nil, err
 	}
@@ -630,12 +626,11 @@ func fitCommand(args []string) error {
 	cache := fs.String("cache", "", "file for the vectors of the next run")
 	write := fs.Bool("write", false, "write the numbers fitted to all weeks into the program")
 	aim := fs.Float64("routine", 0.035, "share of routine requests with a block at which the figures are compared")
-	small := fs.Bool("small", false, "fit the numbers to the model of processors without AVX2")
 	leave := fs.Int("without", 0, "with -write: the week to leave out, to measure the program with it; 0 leaves out no week")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	by, err := newCached(*cache, *small)
+	by, err := newCached(*cache)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func rivals(args []string) error {
 		}
 		numbers = append(numbers, n)
 	}
-	by, err := newCached(filepath.Join(dir, "vectors"), false)
+	by, err := newCached(filepath.Join(dir, "vectors"))
 	if err != nil {
 		return err
 	}

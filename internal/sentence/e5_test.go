@@ -164,30 +164,30 @@ func TestE5_Languages(t *testing.T) {
 
 // TestModel_AnyText covers empty texts, invalid bytes and long texts.
 func TestModel_AnyText(t *testing.T) {
-	for name, load := range map[string]func() (*Model, error){Name: Load, SmallName: LoadSmall} {
-		m, err := load()
+	m, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", " ", "\xff\xfe", "a\xf0\x9f", "\x00", "🫠🫠", "▁", strings.Repeat("x", 100_000), strings.Repeat("word ", 10_000)} {
+		v, err := m.Encode(t.Context(), text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := width
-		if m.Name() == Name {
-			want = Dimensions
-		} else if name != SmallName && hasKernel() {
-			t.Errorf("the model is %s, want %s", m.Name(), name)
+		length := 0.0
+		for _, x := range v {
+			length += float64(x) * float64(x)
 		}
-		for _, text := range []string{"", " ", "\xff\xfe", "a\xf0\x9f", "\x00", "🫠🫠", "▁", strings.Repeat("x", 100_000), strings.Repeat("word ", 10_000)} {
-			v, err := m.Encode(t.Context(), text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			length := 0.0
-			for _, x := range v {
-				length += float64(x) * float64(x)
-			}
-			if len(v) != want || !(math.Abs(length-1) < 1e-3) {
-				t.Errorf("%s: Encode(%.20q) has %d dimensions and the length %v, want %d and 1", name, text, len(v), length, want)
-			}
+		if len(v) != Dimensions || !(math.Abs(length-1) < 1e-3) {
+			t.Errorf("Encode(%.20q) has %d dimensions and the length %v, want %d and 1", text, len(v), length, Dimensions)
 		}
+	}
+}
+
+// TestLoad_SlowProcessor checks that a processor that would take too long gets no model.
+func TestLoad_SlowProcessor(t *testing.T) {
+	onAnyProcessor(t)
+	if _, err := Load(); !errors.Is(err, ErrProcessor) {
+		t.Errorf("Load = %v, want %v", err, ErrProcessor)
 	}
 }
 

@@ -3,17 +3,15 @@ package sentence
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 )
 
-// Dimensions is the length of the longest vectors.
+// Dimensions is the length of a vector.
 const Dimensions = width + e5Width
 
-// Names of the models: vectors of different ones cannot be compared.
-const (
-	Name      = "universal-sentence-encoder-multilingual-3+multilingual-e5-small"
-	SmallName = "universal-sentence-encoder-multilingual-3"
-)
+// Name identifies the models: vectors of different ones cannot be compared.
+const Name = "universal-sentence-encoder-multilingual-3+multilingual-e5-small"
 
 // Notice attributes the models.
 //
@@ -24,43 +22,40 @@ var Notice string
 // about 0.4, and the second 0.9.
 const universalShare, e5Share = 0.19, 0.98
 
-// Model is the encoder in the program. It is safe for concurrent use.
+// Model joins two encoders. It is safe for concurrent use.
 type Model struct {
 	universal *universal
-	e5        *e5 // nil in a small model
+	e5        *e5
 }
 
-// Load returns the model that suits this processor: E5 needs instructions for many values at once,
-// or a question would take half a second.
-func Load() (*Model, error) { return load(hasKernel()) }
+// ErrProcessor is the error of Load on a processor that would take half a second for a question: it
+// lacks instructions for many values at once (AVX2 on amd64; arm64 has them).
+var ErrProcessor = errors.New("this processor is too slow for the models of meaning")
 
-// LoadSmall returns the model for other processors.
-func LoadSmall() (*Model, error) { return load(false) }
-
-func load(large bool) (m *Model, err error) {
-	m = &Model{}
-	if m.universal, err = loadUniversal(file); err == nil && large {
-		m.e5, err = loadE5(e5File)
+// Load returns the model.
+func Load() (*Model, error) {
+	if !hasKernel() {
+		return nil, ErrProcessor
 	}
+	u, err := loadUniversal(file)
 	if err != nil {
 		return nil, fmt.Errorf("load the model of sentences: %w", err)
 	}
-	return m, nil
+	e, err := loadE5(e5File)
+	if err != nil {
+		return nil, fmt.Errorf("load the model of sentences: %w", err)
+	}
+	return &Model{u, e}, nil
 }
 
-// Name returns Name or SmallName.
-func (m *Model) Name() string {
-	if m.e5 == nil {
-		return SmallName
-	}
-	return Name
-}
+// Name returns Name.
+func (m *Model) Name() string { return Name }
 
 // Encode returns the vector of a text, of length 1. It stops soon after the context ends.
 func (m *Model) Encode(ctx context.Context, text string) ([]float32, error) {
 	out, err := m.universal.encode(ctx, text)
-	if err != nil || m.e5 == nil {
-		return out, err
+	if err != nil {
+		return nil, err
 	}
 	more, err := m.e5.encode(ctx, text)
 	if err != nil {

@@ -1,11 +1,7 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package sentence
 
 var floats = inGo
 
-func hasKernel() bool { return false }
-
-func (x *matrix) addTo(out []float32, outStep int, in fixed, inStep, n int) {
-	x.addToGo(out, outStep, in, inStep, n)
-}
+var kernels []usableKernel

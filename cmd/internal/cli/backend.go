@@ -75,6 +75,10 @@ func OpenMemory(cfg *config.Config, now func() *config.Config, shared database.D
 // understand makes the store searchable by meaning, with the model in the program.
 func understand(store *embedded.Store, log *slog.Logger) error {
 	m, err := sentence.Load()
+	if errors.Is(err, sentence.ErrProcessor) {
+		log.Info("messages are found by their words only", "reason", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

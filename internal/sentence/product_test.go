@@ -1,6 +1,9 @@
 package sentence
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // onAnyProcessor turns the wide instructions off during a test.
 func onAnyProcessor(t *testing.T) {
@@ -12,10 +15,10 @@ func onAnyProcessor(t *testing.T) {
 // products returns the ways of this processor to multiply with a matrix.
 func products(x *matrix) map[string]func(out []float32, outStep int, in fixed, inStep, n int) {
 	all := map[string]func(out []float32, outStep int, in fixed, inStep, n int){"the default": x.addTo}
-	for name, k := range map[string]int{"VNNI": 0, "AVX2": 1} {
-		if kernels[k].usable {
-			all[name] = func(out []float32, outStep int, in fixed, inStep, n int) {
-				kernels[k].addTo(x, out, outStep, in, inStep, n)
+	for i := range kernels {
+		if k := &kernels[i]; k.usable {
+			all[fmt.Sprint("kernel ", i)] = func(out []float32, outStep int, in fixed, inStep, n int) {
+				k.addTo(x, out, outStep, in, inStep, n)
 			}
 		}
 	}
