@@ -51,7 +51,7 @@ func TestSecretsStayWithTheModel(t *testing.T) {
 	if done, err := w.remembers().service.Import(ctx, &service.ImportRequest{Lines: []service.Line{line}}); err != nil || done.Kept != 1 {
 		t.Errorf("import: %+v, %v", done, err)
 	}
-	waitUntil(t, "the turns", func() bool { s := w.app.memory().queue(); return s.Pending == 0 && s.Delivered >= 6 })
+	waitUntil(t, "the turns", func() bool { return w.app.memory().queue().Pending == 0 && len(w.held()) >= 2*5+1 })
 	w = w.restart() // short-term memory is written with a delay
 
 	w.model.Forget()

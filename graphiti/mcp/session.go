@@ -262,14 +262,14 @@ func (s *session) health(ctx context.Context) error {
 	return resp.Body.Close()
 }
 
-// close ends the session.
+// close ends the session. A server that does not answer is not waited for.
 func (s *session) close() error {
 	st := <-s.current
 	s.current <- state{}
 	if st.session == nil {
 		return nil
 	}
-	if err := st.session.Close(); err != nil {
+	if err := st.session.Close(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("close the MCP session: %w", err)
 	}
 	return nil
