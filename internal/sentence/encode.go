@@ -12,13 +12,13 @@ const maxPieces = 128
 // margin is the number of zero rows before and after the rows of a text.
 const margin = 2
 
-// scratch is the memory of one Encode.
+// scratch is the memory of one encode.
 type scratch struct {
-	all   []float32 // of each piece, its vector and its branches
-	rows  []float32 // of a branch, with its margins
-	y     []float32
-	fresh []float32
-	whole []int16
+	all    []float32 // of each piece, its vector and its branches
+	inputs []float32 // of each piece, for all branches
+	rows   []float32 // of a branch, with its margins
+	y      []float32
+	whole  []int16
 }
 
 // scratches saves the allocations of an Encode. The collector empties it.
@@ -26,7 +26,8 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // fit sets the sizes for n pieces.
 func (s *scratch) fit(n int) {
-	s.all, s.rows, s.y = sized(s.all, n*joined), sized(s.rows, (n+2*margin)*narrow), sized(s.y, n*narrow)
+	s.all, s.inputs = sized(s.all, n*joined), sized(s.inputs, n*len(branches)*narrow)
+	s.rows, s.y = sized(s.rows, (n+2*margin)*narrow), sized(s.y, n*narrow)
 }
 
 // sized returns a slice of n elements, of any values.
@@ -41,49 +42,46 @@ func sized[T any](s []T, n int) []T {
 func (m *universal) encode(ctx context.Context, text string) ([]float32, error) {
 	s := scratches.Get().(*scratch) //nolint:forcetypeassert // what New returns
 	defer scratches.Put(s)
-	pieces := m.prepare(m.pieces.split(text, maxPieces), s)
-	s.fit(len(pieces))
-	clear(s.all)
-	for i, p := range pieces {
-		p.vector.addTo(s.all[i*joined:], 0, width)
+	rows := m.pieces.split(text, maxPieces)
+	n := len(rows)
+	s.fit(n)
+	for i, row := range rows {
+		m.table.row(row, s.all[i*joined:i*joined+width])
 	}
-	terms := 0 // before those of the branch
+	const all = len(branches) * narrow
+	for i := range n {
+		copy(s.inputs[i*all:(i+1)*all], m.projectBias)
+	}
+	m.project.addTo(s.inputs, all, s.fixed(s.all, joined, width, n, width), width, n)
+	for i := range n {
+		m.inner.apply(s.inputs[i*all : (i+1)*all])
+	}
 	for b := range branches {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		m.branch(b, terms, s, pieces)
-		terms += branches[b].order * narrow
+		m.branch(b, s, n)
 	}
-	return m.dense(s, m.outer.sum(s.all), len(pieces)), nil
+	return m.dense(s, m.outer.sum(s.all), n), nil
 }
 
-// branch writes the output of a branch to the rows of all. Its terms of a piece begin at
-// terms.
-func (m *universal) branch(b, terms int, s *scratch, pieces []*prepared) {
-	n := len(pieces)
+// branch writes the output of a branch for n pieces to the rows of all.
+func (m *universal) branch(b int, s *scratch, n int) {
 	// Adjacent rows are adjacent in memory, so a window of them is one slice.
 	clear(s.rows)
 	text := s.rows[margin*narrow : (margin+n)*narrow]
-	for i, p := range pieces {
-		p.inputs.addTo(text[i*narrow:], b*narrow, narrow)
-		y := s.y[i*narrow : (i+1)*narrow]
-		copy(y, m.first[b].bias)
-		for j := range branches[b].order {
-			if from := i + j - branches[b].before; from >= 0 && from < n {
-				pieces[from].terms.addTo(y, terms+j*narrow, narrow)
-			}
-		}
-	}
-	floats.addPositive(text, s.y)
-	second := &m.second[b]
 	for i := range n {
-		copy(s.y[i*narrow:(i+1)*narrow], second.bias)
+		copy(text[i*narrow:(i+1)*narrow], s.inputs[(i*len(branches)+b)*narrow:])
 	}
-	whole := s.fixed(s.rows, narrow, narrow, n+2*margin, second.in)
-	whole.values = whole.values[(margin-branches[b].before)*narrow:]
-	second.addTo(s.y, narrow, whole, narrow, n)
-	floats.addPositive(text, s.y)
+	for _, l := range []*layer{&m.first[b], &m.second[b]} {
+		for i := range n {
+			copy(s.y[i*narrow:(i+1)*narrow], l.bias)
+		}
+		whole := s.fixed(s.rows, narrow, narrow, n+2*margin, l.in)
+		whole.values = whole.values[(margin-branches[b].before)*narrow:]
+		l.addTo(s.y, narrow, whole, narrow, n)
+		floats.addPositive(text, s.y)
+	}
 	for i := range n {
 		copy(s.all[i*joined+width+b*narrow:], text[i*narrow:(i+1)*narrow])
 	}
@@ -138,18 +136,6 @@ func (s *scratch) fixed(x []float32, step, size, n, terms int) fixed {
 		floats.round(s.whole[r*size:(r+1)*size], x[r*step:r*step+size], by)
 	}
 	return fixed{s.whole, 1 / by}
-}
-
-// fixedIn writes values to whole, and returns them.
-func fixedIn(whole []int16, values []float32) fixed {
-	by := math.MaxInt16 / max(floats.largest(values), epsilon)
-	floats.round(whole, values, by)
-	return fixed{whole, 1 / by}
-}
-
-// addTo adds n values to out, beginning with the first one.
-func (f *fixed) addTo(out []float32, first, n int) {
-	floats.addWhole(out[:n], f.values[first:first+n], f.unit)
 }
 
 // maxWeight is the greatest size of a weight.

@@ -5,23 +5,16 @@ import "math"
 // operations are the vector operations. Their slices have equal lengths, positive multiples of 16, and
 // those of dot of 32.
 type operations struct {
-	addWhole    func(out []float32, in []int16, unit float32) // adds in times unit
-	addPositive func(out, in []float32)                       // adds positive values
-	addRescaled func(out, in []float32, shift, by float32)    // adds in, after shift times by
-	moments     func(x []float32) (sum, squares float32)      // sum, and sum of squares
-	largest     func(x []float32) float32                     // size
-	round       func(out []int16, in []float32, by float32)   // in times by, as whole numbers
-	dot         func(a, b []int8) int32                       // sum of the products
+	addPositive func(out, in []float32)                     // adds positive values
+	addRescaled func(out, in []float32, shift, by float32)  // adds in, after shift times by
+	moments     func(x []float32) (sum, squares float32)    // sum, and sum of squares
+	largest     func(x []float32) float32                   // size
+	round       func(out []int16, in []float32, by float32) // in times by, as whole numbers
+	dot         func(a, b []int8) int32                     // sum of the products
 }
 
 // inGo are the operations of every processor.
 var inGo = operations{
-	addWhole: func(out []float32, in []int16, unit float32) {
-		out = out[:len(in)]
-		for i, v := range in {
-			out[i] += float32(float32(v) * unit)
-		}
-	},
 	addPositive: func(out, in []float32) {
 		out = out[:len(in)]
 		for i, v := range in {

@@ -7,12 +7,11 @@ var floats = func() operations {
 		return inGo
 	}
 	return operations{
-		addWhole: addWholeAVX2, addPositive: addPositiveAVX2, addRescaled: addRescaledAVX2,
+		addPositive: addPositiveAVX2, addRescaled: addRescaledAVX2,
 		moments: momentsAVX2, largest: largestAVX2, round: roundAVX2, dot: dotAVX2,
 	}
 }()
 
-func addWholeAVX2(out []float32, in []int16, unit float32)
 func addPositiveAVX2(out, in []float32)
 func addRescaledAVX2(out, in []float32, shift, by float32)
 func dotAVX2(a, b []int8) int32

@@ -2,31 +2,6 @@
 
 // All lengths are multiples of 16, and those of dotAVX2 of 32.
 
-// func addWholeAVX2(out []float32, in []int16, unit float32)
-TEXT ·addWholeAVX2(SB), NOSPLIT, $0-52
-	MOVQ         out_base+0(FP), DI
-	MOVQ         out_len+8(FP), CX
-	MOVQ         in_base+24(FP), SI
-	VBROADCASTSS unit+48(FP), Y2
-
-next:
-	VPMOVSXWD   (SI), Y0
-	VPMOVSXWD   16(SI), Y1
-	VCVTDQ2PS   Y0, Y0
-	VCVTDQ2PS   Y1, Y1
-	VMULPS      Y2, Y0, Y0
-	VMULPS      Y2, Y1, Y1
-	VADDPS      (DI), Y0, Y0
-	VADDPS      32(DI), Y1, Y1
-	VMOVUPS     Y0, (DI)
-	VMOVUPS     Y1, 32(DI)
-	ADDQ        $32, SI
-	ADDQ        $64, DI
-	SUBQ        $16, CX
-	JG          next
-	VZEROUPPER
-	RET
-
 // func addPositiveAVX2(out, in []float32)
 TEXT ·addPositiveAVX2(SB), NOSPLIT, $0-48
 	MOVQ   out_base+0(FP), DI

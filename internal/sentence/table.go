@@ -2,10 +2,8 @@ package sentence
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"math/bits"
-	"slices"
 	"sync/atomic"
 )
 
@@ -66,78 +64,20 @@ func (t *table) decoder(class byte) *decoder {
 	return d
 }
 
-// stream is a block that is being decoded.
-type stream struct {
-	next  int // row
-	state uint32
-	code  []byte
-}
-
-// stream returns the block of a row.
-func (t *table) stream(row int) stream {
-	block := row / blockRows
-	code := bytesOf(t.blocks[uint32At(t.starts, block):])
-	if len(code) < mostCode { // the last blocks: others may be decoded for longer, and a step reads ahead
-		code = append(bytes.Clone(code), make([]byte, mostCode)...)
-	}
-	s := stream{next: block * blockRows, code: code[4:], state: binary.BigEndian.Uint32(code)}
-	return s
-}
-
-// rows writes the vectors of rows to out, each step values after the previous one. A symbol's
-// code begins where the one before it ends, so that four rows at once are faster.
-func (t *table) rows(rows []int, out []float32, step int) {
-	var unused [width]float32
-	order := make([]int, len(rows)) // those late in their blocks first
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(rows[b]%blockRows, rows[a]%blockRows) })
-	for len(order) > 0 {
-		var s [4]stream
-		for i := range s {
-			s[i] = t.stream(rows[order[min(i, len(order)-1)]])
-		}
-		for at := range rows[order[0]]%blockRows + 1 {
-			var to [4]*[width]float32
-			for i := range to {
-				if to[i] = &unused; i < len(order) && rows[order[i]]%blockRows == at {
-					to[i] = (*[width]float32)(out[order[i]*step:])
-				}
-			}
-			t.next(&s, &to)
-		}
-		order = order[min(len(s), len(order)):]
-	}
-}
-
 // row writes the vector of one row to out, which has the width of the table.
 func (t *table) row(row int, out []float32) {
-	for s := t.stream(row); s.next <= row; s.next++ {
-		d := t.decoder(t.classes[s.next])
+	code := bytesOf(t.blocks[uint32At(t.starts, row/blockRows):])
+	if len(code) < mostCode { // the last blocks: a step reads ahead
+		code = append(bytes.Clone(code), make([]byte, mostCode)...)
+	}
+	state := binary.BigEndian.Uint32(code)
+	code = code[4:]
+	for r := row / blockRows * blockRows; r <= row; r++ {
+		d := t.decoder(t.classes[r])
 		for i := range out {
-			out[i], s.state, s.code = d.step(s.state, s.code)
+			out[i], state, code = d.step(state, code)
 		}
 	}
-}
-
-// next decodes the next row of each stream.
-func (t *table) next(s *[4]stream, to *[4]*[width]float32) {
-	a, b, c, d := s[0].code, s[1].code, s[2].code, s[3].code
-	p, q, r, u := s[0].state, s[1].state, s[2].state, s[3].state
-	da, db, dc, dd := t.decoder(t.classes[s[0].next]), t.decoder(t.classes[s[1].next]), t.decoder(t.classes[s[2].next]), t.decoder(t.classes[s[3].next])
-	oa, ob, oc, od := to[0], to[1], to[2], to[3]
-	for i := range width {
-		oa[i], p, a = da.step(p, a)
-		ob[i], q, b = db.step(q, b)
-		oc[i], r, c = dc.step(r, c)
-		od[i], u, d = dd.step(u, d)
-	}
-	for i := range s {
-		s[i].next++
-	}
-	s[0].code, s[1].code, s[2].code, s[3].code = a, b, c, d
-	s[0].state, s[1].state, s[2].state, s[3].state = p, q, r, u
 }
 
 // step decodes a symbol.

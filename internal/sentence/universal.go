@@ -34,7 +34,6 @@ var branches = [...]branch{{2, 0}, {3, 1}, {5, 2}}
 type universal struct {
 	pieces pieces
 	table  table
-	kept   keptPrepared
 
 	project       matrix // of a piece to the input of all branches
 	projectBias   []float32
