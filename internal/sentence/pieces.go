@@ -1,7 +1,6 @@
 package sentence
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
 	"sort"
@@ -41,24 +40,6 @@ func (p *pieces) read(r *reader, count, size int) {
 	groups := count/startsEach + 1
 	p.count, p.starts, p.relative = count, r.take(4*groups), r.take(2*groups*startsEach)
 	p.scores, p.text = r.take(2*count), r.take(size)
-}
-
-// set makes the pieces from count sorted texts.
-func (p *pieces) set(count int, of func(i int) (text string, score float32)) {
-	var starts, relative, scores, text []byte
-	base := 0
-	for i := range (count/startsEach + 1) * startsEach {
-		if i%startsEach == 0 {
-			base = len(text)
-			starts = binary.LittleEndian.AppendUint32(starts, uint32(base)) //nolint:gosec // below 2^32
-		}
-		relative = binary.LittleEndian.AppendUint16(relative, uint16(len(text)-base)) //nolint:gosec // 64 short texts
-		if i < count {
-			t, score := of(i)
-			text, scores = append(text, t...), binary.LittleEndian.AppendUint16(scores, uint16(min(65535, max(0, score/scoreUnit))))
-		}
-	}
-	p.count, p.starts, p.relative, p.scores, p.text = count, string(starts), string(relative), string(scores), string(text)
 }
 
 func (p *pieces) start(i int) int {
