@@ -30,7 +30,7 @@ func (e *Store) understood(ctx context.Context, g *groupIndex, q *asked) *groupV
 		return v
 	}
 	q.gate, q.states = e.fit.Wants(vec), func(h *hit) float64 { return e.fit.States.Of(h.vec) }
-	q.asks = q.asks || q.gate >= 0
+	q.asks = q.asks || q.gate >= maybeAsks
 	return v
 }
 

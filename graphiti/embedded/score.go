@@ -56,6 +56,7 @@ const (
 	certain = 0.8  // strength by words that suffices for every message
 
 	asksNothing = -0.65 // gate below which nothing else suffices
+	maybeAsks   = -0.15 // gate from which a message asks: of short questions it is near zero
 	surelyAsks  = 0.15  // gate from which the best candidate suffices, if it is a statement and alike
 )
 

@@ -203,7 +203,8 @@ promote: {directives: true}
 	g.KillWorker()
 	ask("The lighthouse keeper is Ada.")
 	o.until("fix its cause, then restart Graphiti", "status")
-	if out, ok := o.run("status"); ok || !strings.Contains(out, "wait in the queue") {
+	o.until("wait in the queue", "status")
+	if out, ok := o.run("status"); ok {
 		t.Fatalf("trouble is not told by the exit code: %s", out)
 	}
 	ask("The ferry is called Puffin.")
