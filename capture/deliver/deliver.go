@@ -30,7 +30,7 @@ type Ledger interface {
 	Again(group string, turns []string) error
 
 	// Messages returns the messages of a copy for Graphiti, or none if it is not worth one. It may join
-	// waiting copies with one that was not sent yet.
+	// waiting copies with a copy that was never sent.
 	Messages(ctx context.Context, c *ledger.Copy) ([]graphiti.Row, error)
 
 	// Has reports whether the store has one of the messages with those names.

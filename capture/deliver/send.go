@@ -127,7 +127,7 @@ func (l *Loop) gave(s *sender, f *flight, err error) error {
 }
 
 // look lists the group of the turn in flight, and settles the turn if it is listed or lost. It returns the
-// time until the next look.
+// time until the next call.
 func (l *Loop) look(ctx context.Context, s *sender) (wait time.Duration, err error) {
 	f, t := s.flight, l.settings.Load().Timing
 	before := len(f.missing)

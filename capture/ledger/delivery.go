@@ -55,8 +55,8 @@ func (s *Ledger) Waiting(ctx context.Context) (groups []string, err error) {
 const next = "state = 'pending' AND grp NOT IN (SELECT grp FROM withdrawn WHERE session = '' AND turn = '' AND message = '') ORDER BY backfill, seq LIMIT ?"
 
 // Next returns the first n waiting copies of a group, or without one of all groups: the oldest
-// first, and those from histories last. A forgotten group has none before Graphiti has deleted it: the
-// deletion would include them.
+// first, and those from histories last. Next returns no copy of a
+// forgotten group before Graphiti has deleted the group: the deletion would include the copy.
 func (s *Ledger) Next(ctx context.Context, group string, n int) ([]Copy, error) {
 	if group != "" {
 		return s.copiesOf(ctx, "WHERE grp = ? AND "+next, group, n)

@@ -28,8 +28,8 @@ type Model struct {
 	e5        *e5
 }
 
-// ErrProcessor is the error of Load on a processor that would take half a second for a question: it
-// lacks instructions for many values at once (AVX2 on amd64; arm64 has them).
+// ErrProcessor is the error of Load on a processor without AVX2 or NEON, which would take half a second
+// for a question.
 var ErrProcessor = errors.New("this processor is too slow for the models of meaning")
 
 // Load returns the model.

@@ -121,8 +121,8 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time,
 	if err != nil {
 		return err
 	}
-	// A session is read as a whole. The last messages are those with the latest times: an import may
-	// store older ones later.
+	// A session is read as a whole. The latest times mark the last messages, because an import
+	// may store older messages later.
 	filter := graphiti.Filter{Before: until, Text: true}
 	if s.Session == "" {
 		filter.Last, filter.Newest = n, true

@@ -1,6 +1,5 @@
-// Package transcripts owns the reading of conversations from files: those that coding agents store on
-// this machine, with the finished turns of a person in them, and those to import, such as exports of
-// ChatGPT, of Claude and of this program.
+// Package transcripts reads conversations from files: the transcripts of coding agents on this machine,
+// with the finished turns of a person, and exports of ChatGPT, of Claude and of this program.
 package transcripts
 
 import (
