@@ -45,31 +45,6 @@ const (
 	streamAnswer = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Noted.\"}}]}\n\n"
 )
 
-func TestAnswerThatEnds(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct{ name, kind, body string }{
-		{"another word", "text/event-stream", streamAnswer + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"eos\"}]}\n\n"},
-		{"no word before the mark", "text/event-stream", streamAnswer + "data: [DONE]\n\n"},
-		{"events as JSON", "application/json", streamAnswer + "data: [DONE]\n\n"},
-		{"JSON as events", "text/event-stream", wholeAnswer},
-		{"events as text", "text/plain", streamAnswer + "data: [DONE]\n\n"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
-				w.Header().Set("Content-Type", tc.kind)
-				_, _ = io.WriteString(w, tc.body)
-			})
-			w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
-			w.request(chat(user(fact)))
-			w = w.restart()
-			if held := strings.Join(w.held(), "|"); !strings.Contains(held, fact) || !strings.Contains(held, "Noted.") {
-				t.Errorf("held %q, want both sides", held)
-			}
-		})
-	}
-}
-
 // TestPrefilledAnswer_IsWhole checks that a prefilled answer is stored with its beginning,
 // which only the request has.
 func TestPrefilledAnswer_IsWhole(t *testing.T) {

@@ -19,7 +19,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
@@ -217,42 +216,6 @@ func TestMemoryOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// TestNobodysMemoryIsAnothers checks that no request gets another person's memory, even
-// with forged headers.
-func TestNobodysMemoryIsAnothers(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.trusted_keys": "sk-gateway"})
-	w.say(fact, "Authorization", "Bearer sk-a", "X-Graphiti-User", "ada", "X-Graphiti-Workspace", "w", "X-Graphiti-Session", "s")
-	w.say(fact, "Authorization", "Bearer sk-a", "X-Graphiti-User", "ada")
-	w.say(fact, "Authorization", "Bearer sk-a")
-	w.delivered(3)
-	own := "Authorization"
-	for _, tc := range []struct {
-		name    string
-		headers []string
-		knows   bool
-	}{
-		{"same person", []string{own, "Bearer sk-a", "X-Graphiti-User", "ada"}, true},
-		{"same credential, no name", []string{own, "Bearer sk-a"}, true},
-		{"same credential in another field", []string{"X-Api-Key", "sk-a"}, true},
-		{"same project", []string{own, "Bearer sk-a", "X-Graphiti-Workspace", "w"}, true},
-		{"another person of the credential", []string{own, "Bearer sk-a", "X-Graphiti-User", "bob"}, false},
-		{"another credential", []string{own, "Bearer sk-b"}, false},
-		{"another credential that claims the name", []string{own, "Bearer sk-b", "X-Graphiti-User", "ada"}, false},
-		{"another credential that claims all", []string{own, "Bearer sk-b", "X-Graphiti-User", "ada", "X-Graphiti-Workspace", "w", "X-Graphiti-Session", "s"}, false},
-		{"the name with its tenant", []string{own, "Bearer sk-b", "X-Graphiti-User", "tenant:sk-a|user:ada"}, false},
-		{"a gateway speaks of people of its own", []string{own, "Bearer sk-gateway", "X-Graphiti-User", "ada"}, false},
-		{"a gateway that names nobody", []string{own, "Bearer sk-gateway"}, false},
-		{"no credential", nil, false},
-		{"no credential, a name", []string{"X-Graphiti-User", "ada"}, false},
-	} {
-		_, header, saw := w.say(question, tc.headers...)
-		if knows := strings.Contains(saw, "Miso"); knows != tc.knows {
-			t.Errorf("%s: knows %v, the model saw %q: %s", tc.name, knows, saw, header)
-		}
-	}
-}
-
 func TestClientChoosesForOneRequest(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
@@ -331,34 +294,6 @@ func (w *world) send(memory string, messages ...map[string]any) (answer, first s
 	return answer, r.Messages[0].Content
 }
 
-// TestGraphitiEndToEnd checks storage and recall over Graphiti's REST service.
-func TestGraphitiEndToEnd(t *testing.T) {
-	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	w := start(t, t.TempDir(), map[string]string{
-		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "memory.api_key": "gk", "identity.owner": "github_login:octocat",
-	})
-	w.say(fact)
-	w.delivered(1)
-	group, _ := graphiti.Namer{}.Group(graphiti.ScopeUser, graphiti.Who{User: "github_login:octocat"})
-	waitUntil(t, "the episode", func() bool { return len(g.Episodes(group)) == 1 })
-	if e := g.Episodes(group); len(e) != 1 || !strings.HasPrefix(e[0].Name, "graphiti-proxy.turn.") || !strings.HasSuffix(e[0].Name, ".user") {
-		t.Fatalf("got %+v, want 1 of them, \"graphiti-proxy.turn.\" at its beginning, \".user\" at its end", e)
-	}
-	if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") || !strings.HasPrefix(header, "recalled") {
-		t.Errorf("got %q, %s, want \"Miso\" in it, \"recalled\" at its beginning", answer, header)
-	}
-	for _, r := range g.Requests() {
-		if r.Authorization != "Bearer gk" {
-			t.Errorf("%s carried %q", r.Path, r.Authorization)
-		}
-	}
-}
-
 // TestChatWithFailingGraphiti checks that a failing Graphiti does not change the
 // answer, and that recall does not wait for it.
 func TestChatWithFailingGraphiti(t *testing.T) {
@@ -419,28 +354,6 @@ func TestMemoryNeedsConsent(t *testing.T) {
 	}
 	if s := w.app.status(context.Background(), true); s.Memory.State != health.StateOff || !strings.Contains(s.Memory.Remedy, "memory.consent") || !s.Ready {
 		t.Errorf("got %+v, want State health.StateOff, \"memory.consent\" in it, Ready true", s.Memory)
-	}
-}
-
-func TestStatusTellsOfTrouble(t *testing.T) {
-	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
-	if s := w.app.status(context.Background(), true); s.Memory.State != health.StateWorking {
-		t.Errorf("got %+v, want State health.StateWorking", s.Memory)
-	}
-	g.Close()
-	s := w.app.status(context.Background(), true)
-	if s.Memory.State != health.StateTrouble || s.Memory.Remedy == "" || !s.Ready {
-		t.Errorf("got %+v, want State health.StateTrouble, Remedy not \"\", Ready true", s.Memory)
-	}
-	var out bytes.Buffer
-	printStatus(&out, &s)
-	if got := out.String(); strings.Count(got, "\nmemory ") != 1 || !strings.Contains(got, "\nmemory    graphiti, trouble") || !strings.Contains(got, "\nproblem ") || !strings.Contains(got, "to do: ") {
-		t.Errorf("got %s, want one line of the memory, which is in trouble, and what needs attention", got)
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 // TestForgettingThatDeletesNothing checks a memory that confirms the deletion of a group
@@ -99,8 +97,9 @@ func deletesNothing(t *testing.T, g *graphititest.Graphiti, settings map[string]
 }
 
 // TestForgettingOfAMemoryThatIsDown checks that a forget reports the waiting deletion while
-// the memory is down. After its return, or a restart of the proxy, the group is forgotten
-// without another command and before any recall from it. Newer turns stay.
+// the memory is down, and so does the status. Conversations lose their blocks at once. After
+// the memory's return, or a restart of the proxy, the group is forgotten without another
+// command and before any recall from it. Newer turns stay.
 func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]graphititest.Fault{"refuses": graphititest.Refuse(), "hangs": graphititest.Hang()} {
@@ -119,6 +118,10 @@ func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 			w.ask("s1", user("My cat is called Miso."))
 			w.delivered(1)
 			settled(t, g)
+			asked := user("What is my cat called?")
+			if saw := w.ask("s2", asked); !strings.Contains(saw, "Miso") {
+				t.Fatal("it is not known to begin with")
+			}
 			cfg := *w.app.cfg
 			cfg.Memory.Timeout = 300 * time.Millisecond // else the command waits for each call that hangs
 			if _, err := w.app.reload(&cfg); err != nil {
@@ -132,17 +135,28 @@ func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "deleted here") {
 				t.Errorf("forgetting while the memory %s: %v, want that it is deleted here", name, err)
 			}
+			check := func(when string) {
+				t.Helper()
+				if saw := w.ask("s2", asked, answered("I see."), user("And again?")); strings.Contains(saw, "Miso") {
+					t.Errorf("%s the model saw %s", when, saw)
+				}
+				if status := w.status(); !strings.Contains(status, "still be in Graphiti") {
+					t.Errorf("%s the status is %s", when, status)
+				}
+			}
+			check("while it is down")
 			w.ask("s3", user("My dog is called Rex."))
 			if name == "hangs" {
 				w.stop()
 				w = start(t, dir, settings)
+				check("after a restart")
 			} else if _, err := w.app.reload(w.app.cfg); err != nil {
 				t.Fatal(err)
 			}
 			for _, c := range calls {
 				g.Always(c, nil)
 			}
-			if saw := w.ask("s2", user("What is my cat called?")); strings.Contains(saw, "Miso") {
+			if saw := w.ask("s4", asked); strings.Contains(saw, "Miso") {
 				t.Errorf("when it is back the model saw %s", saw)
 			}
 			waitUntil(t, "what was said since", func() bool {
@@ -150,67 +164,9 @@ func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 				if strings.Contains(held, "Miso.") {
 					t.Fatalf("it is still there: %s", held)
 				}
-				return strings.Contains(held, "Rex")
+				return strings.Contains(held, "Rex") && !strings.Contains(w.status(), "still be in Graphiti")
 			})
 		})
-	}
-}
-
-// TestForgettingThatIsCutOff checks a proxy that ends during a long deletion. Conversations
-// lose their blocks at once, the status reports the blocked group, and the next process
-// completes the deletion.
-func TestForgettingThatIsCutOff(t *testing.T) {
-	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { g.Close() })
-	dir, settings := t.TempDir(), map[string]string{
-		"memory.endpoint": g.URL(), "memory.consent": "true", "memory.backend": "graphiti",
-		"identity.owner": "user:josh", "identity.group_ids": "raw",
-	}
-	w := start(t, dir, settings)
-	w.ask("s1", user("My cat is called Miso."))
-	w.delivered(1)
-	settled(t, g)
-	question := user("What is my cat called?")
-	if saw := w.ask("s2", question); !strings.Contains(saw, "Miso") {
-		t.Fatal("it is not known to begin with")
-	}
-	// The next process may start its own attempt before check ends, so that one hangs, too.
-	released := make(chan struct{})
-	g.Always(graphititest.Forget, graphititest.HangUntil(released))
-	ctx, cutOff := context.WithCancel(t.Context())
-	ended := make(chan int, 1)
-	go func() { // ends with cutOff
-		f, _ := w.remembers().service.Forget(ctx, &service.ForgetRequest{Selector: service.Selector{Group: "user_josh"}, Wait: true})
-		ended <- f.Withdrawn
-	}()
-	waitUntil(t, "the call that hangs", func() bool { return g.Counts().Calls[graphititest.Forget] > 0 })
-	check := func(when string) {
-		t.Helper()
-		if saw := w.ask("s2", question, answered("I see."), user("And again?")); strings.Contains(saw, "Miso") {
-			t.Errorf("%s the model saw %s", when, saw)
-		}
-		if status := w.status(); !strings.Contains(status, "still be in Graphiti") {
-			t.Errorf("%s the status is %s", when, status)
-		}
-	}
-	check("while it hangs")
-	cutOff()
-	if left := <-ended; left == 0 {
-		t.Fatal("it is taken for forgotten")
-	}
-	w.stop()
-	w = start(t, dir, settings)
-	check("after a restart")
-	close(released)
-	waitUntil(t, "it to be forgotten", func() bool { return !strings.Contains(w.status(), "still be in Graphiti") })
-	for _, e := range w.heldIn("user_josh") {
-		if strings.Contains(e.Text, "Miso.") {
-			t.Errorf("it is still there: %s", e.Text)
-		}
 	}
 }
 
@@ -286,7 +242,7 @@ func TestForgottenSessionIsNamed(t *testing.T) {
 	w.delivered(1)
 	settled(t, g)
 	dir := t.TempDir()
-	_, says, err := commandIn(t, dir, dir, "memory", "forget", "--session", "s1", "--yes", "--set", "admin.listen="+w.app.admin.Addr().String())
+	_, says, err := commandIn(t, dir, dir, "memory", "forget", "--session", "s1", "--yes", "--wait", "--set", "admin.listen="+w.app.admin.Addr().String())
 	if err != nil || strings.Count(says, "s1 are deleted") != 2 {
 		t.Errorf("got %q, %v, want s1 in both groups", says, err)
 	}

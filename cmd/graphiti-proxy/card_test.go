@@ -10,7 +10,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -169,28 +168,4 @@ func TestWhereWeLeftOff(t *testing.T) {
 			t.Errorf("of a conversation that was forgotten: %q", got)
 		}
 	})
-}
-
-// TestCardWithoutItsStore checks that a block has its card even if Graphiti hangs, and that the
-// next request repeats the block.
-func TestCardWithoutItsStore(t *testing.T) {
-	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "recall.timeout": "2s"})
-	if _, err := w.remembers().service.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "British English"}}); err != nil {
-		t.Fatal(err)
-	}
-	w.delivered(1)
-	g.Always(graphititest.Search, graphititest.Hang())
-	_, header, saw := w.say("What is my cat called?", "X-Graphiti-Session", "s")
-	if !strings.HasPrefix(header, "recalled; facts=1; ") || !strings.Contains(saw, "British English") {
-		t.Errorf("a memory that is slow: %s, %q", header, saw)
-	}
-	if _, again, same := w.say("What is my cat called?", "X-Graphiti-Session", "s"); same != saw || !strings.HasPrefix(again, "recalled; facts=1; ") {
-		t.Errorf("again: %s, %q", again, same)
-	}
 }

@@ -402,23 +402,3 @@ func TestBackgroundAnswer(t *testing.T) {
 		t.Errorf("held %q", held)
 	}
 }
-
-// TestBeginningCutOff checks that a conversation without an id is recognized by one of its
-// answers after the client has dropped its beginning.
-func TestBeginningCutOff(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"ingest.scopes": "session"})
-	long := "The harbour is closed on Mondays, and the ferry leaves from the other side."
-	w.model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Text: long} })
-	user := func(s string) m { return m{"role": "user", "content": s} }
-	history := []m{user("When does the ferry leave?")}
-	w.exchange("/v1/chat/completions", m{"model": "m", "messages": history})
-	w.delivered(1)
-	w.exchange("/v1/chat/completions", m{"model": "m", "messages": []m{{"role": "assistant", "content": long}, user("And on Tuesdays?")}})
-	w.delivered(2)
-	w.exchange("/v1/chat/completions", m{"model": "m", "messages": append(history, m{"role": "assistant", "content": long}, user("On Fridays?"))})
-	w.delivered(3)
-	if groups, err := w.remembers().pipeline.Owned(t.Context(), ""); err != nil || len(groups) != 1 {
-		t.Errorf("sessions: %v, %v; want one", groups, err)
-	}
-}

@@ -8,14 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
 // ask sends messages in a session, and returns the body that the model received.
@@ -132,107 +130,10 @@ func settled(t *testing.T, g *graphititest.Graphiti) {
 	}
 }
 
-// TestForgetDuringRequest checks that a request in flight while its group is forgotten
-// leaves no trace in the memory or in the session's notes. Neither it nor an earlier
-// message whose answer failed is stored from the history of later requests, even after a
-// restart. New turns are stored.
-func TestForgetDuringRequest(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	settings := map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"}
-	w := start(t, dir, settings)
-	var once sync.Once
-	asked, answer := make(chan struct{}), make(chan struct{})
-	w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
-		if strings.Contains(c.Messages[len(c.Messages)-1].Text, "Foxglove") {
-			once.Do(func() { close(asked) })
-			<-answer
-		}
-		return proxytest.Reply{Text: "Understood."}
-	})
-	w.model.SetFaults(proxytest.Faults{Status: 500})
-	failed := user("The depot is called Larkspur.")
-	w.ask("s1", failed)
-	w.model.SetFaults(proxytest.Faults{})
-
-	talk := []m{failed, answered("Sorry?"), user("We decided to call the heliport Foxglove.")}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		w.exchange("/v1/chat/completions", chat(talk...), "X-Graphiti-Session", "s1")
-	}()
-	<-asked
-	w.forget("user_josh")
-	close(answer)
-	<-done
-
-	// The answers of a session are read in order, so the answer above has been read after
-	// this turn.
-	w.ask("s1", user("The beacon is called Mimosa."))
-	w.delivered(1)
-	w.shortTerm("user_josh", "Mimosa")
-	summary := user("This session is being continued from a previous conversation that ran out of context.")
-	if saw := w.ask("s1", summary, user("Where were we?")); strings.Contains(saw, "Foxglove") || !strings.Contains(saw, "asked: “The beacon is called Mimosa.") {
-		t.Errorf("the session is told %s", saw)
-	}
-	w.delivered(2)
-	w.stop()
-
-	w = start(t, dir, settings)
-	w.ask("s1", append(talk, answered("Understood."), user("The stable is called Juniper."))...)
-	ferry := []m{user("The ferry is called Oleander."), answered("I see."), user("Thanks.")}
-	w.ask("s3", ferry...)
-	w.ask("s3", append(ferry, answered("Understood."), user("And good night."))...) // earlier turns are delivered in order
-	waitUntil(t, "the turns", func() bool {
-		held := strings.Join(w.held(), "\n")
-		return strings.Contains(held, "Oleander") && strings.Contains(held, "Juniper")
-	})
-	for _, episode := range w.heldIn("user_josh") {
-		if strings.Contains(episode.Text, "Foxglove") || strings.Contains(episode.Text, "Larkspur") {
-			t.Errorf("it came back as %s: %q", episode.Name, episode.Text)
-		}
-	}
-	if saw := w.ask("s4", user("What are the stable, the heliport and the depot called?")); !strings.Contains(saw, "Juniper") || strings.Contains(saw, "Foxglove") || strings.Contains(saw, "Larkspur") {
-		t.Errorf("recalled: %s", saw)
-	}
-}
-
 // cli runs a command against the running proxy and returns its output.
 func (w *world) cli(args ...string) (string, error) {
 	w.t.Helper()
 	return command(w.t, w.t.TempDir(), append(args, "--set", "admin.listen="+w.app.admin.Addr().String())...)
-}
-
-// TestForgetKeepsSharedGroups checks that neither a person nor a project as a
-// selector forgets the memory of a project to which another person wrote: the command
-// refuses or skips it, and --group forgets all of it.
-func TestForgetKeepsSharedGroups(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
-	say := func(person, workspace, text string) {
-		w.exchange("/v1/chat/completions", m{"model": "m", "messages": []m{user(text)}}, "X-Graphiti-User", person, "X-Graphiti-Workspace", workspace)
-	}
-	say("josh", "both", "We use Postgres here.")
-	say("ann", "both", "We use Redis here too.")
-	say("ann", "hers", "This is mine alone.")
-	say("josh", "his", "And this is mine.")
-	w.delivered(4)
-	for _, args := range [][]string{{"--user", "josh", "--workspace", "both"}, {"--workspace", "both"}, {"--user", "josh", "--workspace", "hers"}} {
-		if out, err := w.cli(append([]string{"memory", "forget", "--yes"}, args...)...); err == nil || !strings.Contains(err.Error(), "--group") {
-			t.Errorf("%v: got %q, %v, want an error, \"--group\" in it", args, out, err)
-		}
-	}
-	if out, err := w.cli("memory", "forget", "--user", "josh", "--yes"); err != nil || !strings.HasPrefix(out, "2 groups forgotten") {
-		t.Errorf("got %q, %v, want no error, \"2 groups forgotten\" at its beginning", out, err)
-	}
-	for group, want := range map[string]int{"workspace_both": 4, "workspace_hers": 2, "workspace_his": 0} {
-		if n := len(w.heldIn(group)); n != want {
-			t.Errorf("%s has %d messages, want %d", group, n, want)
-		}
-	}
-	if _, err := w.cli("memory", "forget", "--group", "workspace_both", "--yes"); err != nil || len(w.heldIn("workspace_both")) > 0 {
-		t.Errorf("got %v, want no error, and nothing held in the group", err)
-	}
 }
 
 // found returns the groups that a selector covers completely.

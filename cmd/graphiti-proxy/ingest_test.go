@@ -83,38 +83,6 @@ func (w *world) held() (contents []string) {
 	return contents
 }
 
-// TestBackfillOnContinuation checks that the newest turns of a history are stored once the
-// conversation continues, each exactly once. A first request may have examples in its place.
-func TestBackfillOnContinuation(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	settings := map[string]string{"ingest.backfill_turns": "2"}
-	w := start(t, dir, settings)
-	const noted = "Understood, I will keep that in mind."
-	body := history(4, "I tell you more.")
-	w.request(body)
-	w.delivered(1)
-	next := chat(append(body["messages"].([]m), replied(noted), user("And I tell the rest."))...)
-	w.request(next)
-	w.delivered(4)
-	w.request(next) // a retry
-	w.stop()
-	w = start(t, dir, settings)
-	w.request(next)                           // a retry after a restart
-	w.request(history(1, "I begin to tell.")) // as a program with an example
-	w.delivered(5)
-	want := []string{
-		"I tell you more.", noted, "I say 2", "you said 2", "I say 3", "you said 3",
-		"And I tell the rest.", noted, "I begin to tell.", noted,
-	}
-	got := w.held() // new and earlier turns in either order
-	sort.Strings(got)
-	sort.Strings(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // TestHistoryAfterClientsExchangeIsNotStored checks that no history is stored if the
 // conversation begins with an exchange by the client, such as an example or a summary: the
 // client may have written more of it.
@@ -133,45 +101,6 @@ func TestHistoryAfterClientsExchangeIsNotStored(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestExcludedTurnIsNeverBackfilled checks that a turn excluded from memory is not stored, even
-// if it returns in the history of a later request that allows memory.
-func TestExcludedTurnIsNeverBackfilled(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	w := start(t, dir, nil)
-	w.request(history(0, "I say 0"), "X-Graphiti-Memory", "off", "X-Graphiti-Session", "s")
-	w.stop()
-	w = start(t, dir, nil)
-	w.request(history(1, "Now you may listen."), "X-Graphiti-Session", "s")
-	w.delivered(1)
-	if diff := cmp.Diff([]string{"Now you may listen.", "Understood, I will keep that in mind."}, w.held()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestAbandonedToolLoop checks that an abandoned tool loop is stored after
-// ingest.idle_flush, and its end once it arrives.
-func TestAbandonedToolLoop(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"ingest.idle_flush": "1s"})
-	ask := `Please look up what the weather in my home town Ulm is like. [[tool weather {"city":"Ulm"}]]`
-	tools := []m{{"type": "function", "function": m{"name": "weather", "parameters": m{"type": "object"}}}}
-	first := chat(m{"role": "user", "content": ask})
-	first["tools"] = tools
-	w.request(first)
-	w.delivered(1)
-	second := chat(m{"role": "user", "content": ask},
-		m{"role": "assistant", "content": nil, "tool_calls": []m{{"id": "c1", "type": "function", "function": m{"name": "weather", "arguments": `{"city":"Ulm"}`}}}},
-		m{"role": "tool", "tool_call_id": "c1", "content": "secret output"})
-	second["tools"] = tools
-	w.request(second)
-	w.delivered(2)
-	got := w.held()
-	if len(got) != 2 || got[0] != ask || strings.Contains(got[1], "secret") {
-		t.Errorf("got %q, want %q, and an answer", got, ask)
 	}
 }
 

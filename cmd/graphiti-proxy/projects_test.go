@@ -101,55 +101,6 @@ func projects(t *testing.T, settings map[string]string) (w *world, one, other st
 	return w, one, other
 }
 
-// TestGreetingIsNoConversation checks that an answer before the person's first message,
-// which is the same in every project, does not identify a conversation.
-func TestGreetingIsNoConversation(t *testing.T) {
-	t.Parallel()
-	w, one, other := projects(t, nil)
-	if saw, header := w.see(qwen(other, user(asks))); strings.Contains(saw[0], "Bluefin") {
-		t.Errorf("the other project is told %q, %s", saw, header)
-	}
-	w.see(qwen(other, user("Our staging database is called Marlin.")))
-	w.delivered(3)
-	if kept := w.keptFor(one); !strings.Contains(kept, "Bluefin") || strings.Contains(kept, "Marlin") {
-		t.Errorf("kept for the one: %q", kept)
-	}
-	if kept := w.keptFor(other); !strings.Contains(kept, "Marlin") || strings.Contains(kept, "Bluefin") {
-		t.Errorf("kept for the other: %q", kept)
-	}
-	for dir, want := range map[string]string{one: "Bluefin", other: "Marlin"} {
-		if saw, header := w.see(qwen(dir, user("Please tell me: what is our staging database called?"))); !strings.Contains(saw[0], want) || strings.Contains(saw[0], "Bluefin") == strings.Contains(saw[0], "Marlin") {
-			t.Errorf("%s: the model saw %q, %s", want, saw, header)
-		}
-	}
-}
-
-// TestIgnoreFileOfOneProject checks that an ignore file affects its own project only,
-// whichever project comes first, although the conversations of both begin alike.
-func TestIgnoreFileOfOneProject(t *testing.T) {
-	t.Parallel()
-	for _, first := range []string{"ignored", "other"} {
-		t.Run(first+" first", func(t *testing.T) {
-			ignored, other := checkout(t, ".graphiti-proxy-ignore"), project(t)
-			w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
-			order := []string{ignored, other, ignored, other}
-			if first == "other" {
-				order = order[1:]
-			}
-			for i, dir := range order {
-				_, header := w.see(qwen(dir, user(strings.Repeat("Well, ", i)+staging)))
-				if off := strings.HasPrefix(header, "off;") && strings.HasSuffix(header, "reason=opt_out"); off != (dir == ignored) {
-					t.Errorf("request %d, ignored %v: %s", i, dir == ignored, header)
-				}
-			}
-			w.delivered(len(order) / 2)
-			if kept := w.keptFor(other); !strings.Contains(kept, "Bluefin") {
-				t.Errorf("kept for the other: %q", kept)
-			}
-		})
-	}
-}
-
 // TestSameOpenerInTwoProjects checks that the same first message begins two conversations
 // in two projects, both during the first answer and after a failed answer. In the same
 // project, it continues the same conversation.
@@ -201,39 +152,6 @@ func TestSameOpenerInTwoProjects(t *testing.T) {
 			t.Errorf("again: %q, %s", saw, header)
 		}
 	})
-}
-
-// TestBlockIsRepeatedInLaterTurns checks that a block stays before its message in later turns, in
-// tool rounds, and after an edit of a later message, but only in its own project.
-func TestBlockIsRepeatedInLaterTurns(t *testing.T) {
-	t.Parallel()
-	w, one, other := projects(t, nil)
-	tool := m{"type": "function", "function": m{"name": "f", "parameters": m{}}}
-	first, _ := w.see(qwen(one, user(asks)))
-	if !strings.Contains(first[0], "Bluefin") {
-		t.Fatalf("got %q, want \"Bluefin\" in it", first)
-	}
-	w.delivered(2)
-	opening := []m{user(asks), replied("You told me: “Our staging database is called Bluefin.")}
-	turn := func(messages ...m) m {
-		body := qwen(one, append(append([]m(nil), opening...), messages...)...)
-		body["tools"] = []m{tool}
-		return body
-	}
-	const wish = `Which port does it listen on? [[tool f {"q":"port"}]]`
-	second, _ := w.see(turn(user(wish)))
-	round, header := w.see(turn(user(wish), m{"role": "assistant", "content": nil, "tool_calls": []m{{"id": "call_1", "type": "function", "function": m{"name": "f", "arguments": `{"q":"port"}`}}}}, m{"role": "tool", "tool_call_id": "call_1", "content": "6543"}))
-	if second[0] != first[0] || round[0] != first[0] || round[1] != second[1] || !strings.Contains(header, "source=sticky") && strings.HasPrefix(header, "recalled") {
-		t.Errorf("the second turn saw %q, its round %q, %s", second, round, header)
-	}
-	if edited, _ := w.see(turn(user("And who looks after it?"))); edited[0] != first[0] {
-		t.Errorf("with an edited message: %q", edited)
-	}
-	// The same history in another project is another conversation.
-	moved := turn(user("And who looks after it?"))["messages"].([]m)[3:]
-	if saw, header := w.see(qwen(other, moved...)); strings.Contains(saw[0], "<graphiti_memory>") || strings.Contains(saw[1], "Bluefin") {
-		t.Errorf("elsewhere: %q, %s", saw, header)
-	}
 }
 
 // TestSessionScopeIsOneConversations checks that the session scope covers one conversation,

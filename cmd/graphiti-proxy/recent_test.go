@@ -5,63 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
-
-// TestRecentMessageIsRecalled checks that another conversation recalls a message before
-// Graphiti has processed it, even after a restart, and while Graphiti is down. While the
-// message is being forgotten, no conversation recalls it.
-func TestRecentMessageIsRecalled(t *testing.T) {
-	t.Parallel()
-	for name, o := range map[string]graphititest.Options{
-		"REST": {Delay: time.Hour},
-		"MCP":  {Delay: time.Hour, MCP: graphititest.Today},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g, err := graphititest.Start(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { g.Close() })
-			backend := "graphiti"
-			if o.MCP != 0 {
-				backend = "graphiti-mcp"
-			}
-			w := start(t, t.TempDir(), map[string]string{
-				"memory.backend": backend, "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw",
-			})
-			w.say(fact)
-			w.recalledLocally()
-			w.stop()
-			w = start(t, w.dir, w.settings)
-			w.recalledLocally()
-			if backend != "graphiti" { // over MCP, the proxy needs Graphiti to end
-				return
-			}
-			g.Close()
-			w.recalledLocally()
-			if _, err := w.cli("memory", "forget", "--yes"); err == nil {
-				t.Error("forgetting is proven without Graphiti")
-			}
-			if _, header, saw := w.say(question, "X-Graphiti-Memory", "recall"); strings.Contains(saw, "Miso") {
-				t.Errorf("what is being forgotten is recalled: %s", header)
-			}
-		})
-	}
-}
-
-// recalledLocally waits until the fact is recalled, once.
-func (w *world) recalledLocally() {
-	w.t.Helper()
-	waitUntil(w.t, "what was said is recalled", func() bool {
-		_, header, saw := w.say(question, "X-Graphiti-Memory", "recall")
-		return strings.Count(saw, "Miso") == 1 && strings.HasPrefix(header, "recalled; ")
-	})
-}
 
 // TestEverythingSaidIsRecalledOnce checks that each message is recalled exactly once while
 // Graphiti processes one message after the other: before, after each step, and once its
@@ -152,64 +99,6 @@ func (w *world) recalledOnce(asked, word string) {
 		}
 		return n == 1
 	})
-}
-
-// TestACorrectionComesFirst checks that a correction is recalled before the message that it
-// corrects, whether or not Graphiti has processed either of them.
-func TestACorrectionComesFirst(t *testing.T) {
-	t.Parallel()
-	const before, after = "6543", "7654"
-	for name, o := range map[string]graphititest.Options{"graphiti": {}, "graphiti-mcp": {MCP: graphititest.Today}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w, _, work := withheld(t, name, o, before, after)
-			const asked = "Which port does the staging database use?"
-			w.say("The staging database listens on port " + before + ".")
-			w.recalledOnce(asked, before)
-			w.say("The staging database has moved to port " + after + ".")
-			w.recalledOnce(asked, after)
-			corrected := func(when string) {
-				t.Helper()
-				_, header, saw := w.say(asked, "X-Graphiti-Memory", "recall")
-				newer, older := strings.Index(saw, after), strings.Index(saw, before)
-				if newer < 0 || older >= 0 && older < newer {
-					t.Errorf("%s: got %s: %s, want the newer before the older", when, header, saw)
-				}
-			}
-			corrected("both were just said")
-			work(before)
-			w.delivered(1)
-			corrected("what it corrects was worked off")
-			work(after)
-			w.delivered(2)
-			corrected("both were worked off")
-		})
-	}
-}
-
-// TestAFactInOtherWordsIsRecalled checks that a fact of Graphiti answers a question without
-// words of the message.
-func TestAFactInOtherWordsIsRecalled(t *testing.T) {
-	t.Parallel()
-	for name, o := range map[string]graphititest.Options{"graphiti": {}, "graphiti-mcp": {MCP: graphititest.Today}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o.Reads = func(string) string { return "Called by the user, the feline answers to Miso" }
-			g, err := graphititest.Start(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { g.Close() })
-			w := start(t, t.TempDir(), map[string]string{
-				"memory.backend": name, "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw",
-			})
-			w.say(fact)
-			waitUntil(t, "the fact is recalled", func() bool {
-				_, _, saw := w.say("To which name does the feline answer?", "X-Graphiti-Memory", "recall")
-				return strings.Contains(saw, "answers to Miso")
-			})
-		})
-	}
 }
 
 // TestWhoWasAskedSaysSomething checks that a one-word answer to a question is sent to

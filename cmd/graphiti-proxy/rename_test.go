@@ -32,65 +32,6 @@ func unconfirmedNow(w *world) string {
 	return strings.Join(ids, " ")
 }
 
-// TestRenamedPeopleLoseNothingSilently checks that a start and a reload report each person
-// whose claim to a memory is in doubt, and give them no memory until the operator confirms
-// it.
-func TestRenamedPeopleLoseNothingSilently(t *testing.T) {
-	t.Parallel()
-	josh := "id: josh, identities: {github: octocat}, " + keyOf("sk-josh")
-	ann := "id: ann, " + keyOf("sk-ann")
-	for _, tc := range []struct {
-		name    string
-		people  []string
-		doubted string // ids in doubt
-		knows   string // keys that recall josh's fact, or "" for none
-	}{
-		{"the same", []string{josh, ann}, "", "sk-josh"},
-		{"renamed", []string{"id: joshua, identities: {github: octocat}, " + keyOf("sk-josh"), ann}, "joshua", ""},
-		{"renamed, with the memory's key", []string{"id: joshua, key: user:josh, " + keyOf("sk-josh"), ann}, "", "sk-josh"},
-		{"the id is somebody else's", []string{"id: josh, " + keyOf("sk-new"), ann}, "josh", ""},
-		{"a key in the place of another", []string{"id: josh, identities: {github: octocat}, " + keyOf("sk-new"), ann}, "", "sk-new"},
-		{"a key more", []string{fmt.Sprintf("id: josh, keys: [\"sha256:%s\", \"sha256:%s\"]", sha("sk-josh"), sha("sk-new")), ann}, "", "sk-josh sk-new"},
-	} {
-		for _, how := range []string{"start", "reload"} {
-			t.Run(tc.name+", at a "+how, func(t *testing.T) {
-				t.Parallel()
-				file := filepath.Join(t.TempDir(), "users.yaml")
-				registered(t, file, josh, ann)
-				w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.users_file": file})
-				w.say(fact, "Authorization", "Bearer sk-josh")
-				w.delivered(1)
-				registered(t, file, tc.people...)
-				if how == "start" {
-					w = w.restart()
-				} else if _, err := w.app.reload(w.app.cfg); err != nil {
-					t.Fatal(err)
-				}
-				if got := unconfirmedNow(w); got != tc.doubted {
-					t.Errorf("in doubt: %q, want %q", got, tc.doubted)
-				}
-				if warned := strings.Contains(w.log.String(), "people of identity.users_file have no memory until you confirm"); warned != (tc.doubted != "") {
-					t.Errorf("warned: %v, want %v:\n%s", warned, tc.doubted != "", w.log)
-				}
-				for _, secret := range []string{sha("sk-josh"), "octocat"} {
-					if strings.Contains(w.log.String(), secret) {
-						t.Errorf("the log holds %s:\n%s", secret, w.log)
-					}
-				}
-				for _, key := range []string{"sk-josh", "sk-new"} {
-					_, header, saw := w.say(question, "Authorization", "Bearer "+key)
-					if knows := strings.Contains(saw, "Miso"); knows != strings.Contains(tc.knows, key) {
-						t.Errorf("the model saw the fact for %s: %v, want one of %q; header %s", key, knows, tc.knows, header)
-					}
-				}
-				if _, header, _ := w.say(question+" I am ann.", "Authorization", "Bearer sk-ann"); strings.HasPrefix(header, "off") {
-					t.Errorf("header for ann, who did not change: %q, want not off", header)
-				}
-			})
-		}
-	}
-}
-
 // TestUnconfirmedPersonStoresNoTurn checks that requests of a person in doubt store no turn and get
 // a header with reason=untrusted.
 func TestUnconfirmedPersonStoresNoTurn(t *testing.T) {

@@ -3,61 +3,9 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
-
-// TestExportIsImported checks that an export can be imported into another data directory,
-// that each import prints its counts, and that an export of the copy is the same, byte for
-// byte.
-func TestExportIsImported(t *testing.T) {
-	t.Parallel()
-	home := t.TempDir()
-	for _, tc := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"--kind", "preference", "tabs, not spaces"}, "stored as preference for you\n"},
-		{[]string{"--kind", "decision", "--workspace", "https://github.com/acme/widgets", "Redis"}, "stored as decision for the project acme/widgets\n"},
-	} {
-		if out, err := command(t, home, append([]string{"memory", "promote"}, tc.args...)...); err != nil || out != tc.says {
-			t.Errorf("got %q, %v, want no error, %q", out, err, tc.says)
-		}
-	}
-	first, err := command(t, home, "memory", "export")
-	if err != nil || strings.Count(first, "\n") != 4 {
-		t.Fatalf("got %v\n%s, want no error, four lines", err, first)
-	}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "memory.jsonl")
-	if err := os.WriteFile(file, []byte(first), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	secret, err := os.ReadFile(filepath.Join(home, "graphiti-proxy", "secret"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "graphiti-proxy"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "graphiti-proxy", "secret"), secret, 0o600); err != nil { // else the rules wait
-		t.Fatal(err)
-	}
-	for again, want := range []string{"2 messages imported, 0 already present\n2 lines of rules and preferences imported\n", "0 messages imported, "} {
-		if out, err := command(t, dir, "memory", "import", file); err != nil || !strings.Contains(out, want) {
-			t.Errorf("time %d: got %q, %v, want no error, %q in it", again, out, err, want)
-		}
-		if second, err := command(t, dir, "memory", "export", "--user", "me"); err != nil || unsigned(second) != unsigned(first) {
-			t.Errorf("time %d: %v\n%s\nis not\n%s", again, err, second, first)
-		}
-	}
-}
-
-// unsigned returns an export without the signatures of its installation, and the marks of its imports.
-func unsigned(export string) string {
-	return regexp.MustCompile(`,"signed":"[0-9a-f]{64}"|,\\"import\\":\\"[0-9a-f]{12}\\"`).ReplaceAllString(export, "")
-}
 
 // TestForgettingNothing checks that a forget fails if its selector has no memory, and that
 // the error names the selector.

@@ -13,7 +13,6 @@ import (
 	"github.com/gobwas/ws/wsutil"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
 // socket is a client of the Responses API over WebSocket.
@@ -138,79 +137,4 @@ func nthBlock(body string, n int) string {
 	}
 	block, _, _ := strings.Cut(parts[n+1], "</graphiti_memory>")
 	return block
-}
-
-// TestWebSocketFrames checks that a message in several frames gets one memory block, and
-// that overlong messages and other events pass unchanged.
-func TestWebSocketFrames(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"websocket": "intercept", "limits.inspect_bytes": "64KiB"})
-	w.say("My cat is called Miso.")
-	w.delivered(1)
-	body, _ := json.Marshal(m{"type": "response.create", "model": "m", "input": []m{said("What is my cat called?")}})
-	last := func() string {
-		r := w.model.Requests()
-		return string(r[len(r)-1].Body)
-	}
-	frame := func(s *socket, op ws.OpCode, fin bool, payload []byte) {
-		f := ws.MaskFrame(ws.NewFrame(op, fin, append([]byte(nil), payload...)))
-		if err := ws.WriteFrame(s.conn, f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := w.socket()
-	frame(s, ws.OpText, false, body[:10])
-	frame(s, ws.OpPing, true, []byte("between"))
-	frame(s, ws.OpContinuation, false, body[10:11])
-	frame(s, ws.OpContinuation, true, body[11:])
-	if _, text, _ := s.answer(); text != "You told me: “My cat is called Miso." || strings.Count(last(), "<graphiti_memory>") != 1 {
-		t.Errorf("in three frames: %q, %s", text, last())
-	}
-	long, _ := json.Marshal(m{"type": "response.create", "model": "m", "input": []m{said("What is my cat called? " + strings.Repeat("x", 70<<10))}})
-	for _, cut := range []int{0, 60 << 10} {
-		s := w.socket()
-		if cut > 0 {
-			frame(s, ws.OpText, false, long[:cut])
-			frame(s, ws.OpContinuation, true, long[cut:])
-		} else {
-			s.write(long)
-		}
-		if s.answer(); last() != string(long) {
-			t.Errorf("a long message in frames of %d bytes arrived changed: %.100s", cut, last())
-		}
-		if _, text, _ := s.create(m{"input": []m{said("So what is my cat called?")}}); !strings.Contains(text, "Miso") {
-			t.Errorf("after a long one: %q", text)
-		}
-	}
-	s.write([]byte(`{"type":"response.steer","x":1}`))
-	if s.answer(); last() != `{"type":"response.steer","x":1}` {
-		t.Errorf("another event arrived as %s", last())
-	}
-}
-
-// TestWebSocketLanes checks that conversations that share a connection do not mix.
-func TestWebSocketLanes(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"websocket": "intercept"})
-	w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
-		text := c.Messages[len(c.Messages)-1].Text // a memory block with the other lane may come first
-		return proxytest.Reply{Text: "About " + text[strings.LastIndex(text, "\n")+1:]}
-	})
-	s := w.socket()
-	for _, lane := range []string{"a", "b"} {
-		b, _ := json.Marshal(m{"type": "response.create", "model": "m", "stream_id": lane, "input": []m{said("We speak of " + lane + ".")}})
-		s.write(b)
-	}
-	s.answer()
-	s.answer()
-	w.delivered(2)
-	for _, lane := range []string{"a", "b"} {
-		found := false
-		for _, h := range w.held() {
-			found = found || strings.Contains(h, "About We speak of "+lane)
-		}
-		if !found {
-			t.Errorf("the answer in lane %s was not kept: %q", lane, w.held())
-		}
-	}
 }

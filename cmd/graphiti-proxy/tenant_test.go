@@ -12,69 +12,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// both returns the tenant of two credentials that are sent together.
-func both(a, b string) string {
-	all := []string{sha(a), sha(b)}
-	slices.Sort(all)
-	return strings.Join(all, " ")
-}
-
-// TestCredentialSpelledLikeAPerson checks that a credential spelled like a person or like two
-// credentials neither reads nor writes their memory.
-func TestCredentialSpelledLikeAPerson(t *testing.T) {
-	t.Parallel()
-	for _, ids := range []string{"canonical", "raw"} {
-		w := start(t, t.TempDir(), map[string]string{
-			"identity.mode": "multi", "identity.group_ids": ids, "identity.users_file": usersFile(t), "identity.trusted_keys": "sk-gateway",
-			"recall.scopes": "session,workspace,user,agent", "ingest.scopes": "session,workspace,user,agent",
-		})
-		const secret = "My cat is called Miso, and the word is Zanzibar."
-		in := []string{"X-Graphiti-Workspace", "w", "X-Graphiti-Session", "s", "X-Graphiti-Agent", "ava"}
-		victims := [][]string{
-			{"Authorization", "Bearer sk-josh"},
-			{"Authorization", "Bearer sk-gateway", "X-Graphiti-User", "carol"},
-			{"Authorization", "Bearer sk-x", "X-Api-Key", "sk-y"},
-		}
-		for _, v := range victims {
-			w.say("Hello.", v...)
-			w.say(secret, append(slices.Clone(v), in...)...)
-		}
-		w.delivered(3*4 + 3*2) // the secret in four scopes, the greeting in two: it names no project and no agent
-		theirs := make(map[string]int)
-		for _, g := range w.groups() {
-			theirs[g] = len(w.heldIn(g))
-		}
-		for _, v := range victims {
-			if _, _, saw := w.say(question+" Recall it.", append(append(slices.Clone(v), in...), "X-Graphiti-Memory", "recall")...); !strings.Contains(saw, "Zanzibar") {
-				t.Fatalf("%s: %q is not told what it said: %s", ids, v, saw)
-			}
-		}
-		for _, spelt := range []string{"person:user:josh", "person:user:carol", both("sk-x", "sk-y"), strings.ToUpper(both("sk-x", "sk-y")), sha("sk-x"), sha("person:user:josh")} {
-			for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key"} {
-				value := spelt
-				if name == "Authorization" {
-					value = "Bearer " + spelt
-				}
-				a := append([]string{name, value}, in...)
-				w.say("Hello, it is me.", a...) // from now on the upstream has accepted it
-				for _, who := range [][]string{nil, {"X-Graphiti-User", "josh"}, {"X-Graphiti-User", "carol"}} {
-					if _, header, saw := w.say(question, append(slices.Clone(a), who...)...); strings.Contains(saw, "Zanzibar") {
-						t.Errorf("%s: got %s: %s, %q: %s: %s, want no \"Zanzibar\" in it", ids, name, spelt, who, header, saw)
-					}
-				}
-			}
-		}
-		w.stop() // stores all turns
-		again := start(t, w.app.cfg.DataDir, map[string]string{"identity.mode": "multi"})
-		for g, n := range theirs {
-			if now := len(again.heldIn(g)); now != n {
-				t.Errorf("%s: %s holds %d episodes, and held %d", ids, g, now, n)
-			}
-		}
-		again.stop()
-	}
-}
-
 // TestRejectedCredentialLearnsNothing checks that a 401 or 403 answer does not reveal the
 // result of a search, and that its request stores neither a turn nor a directive. After
 // another error, a directive is stored when the client tries again with success.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -123,48 +122,6 @@ func TestUnknownToolsCrossNoConversation(t *testing.T) {
 		for _, name := range tc.never {
 			if strings.Contains(body, name) || !strings.Contains(body, tc.want) {
 				t.Errorf("%s: %s with %.300s, want %q", tc.name, header, body, tc.want)
-			}
-		}
-	}
-}
-
-// TestDirectoryElsewhere checks that a directory of another machine selects neither a
-// project nor the person's memory, because many machines and containers may have one of
-// that name, unless workspace.remote_paths is set.
-func TestDirectoryElsewhere(t *testing.T) {
-	t.Parallel()
-	in := func(dir, said string) m {
-		return chat(m{"role": "system", "content": "You are opencode, a tool.\n<env>\n  Working directory: " + dir + "\n</env>"}, user(said))
-	}
-	const agent, path = "opencode/1.18.33", "/v1/chat/completions"
-	for _, byPath := range []bool{false, true} {
-		settings := map[string]string{}
-		if byPath {
-			settings["workspace.remote_paths"] = "true"
-		}
-		w := start(t, t.TempDir(), settings)
-		ask := func(session, dir, said string) string {
-			t.Helper()
-			_, h := w.exchange(path, in(dir, said), "User-Agent", agent, "X-Session-Id", session)
-			return h.Get("X-Graphiti-Memory")
-		}
-		got := ask("ses_1", `D:\work\shop`, fact)
-		if off := strings.HasPrefix(got, "off;") && strings.HasSuffix(got, "reason=place"); off == byPath {
-			t.Errorf("workspace.remote_paths %v: got %s", byPath, got)
-		}
-		if clients := w.app.status(t.Context(), false).Clients; slices.Contains(clients, graphiti.ClientSigns{Name: "opencode", Version: "1.18.33", NotHere: 1}) == byPath {
-			t.Errorf("workspace.remote_paths %v: the status has %+v", byPath, clients)
-		}
-		if !byPath {
-			continue
-		}
-		w.delivered(1)
-		for i, tc := range []struct {
-			dir   string
-			knows bool
-		}{{`D:\work\shop`, true}, {`d:\Work\shop`, true}, {`D:\work\bank`, false}, {"/workspaces/shop", false}} {
-			if got := ask(fmt.Sprint("ses_ask", i), tc.dir, "What is my cat called?"); strings.HasPrefix(got, "recalled;") != tc.knows {
-				t.Errorf("in %s: got %s, want it to know: %v", tc.dir, got, tc.knows)
 			}
 		}
 	}

@@ -31,3 +31,12 @@ func TestWarningsAreLoggedOnceAMinute(t *testing.T) {
 		}
 	})
 }
+
+// TestAlways_Level checks that a line of the audit log is written at every level.
+func TestAlways_Level(t *testing.T) {
+	var b bytes.Buffer
+	Always(slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelError}))).With("a", 1).Info("audit")
+	if !strings.Contains(b.String(), "msg=audit a=1") {
+		t.Errorf("the level leaves it out: %q", b.String())
+	}
+}
