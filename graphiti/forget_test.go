@@ -13,49 +13,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
-// TestForgettingWithoutModel checks that KeepsNames reports a summary that the server did
-// not rewrite, even after another forget, until the group is empty.
-func TestForgettingWithoutModel(t *testing.T) {
-	for _, tc := range []struct {
-		name               string
-		fails, interrupted bool
-		want               bool
-	}{
-		{"the model works", false, false, false},
-		{"the model fails", true, false, true},
-		{"the model fails, the deletion ends in the middle", true, true, true},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s, m := overMCP(t, graphititest.Options{MCP: graphititest.Today})
-			writeOne(t, m, s, "1", "Project Aurora uses the codeword Zanzibar1.")
-			writeOne(t, m, s, "2", "Project Aurora ships on Fridays.")
-			s.FailToRewrite(tc.fails)
-			if tc.interrupted {
-				s.Next(graphititest.Tool("delete_episode"), graphititest.FailedButStored())
-			}
-			first := func(e *graphiti.Row) bool { return e.Name == "1" }
-			if _, err := m.ForgetEpisodes(t.Context(), "g", first); (err != nil) != tc.interrupted {
-				t.Fatalf("got %v, want an error only if interrupted", err)
-			}
-			s.FailToRewrite(false)
-			for range 2 {
-				if got := m.KeepsNames(t.Context(), "g"); got != tc.want {
-					t.Errorf("got names kept: %v, want %v", got, tc.want)
-				}
-				if _, err := m.ForgetEpisodes(t.Context(), "g", first); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if m.KeepsNames(t.Context(), "another") {
-				t.Error("got names kept in another group, want none")
-			}
-			if err := m.Forget(t.Context(), "g"); err != nil || m.KeepsNames(t.Context(), "g") {
-				t.Errorf("got %v, names kept %v after the group was emptied; want neither", err, m.KeepsNames(t.Context(), "g"))
-			}
-		})
-	}
-}
-
 // TestForgettingEpisodes checks that a forget removes the selected episodes and the facts
 // first read from them, in every backend, and leaves facts that other episodes stated
 // before.

@@ -55,10 +55,6 @@ type Arrivals interface {
 
 	// FactsOf returns the facts of an episode, including facts that it ended.
 	FactsOf(ctx context.Context, group string, episode *Row) ([]Fact, error)
-
-	// KeepsNames reports whether the backend retains entity names and summaries after deleting
-	// single messages of a group, or may retain them. Only deleting the whole group removes them.
-	KeepsNames(ctx context.Context, group string) bool
 }
 
 // Forgetter deletes. Its methods return nil only after verifying the deletion.
@@ -67,7 +63,8 @@ type Forgetter interface {
 	Forget(ctx context.Context, group string) error
 
 	// ForgetEpisodes deletes the episodes of a group that meant selects by their name and source,
-	// and the facts first extracted from them, if the backend records that. It returns the names
+	// and the facts first extracted from them, if the backend records that. Graphiti may keep names
+	// and summaries of entities; only deleting the whole group removes those. It returns the names
 	// of the deleted episodes.
 	ForgetEpisodes(ctx context.Context, group string, meant func(*Row) bool) ([]string, error)
 }
@@ -80,9 +77,6 @@ type Connection interface {
 	// Close closes the connection or file.
 	Close() error
 }
-
-// Entity is a person or thing that facts refer to.
-type Entity struct{ UUID, Name, Summary string }
 
 // Matches returns the best matching facts of a group, whatever their strength. A backend without
 // a measure of its own returns its search results.

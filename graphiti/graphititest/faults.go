@@ -3,7 +3,6 @@ package graphititest
 import (
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 )
@@ -33,34 +32,6 @@ func (s *Graphiti) BreakModel(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = text
-}
-
-// FailToRewrite makes the model fail when a deletion has it rewrite summaries: as the real MCP
-// server does, the deletion keeps them and reports success.
-func (s *Graphiti) FailToRewrite(fails bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.keeps = fails
-}
-
-// keepSummaries keeps the summaries of the facts that are deleted with an episode.
-func (s *Graphiti) keepSummaries(episode string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, list := range s.edges {
-		for _, f := range list {
-			if s.keeps && slices.Contains(f.episodes, episode) {
-				s.stale = append(s.stale, f)
-			}
-		}
-	}
-}
-
-// keptIn returns the kept summaries of groups.
-func (s *Graphiti) keptIn(groups []string) []*edge {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.stale), func(f *edge) bool { return !slices.Contains(groups, f.group) })
 }
 
 // brokenModel returns the text of BreakModel.

@@ -159,21 +159,11 @@ func (s *Graphiti) useTool(name string, age Age, raw json.RawMessage) *mcp.CallT
 			return toolAnswer(age, map[string]any{"message": "No relevant facts found", "facts": facts})
 		}
 		return toolAnswer(age, map[string]any{"message": "Facts retrieved successfully", "facts": facts})
-	case "search_nodes", "search_memory_nodes":
-		nodes := []any{}
-		for _, f := range s.find(query{groups: groups, text: args.Query, max: args.MaxNodes, named: true}) {
-			nodes = append(nodes, map[string]any{"uuid": f["source_node_uuid"], "name": "Somebody", "labels": []string{"Entity"}, "summary": f["fact"], "group_id": f["group_id"]})
-		}
-		for _, f := range s.keptIn(groups) {
-			nodes = append(nodes, map[string]any{"uuid": "source-" + f.uuid, "name": "Somebody", "labels": []string{"Entity"}, "summary": f.fact, "group_id": f.group})
-		}
-		return toolAnswer(age, map[string]any{"message": "Nodes retrieved successfully", "nodes": nodes})
 	case "get_episodes":
 		return s.toolEpisodes(age, groups, &args)
 	case "clear_graph":
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.stale = slices.DeleteFunc(s.stale, func(f *edge) bool { return slices.Contains(groups, f.group) })
 		if age == Old {
 			s.episodes, s.edges = make(map[string][]Episode), make(map[string][]*edge)
 		}
@@ -186,7 +176,6 @@ func (s *Graphiti) useTool(name string, age Age, raw json.RawMessage) *mcp.CallT
 			return toolAnswer(age, map[string]any{"error": "Error deleting episode: node " + args.UUID + " not found"})
 		}
 		if age != Old && s.o.Deletes != InWords { // older servers do not delete its facts
-			s.keepSummaries(args.UUID)
 			s.removeEdges(func(f *edge) bool { return f.withdraw(args.UUID) })
 		}
 		return toolAnswer(age, map[string]any{"message": "Episode with UUID " + args.UUID + " deleted successfully"})
@@ -249,7 +238,6 @@ type toolArgs struct {
 	Described                 string   `json:"source_description"`
 	Time                      string   `json:"reference_time"`
 	MaxFacts                  int      `json:"max_facts"`
-	MaxNodes                  int      `json:"max_nodes"`
 	LastN                     int      `json:"last_n"`
 	MaxEpisodes               int      `json:"max_episodes"`
 	Episodes                  []string `json:"episode_uuids"`

@@ -115,9 +115,7 @@ type Graphiti struct {
 	calls    map[Call]int
 	next     map[Call][]Fault
 	always   map[Call]Fault
-	keeps    bool    // deletions over MCP keep summaries, as if the model that rewrites them failed
-	stale    []*edge // kept summaries
-	broken   string  // error of the model endpoint, or "" if it works
+	broken   string // error of the model endpoint, or "" if it works
 }
 
 // Start starts a server on its own loopback port.

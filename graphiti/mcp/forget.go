@@ -38,9 +38,6 @@ func (m *Client) Forget(ctx context.Context, group string) error {
 	if err == nil {
 		err = remote.ProveEmpty(ctx, m, group)
 	}
-	if err == nil {
-		m.summaries.set(group, nil)
-	}
 	if err != nil {
 		return fmt.Errorf("forget group: %w", err)
 	}
@@ -53,22 +50,9 @@ func (m *Client) DropEpisode(ctx context.Context, group, uuid string) error {
 	return m.tool(ctx, toolDropEpisode, map[string]any{"uuid": uuid, "group_id": group}, nil)
 }
 
-// KeepsNames reports whether the entities of a deleted episode remain. Newer servers delete
-// entities without other mentions, and have their model rewrite the summaries of the rest;
-// if the model fails, they keep a summary and report success.
-func (m *Client) KeepsNames(ctx context.Context, group string) bool {
-	if len(m.summaries.of(group)) > 0 {
-		return true
-	}
-	set, err := m.session.tools(ctx)
-	if err != nil {
-		return true
-	}
-	_, _, err = set.find(toolProvenance)
-	return err != nil
-}
-
-// ForgetEpisodes implements graphiti.Forgetter.
+// ForgetEpisodes implements graphiti.Forgetter. Newer servers delete entities without other
+// mentions, and have their model rewrite the summaries of the rest; if the model fails, they keep
+// a summary and report success.
 func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
 	list, err := m.meant(ctx, group, meant)
 	if err != nil {
@@ -79,12 +63,6 @@ func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 		return nil, fmt.Errorf("forget episode: %w", err)
 	}
 	_, _, leaves := set.find(toolProvenance)
-	if leaves == nil {
-		if err := m.noteSummaries(ctx, group, list, meant); err != nil {
-			return nil, fmt.Errorf("list episodes: %w", err)
-		}
-		defer m.lookAtSummaries(ctx, group)
-	}
 	return remote.ForgetPart(ctx, m, group, list, func(e *graphiti.Row) error {
 		if leaves == nil {
 			return nil

@@ -30,9 +30,8 @@ const (
 // accepts messages before it has stored them. It processes each group separately, and
 // continues after a failed message.
 type Client struct {
-	session   *session
-	summaries summaries
-	previous  *lru.Cache[string, []string] // UUIDs of the last episodes listed, by group and session
+	session  *session
+	previous *lru.Cache[string, []string] // UUIDs of the last episodes listed, by group and session
 }
 
 // New returns a client. It does not connect. The endpoint may leave out the path /mcp.

@@ -120,9 +120,6 @@ func (r *Client) forgetFact(ctx context.Context, edge string, e *remote.EpisodeJ
 	return true, r.remove(ctx, "/entity-edge/", edge)
 }
 
-// KeepsNames returns true: the service has no call that deletes an entity.
-func (r *Client) KeepsNames(context.Context, string) bool { return true }
-
 // remove deletes an item that may already be gone.
 func (r *Client) remove(ctx context.Context, path, uuid string) error {
 	return remote.Present(r.drop(ctx, path, uuid))

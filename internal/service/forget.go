@@ -44,7 +44,7 @@ type Forgotten struct {
 	Withdrawn int    `json:"withdrawn,omitempty"`
 	Remaining string `json:"remaining,omitempty"`
 
-	// NamesKept reports whether the memory retains names and summaries. Forgetting the whole
+	// NamesKept reports whether Graphiti may retain names and summaries. Forgetting the whole
 	// group deletes them.
 	NamesKept bool `json:"names_kept,omitempty"`
 
@@ -155,10 +155,8 @@ func (sv *Service) lookAt(ctx context.Context, f *Forgotten, wait bool) {
 		if d := sv.o.Pipeline.Status().Diagnosis; f.Withdrawn > 0 && err == nil && d != graphiti.NoDiagnosis {
 			f.Remaining += "; probably " + d.Says() + "; to do: " + d.Remedy()
 		}
-		if f.Message+f.Session != "" {
-			f.NamesKept = f.NamesKept || left > 0 || sv.o.Graph.KeepsNames(short, g)
-		}
 	}
+	f.NamesKept = f.Message+f.Session != ""
 }
 
 // refused describes a failed deletion in Graphiti, or returns "" without an error.

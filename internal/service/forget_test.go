@@ -102,34 +102,17 @@ func TestForget_Session(t *testing.T) {
 	}
 }
 
-// TestForget_NamesKept checks that Forget reports remaining names and summaries of a
-// session over REST, which cannot delete them, and none over MCP, which can.
+// TestForget_NamesKept checks that Forget of a session over Graphiti reports that names and
+// summaries may remain: REST cannot delete them, and MCP may keep them and report success.
 func TestForget_NamesKept(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[string]bool{"graphiti": true, "graphiti-mcp": false} {
+	for _, kind := range []string{"graphiti", "graphiti-mcp"} {
 		g := startGraphiti(t, kind)
 		m := onGraphiti(t, kind, g)
 		opens(t, m, "", "s1", "My cat is called Miso.")
 		done := forgetSession(t, m, "s1")
-		if got := slices.ContainsFunc(done, func(f service.Forgotten) bool { return f.NamesKept }); len(done) == 0 || got != want {
-			t.Errorf("%s: Forget = %+v, want names kept: %v", kind, done, want)
-		}
-	}
-}
-
-// TestForget_NamesKeptUntilRewritten checks that Forget reports names in a summary that the model of
-// an MCP server has not rewritten.
-func TestForget_NamesKeptUntilRewritten(t *testing.T) {
-	t.Parallel()
-	for name, fails := range map[string]bool{"rewritten": false, "the model failed": true} {
-		g := startGraphiti(t, "graphiti-mcp")
-		m := onGraphiti(t, "graphiti-mcp", g)
-		opens(t, m, "", "s1", "Project Aurora uses the codeword Zanzibar.")
-		opens(t, m, "", "s2", "Project Aurora ships on Fridays.")
-		g.FailToRewrite(fails)
-		f := run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: servicetest.OwnersGroup, Session: "s1"}})
-		if f.NamesKept != fails {
-			t.Errorf("%s: got names kept: %v, want %v", name, f.NamesKept, fails)
+		if !slices.ContainsFunc(done, func(f service.Forgotten) bool { return f.NamesKept }) {
+			t.Errorf("%s: Forget = %+v, want names kept", kind, done)
 		}
 	}
 }
