@@ -16,7 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 )
 
-// instruments are the metrics. Their attributes are made only once.
+// instruments are the metrics. The attributes of counters are made only once.
 type instruments struct {
 	requests   *tally[outcomeKey]      // status × reason × source; about thirty occur
 	duration   metric.Float64Histogram // one series
@@ -24,7 +24,6 @@ type instruments struct {
 	chars      metric.Int64Counter     // one series
 	abandoned  metric.Int64Counter     // one series
 	searches   metric.Float64Histogram // scope × source × outcome, 80 series
-	bySearch   map[searchKey]metric.MeasurementOption
 	repeated   metric.Int64Counter     // one series
 	firstChunk metric.Float64Histogram // one series
 	answers    *tally[resultKey]       // upstream × result, 7 series for each upstream
@@ -41,11 +40,6 @@ type outcomeKey struct {
 	status inject.Status
 	reason inject.Reason
 	source inject.Source
-}
-
-type searchKey struct {
-	scope           graphiti.Scope
-	source, outcome string
 }
 
 type resultKey struct{ upstream, result string }
@@ -97,7 +91,6 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 			.0001, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
 		firstChunk: histogram("first_chunk_delay", "From a request's arrival until the first of its streamed answer was with the client.",
 			.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60),
-		bySearch: make(map[searchKey]metric.MeasurementOption),
 	}
 	for i := range in.tokens {
 		in.tokens[i] = newTally(usageKey.labels)
@@ -130,13 +123,6 @@ func (in *instruments) expect() {
 	for _, up := range registry.Upstreams {
 		for _, result := range append([]string{Unreachable, Timeout}, classes[1:]...) {
 			in.answers.plus(resultKey{up, result}, 0)
-		}
-	}
-	for _, scope := range []graphiti.Scope{graphiti.ScopeSession, graphiti.ScopeWorkspace, graphiti.ScopeUser, graphiti.ScopeAgent, graphiti.ScopeSystem} {
-		for _, source := range []string{"live"} {
-			for _, outcome := range []string{"found", "empty", "timeout", "error"} {
-				in.bySearch[searchKey{scope, source, outcome}] = labels("scope", string(scope), "source", source, "outcome", outcome)
-			}
 		}
 	}
 }
@@ -182,9 +168,7 @@ func (in *instruments) planned(p *inject.Plan) {
 		case l.Found == 0:
 			outcome = "empty"
 		}
-		if o, ok := in.bySearch[searchKey{l.Scope, string(l.Source), outcome}]; ok {
-			in.searches.Record(ctx, l.Took.Seconds(), o)
-		}
+		in.searches.Record(ctx, l.Took.Seconds(), labels("scope", string(l.Scope), "source", string(l.Source), "outcome", outcome))
 	}
 	repeated := len(p.Inserts)
 	if repeated > 0 && o.Status == inject.StatusRecalled && o.Source != inject.SourceSticky {

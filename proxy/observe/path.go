@@ -3,6 +3,8 @@ package observe
 import (
 	"bytes"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
@@ -11,8 +13,8 @@ import (
 // hidden replaces a possible key.
 const hidden = "***"
 
-// keyPrefixes are the prefixes of keys that may be too short for random.
-var keyPrefixes = []string{"sk-", "sk_", "pk-", "pk_", "rk_", "AIza", "ya29.", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "ASIA", "hf_", "gsk_", "eyJ", "r8_", "Bearer"}
+// prefixed matches keys with a prefix, which may be too short for random.
+var prefixed = regexp.MustCompile(`^(?:[sp]k[-_]|rk_|AIza|ya29\.|gh[posur]_|github_pat_|glpat-|xox[bp]-|AKIA|ASIA|hf_|gsk_|eyJ|r8_|Bearer).{6}`)
 
 // loggedPath returns a request's path for the log, without its query and possible keys.
 func loggedPath(target []byte) string {
@@ -39,50 +41,26 @@ func likeKey(s string) bool {
 		return true
 	}
 	for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return strings.ContainsRune("=&;,: /", r) }) {
-		for _, p := range keyPrefixes {
-			if strings.HasPrefix(part, p) && len(part) >= len(p)+6 {
-				return true
-			}
-		}
-		if random(part) {
+		if prefixed.MatchString(part) || random(part) {
 			return true
 		}
 	}
 	return false
 }
 
-// longRun is a number of letters and digits in a row that no word has.
-const longRun = 32
+// Parts of a text: letters and digits in a row, and those of one class in a row.
+var (
+	rows      = regexp.MustCompile(`[a-zA-Z0-9]+`)
+	classRows = regexp.MustCompile(`[a-z]+|[A-Z]+|[0-9]+`)
+)
 
 // random reports whether a text seems to be generated at random.
 func random(s string) bool {
-	const longText = 20
-	run, changes, last := 0, 0, byte(0)
-	for i := range len(s) {
-		class := classOf(s[i])
-		if class == 0 {
-			run, last = 0, 0
-			continue
-		}
-		if run++; run >= longRun {
-			return true
-		}
-		if last != 0 && class != last {
-			changes++
-		}
-		last = class
+	const longText, longRow = 20, 32 // no word has so long a row
+	if len(s) < longText {
+		return false
 	}
-	return len(s) >= longText && 4*changes >= len(s)
-}
-
-func classOf(c byte) byte {
-	switch {
-	case 'a' <= c && c <= 'z':
-		return 'a'
-	case 'A' <= c && c <= 'Z':
-		return 'A'
-	case '0' <= c && c <= '9':
-		return '0'
-	}
-	return 0
+	all := rows.FindAllString(s, -1)
+	changes := len(classRows.FindAllString(s, -1)) - len(all)
+	return 4*changes >= len(s) || slices.ContainsFunc(all, func(row string) bool { return len(row) >= longRow })
 }
