@@ -13,33 +13,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestEndOfAnAbandonedTurn checks that the late end of an abandoned turn is delivered once,
-// even after a restart.
-func TestEndOfAnAbandonedTurn(t *testing.T) {
-	m := &fakeMemory{}
-	path := filepath.Join(t.TempDir(), "spool.db")
-	p := pipeline(t, path, m)
-	open := turn("1", "g")
-	open.Open, open.Assistant = true, "I shall look."
-	add(t, p, open)
-	add(t, p, open)
-	waitFor(t, "the beginning", func() bool { return p.Status().Delivered == 1 })
-	stop(t, p)
-	p = pipeline(t, path, m)
-	whole := turn("1", "g")
-	whole.Assistant = "It is done."
-	add(t, p, open)
-	add(t, p, whole)
-	waitFor(t, "the end", func() bool { return p.Status().Delivered == 2 })
-	stop(t, p)
-	p = pipeline(t, path, m)
-	add(t, p, whole)
-	stop(t, p)
-	if diff := cmp.Diff([]string{"user 1", "I shall look.", "It is done."}, m.contents("g")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // TestTurnThatIsAbandonedAgain checks that a tool loop that is resumed and abandoned
 // several times delivers each part once, in order and over restarts.
 func TestTurnThatIsAbandonedAgain(t *testing.T) {

@@ -157,41 +157,6 @@ func TestTextAfterForget(t *testing.T) {
 	holds(t, p, m, "g", line.User)
 }
 
-// TestForgetAfterAcceptedMessages checks that messages in the queue of the memory do
-// not appear after a forget, also with a queue for each group.
-func TestForgetAfterAcceptedMessages(t *testing.T) {
-	rest := func(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, Memory) { return service(t, o) }
-	mcp := func(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, Memory) {
-		o.MCP = graphititest.Today
-		return mcpService(t, o)
-	}
-	for name, open := range map[string]func(*testing.T, graphititest.Options) (*graphititest.Graphiti, Memory){"REST": rest, "MCP": mcp} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g, m := open(t, graphititest.Options{Delay: 20 * time.Millisecond})
-			p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) {
-				o.Timeout = 5 * time.Second
-			})
-			for i := range 12 {
-				add(t, p, spoken(fmt.Sprint(i), "g"))
-			}
-			waitFor(t, "most of them to be accepted", func() bool { return g.Counts().Accepted > 20 })
-			for range 2 { // the second forget finds nothing
-				forget(t, p, ledger.Part{Group: "g"})
-				if err := g.Settle(context.Background()); err != nil {
-					t.Fatal(err)
-				}
-				waitFor(t, "the deletion", func() bool { return len(g.Episodes("g")) == 0 })
-				if e := g.Episodes("g"); len(e) > 0 {
-					t.Errorf("%d episodes came after all, the first of them %q", len(e), e[0].Content)
-				}
-			}
-			add(t, p, spoken("later", "g"))
-			waitFor(t, "a later turn", func() bool { return len(g.Episodes("g")) == 2 })
-		})
-	}
-}
-
 // TestForgettingASession checks that no turn of a forgotten session stays in the given
 // groups of any backend, including accepted turns and those under way, and that turns of
 // other sessions stay.

@@ -100,46 +100,6 @@ func TestTurnsOfTheEmbeddedMemory(t *testing.T) {
 	}
 }
 
-// TestForgettingInTheEmbeddedMemory checks that a forget deletes older turns for good and
-// leaves newer ones, even those written before it.
-func TestForgettingInTheEmbeddedMemory(t *testing.T) {
-	for name, part := range map[string]ledger.Part{"a group": {Group: "g"}, "a session": {Group: "g", Session: "session:s"}} {
-		t.Run(name, func(t *testing.T) {
-			p, e := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"))
-			before, since := said("1", "session:s", "said before", "g", "h"), said("2", "session:s", "said since", "g")
-			generation := forgets.Add(2)
-			since.Generation = generation
-			add(t, p, before)
-			add(t, p, since)
-			for range 2 { // the second time there is nothing to delete
-				if err := p.Forget(t.Context(), part, generation); err != nil {
-					t.Fatal(err)
-				}
-				isHeld(t, e, "g", []string{"said since"})
-				before.Backfill = true
-				add(t, p, before)
-			}
-			isHeld(t, e, "g", []string{"said since"})
-			isHeld(t, e, "h", []string{"said before"})
-			if list, err := p.Owned(t.Context(), ""); err != nil || len(list) != 2 {
-				t.Errorf("got %+v, %v, want no error, 2 of them", list, err)
-			}
-			generation = forgets.Add(2)
-			if err := p.Forget(t.Context(), part, generation); err != nil {
-				t.Fatal(err)
-			}
-			isHeld(t, e, "g", nil)
-			if list, err := p.SessionGroups(t.Context(), "session:s"); err != nil || len(list) != 1 || list[0].Group != "h" {
-				t.Errorf("got %+v, %v, want no error, 1 of them, Group \"h\"", list, err)
-			}
-			again := said("1", "session:s", "said again", "g")
-			again.Generation, again.Standalone = generation, true
-			add(t, p, again)
-			isHeld(t, e, "g", []string{"said again"})
-		})
-	}
-}
-
 // TestTurnThatCannotBeWritten checks that a failed write leaves no trace in the memory or
 // in the record, so that the same turns can be added later.
 func TestTurnThatCannotBeWritten(t *testing.T) {

@@ -116,41 +116,6 @@ func TestMCPPoison(t *testing.T) {
 	}
 }
 
-// TestMCPSlowGroupIsNotSentAgain checks that queued turns of a slow group do not count as
-// lost, although another group is fast. The group needs longer than the stall timeout for
-// all of its turns, but each of them arrives in time.
-func TestMCPSlowGroupIsNotSentAgain(t *testing.T) {
-	s, m := mcpService(t, graphititest.Options{
-		MCP: graphititest.Today, DelayOf: func(group string) time.Duration {
-			if group == "slow" {
-				return 100 * time.Millisecond
-			}
-			return 0
-		},
-	})
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(_ *Options, tm *deliver.Timing) {
-		tm.StallAfter, tm.Silence = 3*time.Second, 3*time.Second
-	})
-	var slow, fast []string
-	for i := range 20 {
-		slow = append(slow, fmt.Sprint("slow", i))
-		add(t, p, spoken(slow[i], "slow"))
-	}
-	for i := range 20 {
-		fast = append(fast, fmt.Sprint("fast", i))
-		add(t, p, spoken(fast[i], "fast"))
-		waitFor(t, "the fast group", func() bool { return len(s.Episodes("fast")) == 2*(i+1) })
-		waitFor(t, "the slow group", func() bool { return len(s.Episodes("slow")) >= 2*i })
-	}
-	waitFor(t, "all turns", func() bool { s := p.Status(); return s.Verified == 40 && s.Pending == 0 })
-	settled(t, s)
-	once(t, s, "slow", slow...)
-	once(t, s, "fast", fast...)
-	if st := p.Status(); st.Lost != 0 {
-		t.Errorf("got %+v, want Lost 0", st)
-	}
-}
-
 // TestMCPCallThatEndsInTheMiddle checks that, after a call fails in the middle, only the
 // messages that were not accepted are sent again.
 func TestMCPCallThatEndsInTheMiddle(t *testing.T) {

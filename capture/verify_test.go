@@ -6,11 +6,9 @@ import (
 	"database/sql"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -416,71 +414,6 @@ func TestEarlierTurnsComeLast(t *testing.T) {
 	once(t, s, "a", ids...)
 	if first := s.Episodes("a")[0].Name; first != graphiti.EpisodeName("new", graphiti.RoleUser) {
 		t.Errorf("first came %s", first)
-	}
-}
-
-// TestRandomFaults checks that each turn is in its group once after random failures of
-// calls, deaths of the worker, and restarts of Graphiti and the proxy.
-func TestRandomFaults(t *testing.T) {
-	for seed := range 8 {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			t.Parallel()
-			r := rand.New(rand.NewPCG(uint64(seed), 1))
-			var mu sync.Mutex // guards r
-			random := func(n int) int { mu.Lock(); defer mu.Unlock(); return r.IntN(n) }
-			faults := []graphititest.Fault{
-				graphititest.Refuse(), graphititest.Hang(), graphititest.Answer(500, ""), graphititest.Answer(503, "0"), graphititest.Garbage(),
-				graphititest.FailedButStored(), graphititest.AcceptedButLost(), graphititest.Slow(500 * time.Millisecond),
-			}
-			sick := func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
-				if n := random(4 * len(faults)); n < len(faults) {
-					faults[n](w, r, serve)
-					return
-				}
-				serve(w, r)
-			}
-			s, m := service(t, graphititest.Options{
-				Delay:  200 * time.Microsecond,
-				Raises: func(string, string) bool { return random(200) == 0 },
-			})
-			s.Always(graphititest.Messages, sick)
-			s.Always(graphititest.Episodes, sick)
-			path := filepath.Join(t.TempDir(), "spool.db")
-			begin := func() *Pipeline {
-				return verifying(t, path, m, func(o *Options, tm *deliver.Timing) { o.Timeout = 300 * time.Millisecond })
-			}
-			p := begin()
-			const turns = 60
-			ids := make(map[string][]string)
-			for i := range turns {
-				g := fmt.Sprint("g", random(5))
-				ids[g] = append(ids[g], fmt.Sprint(i))
-				add(t, p, spoken(fmt.Sprint(i), g))
-				switch random(15) {
-				case 0:
-					s.Restart()
-				case 1:
-					ctx, cancel := context.WithCancel(context.Background())
-					cancel() // turns in flight stay in doubt
-					if err := p.Shutdown(ctx); err != nil {
-						t.Fatal(err)
-					}
-					p = begin()
-				}
-				time.Sleep(time.Duration(random(5)) * time.Millisecond)
-			}
-			s.Always(graphititest.Messages, nil)
-			s.Always(graphititest.Episodes, nil)
-			waitFor(t, "all turns", func() bool {
-				if p.Status().Stalled != nil { // the worker still dies now and then
-					s.Restart()
-				}
-				return p.Status().Pending == 0
-			})
-			for g, turns := range ids {
-				once(t, s, g, turns...)
-			}
-		})
 	}
 }
 

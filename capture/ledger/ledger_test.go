@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,111 +27,6 @@ func Open(path string) (*Ledger, error) {
 // saying returns a message with the answer of a turn.
 func saying(t *Turn, _ graphiti.Scope) []graphiti.Row {
 	return []graphiti.Row{{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), Text: t.Assistant, Source: `{"session":"` + t.OfSession() + `"}`}}
-}
-
-// spoolOf returns the path of a new spool with n turns. It leaves the spool open, like a
-// process that ended with kill -9.
-func spoolOf(t *testing.T, n int) string {
-	t.Helper()
-	dir := t.TempDir()
-	path := filepath.Join(dir, "spool.db")
-	s, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	for i := range n {
-		tn := spoken(fmt.Sprint(i), "g")
-		if _, err := s.Add(context.Background(), []Turn{tn}, time.Now()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return path
-}
-
-// copySpool copies a spool, with its write-ahead log truncated to a length.
-func copySpool(t testing.TB, from, to string, log int64) {
-	t.Helper()
-	for _, end := range []string{"", "-wal"} {
-		b, err := os.ReadFile(from + end)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if end == "-wal" {
-			b = b[:log]
-		}
-		if err := os.WriteFile(to+end, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_ = os.Remove(to + "-shm")
-}
-
-// TestSpoolCutOffInMidWrite checks that a spool opens, with all acknowledged turns,
-// wherever its last record is cut off.
-func TestSpoolCutOffInMidWrite(t *testing.T) {
-	const turns = 3
-	before := spoolOf(t, turns)
-	was, err := os.Stat(before + "-wal")
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := spoolOf(t, turns+1)
-	is, err := os.Stat(path + "-wal")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Cut at the edges of each frame of the log, a header and a page, and in both.
-	places := []int64{is.Size()}
-	for frame := was.Size(); frame < is.Size(); frame += 24 + 4096 {
-		for _, n := range []int64{0, 1, 23, 24, 25, 2000, 4119} {
-			places = append(places, frame+n)
-		}
-	}
-	var whole atomic.Int64
-	t.Run("cut", func(t *testing.T) {
-		const lanes = 8 // lanes mostly wait
-		for lane := range lanes {
-			t.Run(fmt.Sprint(lane), func(t *testing.T) {
-				t.Parallel()
-				dir := t.TempDir()
-				for at := lane; at < len(places); at += lanes {
-					cut := filepath.Join(dir, fmt.Sprint(at))
-					if holdsCut(t, path, cut, places[at], turns) > turns {
-						whole.Add(1)
-					}
-				}
-			})
-		}
-	})
-	if whole.Load() == 0 {
-		t.Error("not even the whole record was read")
-	}
-	t.Logf("cut at %d places", len(places))
-}
-
-// holdsCut opens a copy of a spool with its log truncated to n bytes, and returns its
-// number of turns. It fails if one of the first turns is missing.
-func holdsCut(t *testing.T, path, cut string, n int64, turns int) int {
-	t.Helper()
-	copySpool(t, path, cut, n)
-	s, err := Open(cut)
-	if err != nil {
-		t.Fatalf("cut to %d bytes: %v", n, err)
-	}
-	entries, err := s.Next(context.Background(), "g", 10)
-	if err != nil || len(entries) < turns {
-		t.Fatalf("cut to %d bytes: %d turns, %v", n, len(entries), err)
-	}
-	for i, e := range entries {
-		if e.Turn != fmt.Sprint(i) {
-			t.Fatalf("cut to %d bytes: %+v", n, e)
-		}
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return len(entries)
 }
 
 // TestSpoolThatCannotBeRead checks that Open leaves a file that is not a database

@@ -27,7 +27,6 @@ var sleepingTests = map[string]string{
 	"capture/deliver/sim_test.go:simulate":                           "waits in a bubble",
 	"capture/graph_test.go:until":                                    "waits in a bubble",
 	"capture/pending_test.go:TestAbandonedToolLoopIsKept":            "a table of steps that a bubble takes",
-	"capture/verify_test.go:TestRandomFaults":                        "spreads what happens over time",
 	"cmd/graphiti-proxy/crash_test.go:TestKillsLoseAndRepeatNoTurn":  "waits for processes of its own",
 	"cmd/graphiti-proxy/replicas_test.go:TestReplicasActAsOne":       "waits for processes of its own",
 	"cmd/graphiti-proxy/replicas_test.go:TestReplicasCopyToGraphiti": "waits for processes of its own",

@@ -102,54 +102,6 @@ func (w *world) groups() (groups []string) {
 	return groups
 }
 
-// TestTitleDecidesNoWorkspace checks that a request for a title, which comes first and
-// names no directory, does not decide the project of its session. The turn after it is
-// stored for its project, and not at all if the project has no memory.
-func TestTitleDecidesNoWorkspace(t *testing.T) {
-	t.Parallel()
-	const said = "The deploy key is rotated on Mondays."
-	for _, tc := range []struct {
-		name     string
-		files    []string
-		settings map[string]string
-		reason   string // why memory is off, or "" if the project has memory
-	}{
-		{name: "remembered"},
-		{name: "ignore file", files: []string{".graphiti-proxy-ignore"}, reason: "opt_out"},
-		{name: "workspace.ignored", settings: map[string]string{"workspace.ignored": "github_repo:github.com/acme/*"}, reason: "opt_out"},
-		{name: "workspace.trusted", settings: map[string]string{"workspace.trusted": "github_repo:github.com/other/*,mine"}, reason: "untrusted"},
-	} {
-		for _, client := range asRecorded {
-			t.Run(tc.name+"/"+client.client, func(t *testing.T) {
-				dir := checkout(t, tc.files...)
-				settings := map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"}
-				for k, v := range tc.settings {
-					settings[k] = v
-				}
-				data := t.TempDir()
-				w := start(t, data, settings)
-				if _, h := w.exchange(client.path, client.title(said), client.headers...); !strings.Contains(h.Get("X-Graphiti-Memory"), "reason=title") {
-					t.Errorf("the title: %s", h.Get("X-Graphiti-Memory"))
-				}
-				_, h := w.exchange(client.path, client.turn(dir, said), client.headers...)
-				want := []string{"workspace_github_repo_github_com_acme_widgets-27bf01bfae610991"}
-				if tc.reason != "" {
-					if got := h.Get("X-Graphiti-Memory"); !strings.HasPrefix(got, "off;") || !strings.HasSuffix(got, "reason="+tc.reason) {
-						t.Errorf("the turn: %s", got)
-					}
-					w.exchange("/v1/chat/completions", chat(user(fact)), "X-Graphiti-Workspace", "mine") // this turn is stored
-					want = []string{"workspace_mine"}
-				}
-				w.delivered(1)
-				w.stop() // writes captured turns to the spool
-				if got := start(t, data, settings).groups(); !slices.Equal(got, want) {
-					t.Errorf("kept in %v, want %v", got, want)
-				}
-			})
-		}
-	}
-}
-
 // TestDirectoryThatIsReadLate checks that a request has no memory while the file system hangs.
 // Once the directory has been read, the next request stores both turns for their project, and
 // none if the project has no memory.

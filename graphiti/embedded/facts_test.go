@@ -4,7 +4,6 @@ import (
 	stdcmp "cmp"
 	"context"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -297,27 +296,6 @@ func TestFacts_OneIsForgotten(t *testing.T) {
 	}
 	if got := search(t, e, "g", "is postgres 16 in use?"); len(got) != 1 || !strings.Contains(got[0], "that is postgres 16 from now on") {
 		t.Errorf("search = %q, want the message of the forgotten fact", got)
-	}
-}
-
-func TestFacts_AreInNoFileAfterForgetting(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "memory.db")
-	e, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	e.Distil(func() {})
-	say(t, e, "g", "1", "I play", "ok")
-	distil(t, e, graphiti.Distilled{Text: "The person is a xylophonist", Keys: []string{"xylophonist"}, About: "xylophonist"})
-	if found(t, path) == 0 {
-		t.Fatal("the word is in no file, want it there")
-	}
-	if _, err := e.ForgetEpisodes(context.Background(), "g", func(*graphiti.Row) bool { return true }); err != nil {
-		t.Fatal(err)
-	}
-	if n := found(t, path); n > 0 {
-		t.Errorf("got the word %d times in the files, want 0", n)
 	}
 }
 

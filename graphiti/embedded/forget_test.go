@@ -12,34 +12,58 @@ import (
 )
 
 // TestForgottenWordsAreInNoFile checks that forgotten words are in no file of the store,
-// neither while it is open nor after it is closed.
+// neither while it is open nor after it is closed, that the others are found, and that a new
+// message with a reused number inherits no words of a forgotten one.
 func TestForgottenWordsAreInNoFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "memory.db")
-	e, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
+	of := func(turn string) func(*graphiti.Row) bool {
+		return func(r *graphiti.Row) bool { return strings.Contains(r.Source, `"`+turn+`"`) }
 	}
-	t.Cleanup(func() { e.Close() })
-	tell(t, e, "h", "1", "something else stays", "ok")
-	tell(t, e, "g", "2", "I am a xylophonist", "ok")
-	tell(t, e, "h", "3", "and so does this", "ok")
-	if found(t, path) == 0 {
-		t.Fatal("it was never there")
-	}
-	if err := e.Forget(context.Background(), "g"); err != nil {
-		t.Fatal(err)
-	}
-	if n := found(t, path); n > 0 {
-		t.Errorf("%d times in the files", n)
-	}
-	if got := search(t, e, "h", "what stays?"); len(got) != 1 {
-		t.Errorf("another group finds %q", got)
-	}
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if n := found(t, path); n > 0 {
-		t.Errorf("%d times in the files after the end", n)
+	for name, tc := range map[string]struct {
+		say    func(t *testing.T, e *Store)
+		forget func(ctx context.Context, e *Store) error
+	}{
+		"a group": {
+			func(t *testing.T, e *Store) { tell(t, e, "h", "2", "I am a xylophonist", "ok") },
+			func(ctx context.Context, e *Store) error { return e.Forget(ctx, "h") },
+		},
+		"an episode": {
+			func(t *testing.T, e *Store) { tell(t, e, "g", "2", "I am a xylophonist", "ok") },
+			func(ctx context.Context, e *Store) error { _, err := e.ForgetEpisodes(ctx, "g", of("2")); return err },
+		},
+		"the message of a fact": {
+			func(t *testing.T, e *Store) {
+				say(t, e, "g", "2", "I play", "ok")
+				distil(t, e, graphiti.Distilled{Text: "The person is a xylophonist", Keys: []string{"xylophonist"}, About: "xylophonist"})
+			},
+			func(ctx context.Context, e *Store) error { _, err := e.ForgetEpisodes(ctx, "g", of("2")); return err },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "memory.db")
+			e, err := Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { e.Close() })
+			e.Distil(func() {})
+			if tc.say(t, e); found(t, path) == 0 {
+				t.Fatal("it was never there")
+			}
+			tell(t, e, "g", "1", "the lamp stays", "ok")
+			if err := tc.forget(t.Context(), e); err != nil || found(t, path) > 0 {
+				t.Errorf("%d times in the files, %v", found(t, path), err)
+			}
+			tell(t, e, "g", "3", "this is new", "ok")
+			if got := search(t, e, "g", "who is a xylophonist?"); len(got) > 0 {
+				t.Errorf("found %q", got)
+			}
+			if got := search(t, e, "g", "what stays?"); len(got) == 0 {
+				t.Error("the others are not found any more")
+			}
+			if err := e.Close(); err != nil || found(t, path) > 0 {
+				t.Errorf("%d times in the files after the end, %v", found(t, path), err)
+			}
+		})
 	}
 }
 
@@ -58,36 +82,6 @@ func TestGroupNumbersAreNotUsedAgain(t *testing.T) {
 	tell(t, e, "another", "2", "theirs", "ok")
 	if second, ok, err := e.group(ctx, "another"); err != nil || !ok || second == first {
 		t.Errorf("number %d after %d, %v", second, first, err)
-	}
-}
-
-// TestForgottenEpisodesAreInNoFile checks that forgotten messages are in no file, and that
-// a new message with a reused number inherits no words of a forgotten one.
-func TestForgottenEpisodesAreInNoFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "memory.db")
-	e, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	tell(t, e, "g", "1", "the lamp stays", "ok")
-	tell(t, e, "g", "2", "I am a xylophonist", "ok")
-	if found(t, path) == 0 {
-		t.Fatal("it was never there")
-	}
-	ctx := context.Background()
-	if _, err := e.ForgetEpisodes(ctx, "g", func(e *graphiti.Row) bool { return strings.Contains(e.Source, `"2"`) }); err != nil {
-		t.Fatal(err)
-	}
-	if n := found(t, path); n > 0 {
-		t.Errorf("%d times in the files", n)
-	}
-	tell(t, e, "g", "3", "this is new", "ok")
-	if got := search(t, e, "g", "who is a xylophonist?"); len(got) > 0 {
-		t.Errorf("found %q", got)
-	}
-	if got := search(t, e, "g", "what stays?"); len(got) == 0 {
-		t.Error("the others are not found any more")
 	}
 }
 

@@ -347,29 +347,6 @@ func TestCatalogCountsEachMessageOnce(t *testing.T) {
 	}
 }
 
-// TestKeptAgainAfterForgetting checks that lines are imported and texts promoted once, and
-// once more after their group was forgotten.
-func TestKeptAgainAfterForgetting(t *testing.T) {
-	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
-	lines := []service.Line{{Role: "user", Content: "I breed alpacas.", Timestamp: "2026-01-05T09:00:00Z"}}
-	for round := range 2 {
-		for _, want := range []service.Imported{{Kept: 1}, {Known: 1}} {
-			if done := run(t, m, service.Import, service.ImportRequest{Lines: lines}); done.Kept != want.Kept || done.Known != want.Known {
-				t.Errorf("round %d: imported %+v, want %+v", round, done, want)
-			}
-			run(t, m, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "Postgres, not MySQL"}})
-		}
-		m.Settle(t)
-		all := fmt.Sprint(export(t, m, service.Selector{Group: servicetest.OwnersGroup}))
-		for _, want := range []string{"alpacas", "Postgres"} {
-			if n := strings.Count(all, want); n != 1 {
-				t.Errorf("round %d: %q is there %d times in %s", round, want, n, all)
-			}
-		}
-		run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: servicetest.OwnersGroup}})
-	}
-}
-
 // TestCredentialsAreTenants checks that in multi mode a credential lists only its own
 // memory, that the id of a session needs a credential, and that forgetting a session leaves
 // the session of another credential with the same id.
