@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
@@ -48,7 +47,7 @@ func TestCopies(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			g, m := remoteOf(t, graphititest.Options{MCP: graphititest.Today})
-			p, e := pulling(t, m, func(o *Options, _ *deliver.Timing) {
+			p, e := pulling(t, m, func(o *Options) {
 				o.States = func(_ context.Context, text string) bool { return strings.HasPrefix(text, "The harbour") }
 			})
 			if tc.distils {

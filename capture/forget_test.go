@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
@@ -198,7 +197,7 @@ func TestForgettingASession(t *testing.T) {
 			t.Parallel()
 			m, holds, turns := open(t)
 			path := filepath.Join(t.TempDir(), "spool.db")
-			slow := func(o *Options, _ *deliver.Timing) {
+			slow := func(o *Options) {
 				if o.Timeout = 5 * time.Second; turns != nil {
 					o.Ledger, o.Graph = turns, nil
 				}
@@ -331,7 +330,7 @@ func TestForgetOfPartialTurn(t *testing.T) {
 func TestForgettingOneSideOfAnEpisode(t *testing.T) {
 	g, m := service(t, graphititest.Options{})
 	var e *embedded.Store
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) {
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) {
 		var err error
 		if e, err = embedded.Open(filepath.Join(t.TempDir(), "memory.db")); err != nil {
 			t.Fatal(err)

@@ -43,7 +43,7 @@ type outbox struct {
 	work      sync.WaitGroup
 }
 
-func (p *Pipeline) openOutbox(o *Options, t deliver.Timing) (*outbox, error) {
+func (p *Pipeline) openOutbox(o *Options) (*outbox, error) {
 	totals, err := p.Totals()
 	if err != nil {
 		return nil, err
@@ -59,14 +59,12 @@ func (p *Pipeline) openOutbox(o *Options, t deliver.Timing) (*outbox, error) {
 	b.pulls = newPuller(p, o, b.leads.Load)
 	b.loop = deliver.New(deliver.Options{
 		Ledger: b, Memory: o.Graph, Apart: o.Apart,
-		Timing: t, Timeout: o.Timeout,
+		StallAfter: func() time.Duration { return p.opts().StallAfter }, Timeout: func() time.Duration { return p.opts().Timeout },
 		OnDelivered: b.delivered, Log: o.Log,
 		OnSeen: b.seen,
 	}, totals.Verified > 0)
 	return b, nil
 }
-
-func (o *Bounds) timing() deliver.Timing { return deliver.DefaultTiming(o.StallAfter) }
 
 // pause ends the calls to Graphiti and prevents further ones, or resumes them until Shutdown.
 func (b *outbox) pause(paused bool) {

@@ -96,11 +96,7 @@ type Pipeline struct {
 }
 
 // Open opens the record of turns and starts to deliver waiting ones.
-func Open(o Options) (*Pipeline, error) {
-	return open(o, o.timing())
-}
-
-func open(o Options, t deliver.Timing) (p *Pipeline, err error) {
+func Open(o Options) (p *Pipeline, err error) {
 	p = &Pipeline{
 		Events: o.Events, log: o.Log, disk: o.Disk, recent: newRecent(), waiting: waiting{wake: make(chan struct{}, 1)}, doubts: newDoubts(), fates: fates{was: graphiti.FateHeld},
 	}
@@ -118,7 +114,7 @@ func open(o Options, t deliver.Timing) (p *Pipeline, err error) {
 	p.doubts.disk = p.Ledger
 	err = p.readPromoted()
 	if err == nil && o.Graph != nil {
-		p.out, err = p.openOutbox(&o, t)
+		p.out, err = p.openOutbox(&o)
 	}
 	if err != nil {
 		p.journal.close()
@@ -140,7 +136,6 @@ func open(o Options, t deliver.Timing) (p *Pipeline, err error) {
 func (p *Pipeline) Set(b Bounds, paused bool) {
 	p.now.Store(&b)
 	if p.out != nil {
-		p.out.loop.Set(b.timing(), b.Timeout)
 		p.out.pause(paused)
 	}
 }

@@ -130,16 +130,14 @@ func (f *fakeMemory) contents(group string) []string {
 func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pipeline {
 	t.Helper()
 	o := Options{
-		Bounds:      Bounds{MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},
+		Bounds:      Bounds{MaxChars: 8000, Timeout: time.Second, StallAfter: time.Second},
 		Destination: destination(t, path, m),
 		Log:         slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
 		f(&o)
 	}
-	timing := quick()
-	timing.StallAfter = time.Minute
-	p, err := open(o, timing)
+	p, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}

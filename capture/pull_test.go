@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
@@ -31,17 +30,17 @@ func factsOf(t *testing.T, e *embedded.Store, group string) (texts []string) {
 }
 
 // pulling opens a pipeline on a new store that also gets the facts of Graphiti.
-func pulling(t *testing.T, m Memory, also ...func(*Options, *deliver.Timing)) (*Pipeline, *embedded.Store) {
+func pulling(t *testing.T, m Memory, also ...func(*Options)) (*Pipeline, *embedded.Store) {
 	t.Helper()
 	e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	return verifying(t, filepath.Join(t.TempDir(), "unused.db"), m, func(o *Options, timing *deliver.Timing) {
+	return verifying(t, filepath.Join(t.TempDir(), "unused.db"), m, func(o *Options) {
 		o.Ledger, o.Facts, o.Episodes = e.Ledger, e, PerTurn
 		for _, set := range also {
-			set(o, timing)
+			set(o)
 		}
 	}), e
 }

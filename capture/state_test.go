@@ -74,7 +74,7 @@ func TestTroubleOfOneGroup(t *testing.T) {
 }
 
 // TestMemoryThatAsksToBeLeftAlone checks that a memory gets no calls for the pause that it
-// asks for in any answer, at most an hour, although the circuit breaker waits less.
+// asks for in any answer, at most an hour, although it would try again earlier.
 func TestMemoryThatAsksToBeLeftAlone(t *testing.T) {
 	for _, tc := range []struct {
 		call string // with this answer

@@ -33,7 +33,6 @@ type QueueStatus struct {
 	Failing    *time.Time `json:"failing_since,omitempty"`
 	Quiet      *time.Time `json:"quiet_since,omitempty"` // last progress while turns are under way
 	Stalled    *time.Time `json:"stalled_since,omitempty"`
-	Breaker    string     `json:"breaker"` // closed or open
 	LastError  string     `json:"last_error,omitempty"`
 	Remedy     string     `json:"remedy,omitempty"` // remedy for LastError
 
@@ -55,7 +54,7 @@ type QueueStatus struct {
 
 // Status returns the current state of the queue.
 func (p *Pipeline) Status() QueueStatus {
-	s := QueueStatus{Redacted: int(p.redacted.Load()), Shortened: int(p.shortened.Load()), Held: p.doubts.count(), Full: p.full(), Delivers: true, Breaker: "closed"}
+	s := QueueStatus{Redacted: int(p.redacted.Load()), Shortened: int(p.shortened.Load()), Held: p.doubts.count(), Full: p.full(), Delivers: true}
 	if t, err := p.Totals(); err == nil {
 		s.Delivered, s.Verified, s.Dropped = t.Delivered, t.Verified, t.Dropped
 	}
@@ -76,7 +75,7 @@ func (b *outbox) status(s *QueueStatus) {
 	}
 	d := b.loop.Status()
 	s.Delivers, s.Episodes = b.leads.Load(), d.Episodes
-	s.UnderWay, s.Lost, s.Breaker, s.Diagnosis = d.InFlight, d.Lost, d.Breaker, d.Diagnosis
+	s.UnderWay, s.Lost, s.Diagnosis = d.InFlight, d.Lost, d.Diagnosis
 	s.Failing, s.Quiet, s.Stalled = at(d.Failing), at(d.Quiet), at(d.Stalled)
 	s.LastError, s.Remedy = d.LastError, d.Remedy
 }

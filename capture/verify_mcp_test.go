@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
@@ -63,8 +62,8 @@ func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
 					for range 3 {
 						s.Next(call, fault)
 					}
-					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *deliver.Timing) {
-						o.Timeout, tm.StallAfter = time.Second, 5*time.Second // a hanging call is not a stalled worker
+					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) {
+						o.Timeout, o.StallAfter = time.Second, 5*time.Second // a hanging call is not a stalled worker
 					})
 					var ids []string
 					for i := range 6 {
@@ -139,7 +138,7 @@ func TestMCPCallThatEndsInTheMiddle(t *testing.T) {
 				if err := sp.Close(); err != nil {
 					t.Fatal(err)
 				}
-				p := verifying(t, path, m, func(o *Options, _ *deliver.Timing) { o.Timeout = time.Second })
+				p := verifying(t, path, m, func(o *Options) { o.Timeout = time.Second })
 				waitFor(t, "all turns", func() bool { s := p.Status(); return s.Verified == 4 && s.Pending == 0 })
 				settled(t, s)
 				once(t, s, "a", ids...)

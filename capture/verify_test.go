@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
@@ -24,14 +23,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
-
-// quick returns the timing for a stand-in that needs milliseconds for a message.
-func quick() deliver.Timing {
-	return deliver.Timing{
-		StallAfter: time.Second, Silence: time.Second, FirstLook: 2 * time.Millisecond, LastLook: 20 * time.Millisecond,
-		LastTest: 100 * time.Millisecond,
-	}
-}
 
 // service returns a stand-in Graphiti and a client of it.
 func service(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *rest.Client) {
@@ -54,18 +45,17 @@ func client(t *testing.T, url string) *rest.Client {
 	return r
 }
 
-func verifying(t *testing.T, path string, m Memory, change ...func(*Options, *deliver.Timing)) *Pipeline {
+func verifying(t *testing.T, path string, m Memory, change ...func(*Options)) *Pipeline {
 	t.Helper()
 	o := Options{
-		Bounds:      Bounds{MaxChars: 8000, Timeout: polltest.Patience, StallAfter: time.Minute},
+		Bounds:      Bounds{MaxChars: 8000, Timeout: polltest.Patience, StallAfter: time.Second},
 		Destination: destination(t, path, m),
 		Log:         slog.New(slog.DiscardHandler),
 	}
-	tm := quick()
 	for _, f := range change {
-		f(&o, &tm)
+		f(&o)
 	}
-	p, err := open(o, tm)
+	p, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,9 +118,9 @@ func TestEveryFaultEveryTurnOnce(t *testing.T) {
 					for range times {
 						s.Next(call, fault)
 					}
-					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *deliver.Timing) {
+					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) {
 						if name == "hangs" || name == "slow" { // not a stalled worker
-							o.Timeout, tm.StallAfter = 500*time.Millisecond, 5*time.Second
+							o.Timeout, o.StallAfter = 500*time.Millisecond, 5*time.Second
 						}
 					})
 					var ids []string
@@ -157,7 +147,7 @@ func TestWorkerThatDiesInSilence(t *testing.T) {
 		Raises: func(_, content string) bool { return strings.Contains(content, "user 5") && dies.Swap(false) },
 	})
 	path := filepath.Join(t.TempDir(), "spool.db")
-	p := verifying(t, path, m, func(*Options, *deliver.Timing) {})
+	p := verifying(t, path, m)
 	var ids []string
 	for i := range 20 {
 		ids = append(ids, fmt.Sprint(i))
@@ -184,17 +174,25 @@ func TestWorkerThatDiesInSilence(t *testing.T) {
 // TestOneMessageLostOnTheWay checks that a lost turn is sent again after the usual time of a turn,
 // long before ingest.stall_after.
 func TestOneMessageLostOnTheWay(t *testing.T) {
-	s, m := service(t, graphititest.Options{})
-	s.Next(graphititest.Messages, nil, graphititest.AcceptedButLost())
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(_ *Options, tm *deliver.Timing) { tm.StallAfter = time.Hour })
-	for i := range 5 {
-		add(t, p, spoken(fmt.Sprint(i), "a"))
-	}
-	waitFor(t, "all turns", func() bool { return p.Status().Verified == 5 })
-	once(t, s, "a", "0", "1", "2", "3", "4")
-	if st := p.Status(); st.Lost != 1 || st.Stalled != nil {
-		t.Errorf("got %+v, want Lost 1, no stall", st)
-	}
+	g := &graph{takes: time.Second}
+	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+		add(t, p, spoken("0", "a"))
+		until(t, "the first turn", func() bool { return p.Status().Verified == 1 })
+		add(t, p, spoken("1", "a"))
+		until(t, "the second turn", func() bool { return p.Status().UnderWay == 1 })
+		g.restart() // drops it
+		begun := time.Now()
+		add(t, p, spoken("2", "a"))
+		until(t, "all turns", func() bool { return p.Status().Verified == 3 })
+		if st := p.Status(); st.Lost != 1 || st.Stalled != nil || time.Since(begun) > time.Minute {
+			t.Errorf("got %+v after %v, want Lost 1, no stall, a minute at most", st, time.Since(begun))
+		}
+		for _, turn := range []string{"0", "1", "2"} {
+			if n := g.times("a", turn); n != 1 {
+				t.Errorf("turn %s is there %d times, want once", turn, n)
+			}
+		}
+	})
 }
 
 // TestHalfATurnLost checks that a turn is completed if the worker died between its two
@@ -300,7 +298,7 @@ func TestBusyGroup(t *testing.T) {
 	if err := m.Write(context.Background(), "a", others); err != nil {
 		t.Fatal(err)
 	}
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(_ *Options, tm *deliver.Timing) { tm.StallAfter = 100 * time.Millisecond })
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) { o.StallAfter = 100 * time.Millisecond })
 	add(t, p, tn)
 	waitFor(t, "the turn", func() bool { return p.Status().Verified == 1 })
 	if n := len(s.Episodes("a")); n != 302 {
@@ -325,8 +323,8 @@ func TestDownMemoryIsLeftAlone(t *testing.T) {
 			add(t, p, spoken(fmt.Sprint(i), fmt.Sprint("g", i)))
 		}
 		time.Sleep(10 * time.Minute)
-		if st := p.Status(); st.Breaker == "closed" || st.Failing == nil {
-			t.Errorf("got %+v, want an open breaker and a failure", st)
+		if st := p.Status(); st.Failing == nil {
+			t.Errorf("got %+v, want a failure", st)
 		}
 		g.set(func() {
 			if calls > 200 {
@@ -335,8 +333,8 @@ func TestDownMemoryIsLeftAlone(t *testing.T) {
 			down = false
 		})
 		until(t, "all turns", func() bool { return p.Status().Verified == 40 })
-		if st := p.Status(); st.Failing != nil || st.Breaker != "closed" {
-			t.Errorf("got %+v, want no failure, Breaker closed", st)
+		if st := p.Status(); st.Failing != nil {
+			t.Errorf("got %+v, want no failure", st)
 		}
 	})
 }
@@ -375,7 +373,7 @@ func TestDeadTurnsCanBeRetriedAndDropped(t *testing.T) {
 		t.Errorf("got %d turns, %v, want 3 and no error", n, err)
 	}
 	waitFor(t, "the others", func() bool { st := p.Status(); return st.Verified == 5 && st.UnderWay == 0 })
-	want := QueueStatus{Delivered: 5, Verified: 5, Dropped: 1, Breaker: "closed"}
+	want := QueueStatus{Delivered: 5, Verified: 5, Dropped: 1}
 	if diff := cmp.Diff(want, p.Status(), cmpopts.IgnoreFields(QueueStatus{}, "Delivers", "Episodes")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

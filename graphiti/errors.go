@@ -68,10 +68,10 @@ func Remedy(err error) string {
 	if s.Code/100 == 3 {
 		return "check memory.endpoint: it redirects to another address, and the proxy does not follow redirects"
 	}
-	if Retryable(err) {
-		return "check memory.endpoint, and any proxy in front of it: the answer does not match the request"
+	if !Retryable(err) {
+		return "if Graphiti rejects all turns, run graphiti-proxy test-connection: this version of Graphiti, or a gateway in front of it, expects other messages than the proxy sends"
 	}
-	return ""
+	return "check memory.endpoint, and any proxy in front of it: the answer does not match the request"
 }
 
 // CertificateRemedy returns the remedy for a refused certificate, or "" for other errors.

@@ -16,8 +16,8 @@ func TestErrorsAboutTheMessageAreFinal(t *testing.T) {
 		retry  bool
 		remedy string // the beginning
 	}{
-		{422, "", false, ""},
-		{413, "<html>", false, ""},
+		{422, "", false, "if Graphiti rejects all turns"},
+		{413, "<html>", false, "if Graphiti rejects all turns"},
 		{400, `{"detail":"Bad Request"}`, true, "check memory.endpoint, and any proxy in front"},
 		{400, `{"error":{"message":"no such model"}}`, true, "check memory.endpoint, and any proxy in front"},
 		{400, "<html>400 Request Header Or Cookie Too Large", true, "check memory.endpoint, and any proxy in front"},

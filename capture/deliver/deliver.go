@@ -50,35 +50,14 @@ type Backend interface {
 type Options struct {
 	Ledger      Ledger
 	Memory      Backend
-	Apart       bool // each group has a worker of its own
-	Timing      Timing
-	Timeout     time.Duration  // of a call
-	OnDelivered func(Delivery) // called for each settled copy
+	Apart       bool                 // each group has a worker of its own
+	StallAfter  func() time.Duration // silence of a worker whose pace is unknown
+	Timeout     func() time.Duration // of a call
+	OnDelivered func(Delivery)       // called for each settled copy
 	Log         *slog.Logger
 
 	// OnSeen is called with the listed messages of a turn before it is marked as delivered.
 	OnSeen func(group string, episodes []graphiti.Row)
-}
-
-// Timing configures delays.
-type Timing struct {
-	StallAfter time.Duration // silence of a worker whose pace is unknown
-	Silence    time.Duration // shortest silence of another worker
-	FirstLook  time.Duration // delay of the first listing after sending
-	LastLook   time.Duration // longest time between two listings
-	LastTest   time.Duration // longest pause between two tests of a silent worker
-}
-
-// DefaultTiming suits a Graphiti that needs seconds for a message, and wastes little time
-// on a faster one.
-func DefaultTiming(stallAfter time.Duration) Timing {
-	return Timing{
-		StallAfter: stallAfter,
-		Silence:    min(30*time.Second, stallAfter),
-		FirstLook:  25 * time.Millisecond,
-		LastLook:   time.Second, // a restart takes longer, and shows by a refused connection
-		LastTest:   time.Hour,
-	}
 }
 
 // Delivery is the result of copying one turn to one group.

@@ -3,7 +3,6 @@ package deliver
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"time"
 
@@ -12,27 +11,72 @@ import (
 )
 
 const (
-	firstLook = 16   // fewest episodes to list
-	deepest   = 4096 // most episodes to list
+	fewest  = 16   // episodes to list
+	deepest = 4096 // most episodes to list
+
+	firstLook = 25 * time.Millisecond // delay of the first listing after sending
+	lastLook  = time.Second           // longest time between two listings
+	lastTest  = time.Hour             // longest pause between two tests of a silent worker
 
 	maxBlamed = 100 // most failed copies to pass over
+	maxLosses = 3   // losses that make a turn dead
 
-	// maxLosses is the number of losses that make a turn dead.
-	maxLosses = 3
+	quietFor = 10 * time.Second // time of quiet before a search may show why
+	maxQuery = 200              // most characters of its query
 
-	// quietFor is how long a worker is quiet before a search may show why, and maxQuery the most
-	// characters of its query.
-	quietFor = 10 * time.Second
-	maxQuery = 200
+	// reasonPoison is the reason of dead letters that the memory lost.
+	reasonPoison = "the memory lost it three times, and stored other turns meanwhile: its worker probably fails at this turn"
 )
 
-// reasonPoison is the reason of dead letters that the memory lost.
-const reasonPoison = "the memory lost it three times, and stored other turns meanwhile: its worker probably fails at this turn"
+// sender copies the turns of one worker of Graphiti, one after the other.
+type sender struct {
+	group  string    // the worker's only group, or "" if it serves all
+	waits  bool      // there may be waiting copies
+	at     time.Time // of the next call
+	flight *flight   // the turn that was sent and is not listed yet, or nil
+	askAt  time.Time // of the next search that may show why the worker is quiet
+	proven int64     // everything sent up to this position is processed
 
-// blame records that the memory has refused or lost a copy.
-func (l *Loop) blame(c *ledger.Copy) {
-	l.events++
-	l.blamed[c.Seq] = l.events
+	pace   time.Duration // usual time of a turn, or 0 if unknown
+	sign   time.Time     // last progress, or the first reason to expect some
+	silent time.Time     // start of a silence, or zero
+}
+
+// flight is a turn that was sent.
+type flight struct {
+	ledger.Copy
+	missing  []graphiti.Row // messages that are not listed yet
+	seen     []graphiti.Row // listed ones
+	first    time.Time      // earliest timestamp of the messages
+	depth    int            // episodes to list
+	unproven bool           // it may be older than the longest listing
+	since    time.Time      // start of the wait for its listing
+	doubt    bool           // its call had no clear answer, or an earlier process made it
+	lost     bool           // Graphiti has probably restarted, or works again: if it is missing, it is lost
+}
+
+// silence returns the shortest silence of a worker with a known pace that means a fault.
+func (l *Loop) silence() time.Duration { return min(30*time.Second, l.o.StallAfter()) }
+
+// patience returns how long the turn of a worker may be missing. In a silence, it is a tenth of the silence:
+// recovery takes little longer than the fault, and a long one gets few tests. Over REST a silent worker is
+// dead, and a restart drops the tests. Over MCP a worker tries a message for up to 70 seconds while
+// its model refuses, and stores each test after all.
+func (l *Loop) patience(s *sender) time.Duration {
+	first, again := l.silence(), l.silence()/3
+	if s.group != "" {
+		first = 5 * l.silence() / 2
+		again = first
+	}
+	switch f := s.flight; {
+	case f != nil && !s.silent.IsZero():
+		return min(max(again, 4*s.pace, f.since.Sub(s.silent)/10), lastTest)
+	case s.pace > 0:
+		return max(first, 10*s.pace)
+	case f != nil && f.doubt:
+		return first
+	}
+	return l.o.StallAfter()
 }
 
 // next returns the next copy for a worker, or nil. It passes over failed ones until the
@@ -43,9 +87,9 @@ func (l *Loop) next(ctx context.Context, s *sender) (*ledger.Copy, error) {
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	rank := func(c *ledger.Copy) []int {
-		if at := l.blamed[c.Seq]; at > l.taken {
-			return []int{1 + c.Losses, at}
+	rank := func(c *ledger.Copy) []int64 {
+		if at := l.blamed[c.Seq]; at.After(l.taken) {
+			return []int64{int64(1 + c.Losses), at.UnixMicro()}
 		}
 		return nil
 	}
@@ -55,52 +99,45 @@ func (l *Loop) next(ctx context.Context, s *sender) (*ledger.Copy, error) {
 
 // newFlight returns a copy with its messages.
 func (l *Loop) newFlight(ctx context.Context, c *ledger.Copy) (*flight, error) {
-	f := &flight{Copy: *c, depth: firstLook, at: time.Now(), since: time.Now()}
+	f := &flight{Copy: *c, depth: fewest, since: time.Now()}
 	var err error
-	f.missing, err = l.o.Ledger.Messages(ctx, &f.Copy)
-	for i := range f.missing {
-		if m := &f.missing[i]; i == 0 || m.Said.Before(f.first) {
-			f.first = m.Said
-		}
+	if f.missing, err = l.o.Ledger.Messages(ctx, &f.Copy); len(f.missing) > 0 {
+		f.first = slices.MinFunc(f.missing, func(a, b graphiti.Row) int { return a.Said.Compare(b.Said) }).Said
 	}
 	return f, err
 }
 
-// send sends the next copy of a worker, and reports whether there was one. A copy that was sent before
-// may have arrived.
-func (l *Loop) send(ctx context.Context, s *sender) (more bool, err error) {
+// send sends the next copy of a worker, if there is one. A copy that was sent before may have arrived.
+func (l *Loop) send(ctx context.Context, s *sender) error {
 	c, err := l.next(ctx, s)
 	if c == nil || err != nil {
-		s.silent = time.Time{}
+		s.waits, s.silent = false, time.Time{}
 		if at := l.failure.at; !at.deletes && l.sender(at.group) == s { // its copy was forgotten or dropped
 			l.report(at, nil)
 		}
-		return false, err
+		return err
 	}
 	f, err := l.newFlight(ctx, c)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if len(f.missing) == 0 { // forgotten meanwhile
-		return true, l.o.Ledger.MarkDelivered(&f.Copy, false)
+		return l.o.Ledger.MarkDelivered(&f.Copy, false)
 	}
 	if f.Sends > 0 {
-		switch l.find(ctx, f); {
-		case f.unreadable:
-			l.blame(&f.Copy)
-			return true, nil
-		case f.unlisted:
-			return true, nil
+		switch listed := l.find(ctx, f); {
+		case !listed:
+			l.blamed[f.Seq] = time.Now()
+			return nil
 		case len(f.missing) == 0:
-			return true, l.arrived(s, f)
+			return l.arrived(s, f)
 		}
 	}
 	if ok, err := l.o.Ledger.MarkSent(&f.Copy); err != nil || !ok {
-		return true, errors.Join(err, l.o.Ledger.Requeue(&f.Copy, "")) // it may be marked
+		return errors.Join(err, l.o.Ledger.Requeue(&f.Copy, "")) // it may be marked
 	}
-	f.at = time.Now()
-	err = l.call(ctx, l.settings.Load().timeout, func(ctx context.Context) error { return l.o.Memory.Write(ctx, f.Group, f.missing) })
-	return true, l.gave(s, f, err)
+	err = l.call(ctx, l.o.Timeout(), func(ctx context.Context) error { return l.o.Memory.Write(ctx, f.Group, f.missing) })
+	return l.gave(s, f, err)
 }
 
 // gave records the result of a call that sent a copy.
@@ -111,10 +148,10 @@ func (l *Loop) gave(s *sender, f *flight, err error) error {
 	case err == nil:
 		l.episodes += len(f.missing)
 	case !graphiti.Retryable(err):
-		if before := l.blamed[f.Seq]; before > 0 && before < l.taken {
+		if before, was := l.blamed[f.Seq]; was && !before.After(l.taken) {
 			return l.dead(f, err.Error(), err)
 		}
-		l.blame(&f.Copy)
+		l.blamed[f.Seq] = time.Now()
 		return l.o.Ledger.Requeue(&f.Copy, clip(err.Error()))
 	case graphiti.Unsent(err):
 		f.Sends-- // Graphiti certainly has no copy
@@ -129,73 +166,64 @@ func (l *Loop) gave(s *sender, f *flight, err error) error {
 // look lists the group of the turn in flight, and settles the turn if it is listed or lost. It returns the
 // time until the next call.
 func (l *Loop) look(ctx context.Context, s *sender) (wait time.Duration, err error) {
-	f, t := s.flight, l.settings.Load().Timing
+	f := s.flight
 	before := len(f.missing)
-	l.find(ctx, f)
+	listed := l.find(ctx, f)
 	now := time.Now()
+	late := now.Sub(f.since) >= l.patience(s)
 	switch {
 	case len(f.missing) == 0:
 		return 0, l.arrived(s, f)
-	case f.unreadable && now.Sub(f.since) >= s.patience(&t):
+	case !listed && late:
 		s.flight = nil
-		l.blame(&f.Copy)
+		l.blamed[f.Seq] = time.Now()
 		return 0, l.o.Ledger.Requeue(&f.Copy, "the listing of its group fails")
-	case f.unreadable:
-	case f.unlisted && s.silent.IsZero(): // silence then proves nothing
-		s.sign, f.since = now, now
-	case f.unlisted:
+	case !listed: // silence then proves nothing
+		s.sign = now
 	case len(f.missing) < before:
-		s.sign, s.silent, s.warned, f.since = now, time.Time{}, false, now
-	case f.lost, now.Sub(f.since) >= s.patience(&t):
+		s.sign, s.silent, f.since = now, time.Time{}, now
+	case f.lost, late:
 		return 0, l.missed(s, f)
 	default:
 		l.ask(ctx, s)
 	}
-	return min(max(now.Sub(f.since)/4, t.FirstLook), t.LastLook), nil
+	if f.lost {
+		return 0, nil
+	}
+	return min(max(now.Sub(f.since)/4, firstLook), lastLook), nil
 }
 
-// find lists the group of a flight, and moves its listed messages from missing to seen. If they may be older than
-// a listing, it lists more. A turn that may be older than the longest listing counts as stored.
-func (l *Loop) find(ctx context.Context, f *flight) {
-	err := l.list(ctx, f)
-	if errors.Is(err, graphiti.ErrTooLarge) {
+// find lists the group of a flight, moves its listed messages from missing to seen, and reports whether the
+// listing worked. If they may be older than a listing, it lists more. A turn that may be older than the longest
+// listing counts as stored.
+func (l *Loop) find(ctx context.Context, f *flight) (listed bool) {
+	var list []graphiti.Row
+	err := l.call(ctx, l.o.Timeout(), func(ctx context.Context) (err error) {
+		list, err = l.o.Memory.Episodes(ctx, f.Group, f.depth)
+		return err
+	})
+	l.listed = l.listed || len(list) > 0
+	older := len(list) < f.depth // the listing has all since the first message
+	for i := range list {
+		r := &list[i]
+		older = older || r.Said.Before(f.first)
+		for _, side := range r.Sides() {
+			if at := slices.IndexFunc(f.missing, func(m graphiti.Row) bool { return m.Name == side.Name }); at >= 0 {
+				f.missing = slices.Delete(f.missing, at, at+1)
+				f.seen = append(f.seen, *r)
+			}
+		}
+	}
+	deeper := err == nil && !older && len(f.missing) > 0
+	if deeper && f.depth < deepest {
+		f.depth = min(4*f.depth, deepest)
+		return l.find(ctx, f)
+	}
+	if deeper || errors.Is(err, graphiti.ErrTooLarge) {
 		f.missing, f.unproven, err = nil, true, nil
 	}
 	l.report(failing{group: f.Group}, err)
-	var status *graphiti.StatusError
-	f.unlisted, f.unreadable = err != nil, errors.As(err, &status) && status.Code == http.StatusInternalServerError
-}
-
-func (l *Loop) list(ctx context.Context, f *flight) error {
-	for {
-		var list []graphiti.Row
-		err := l.call(ctx, l.settings.Load().timeout, func(ctx context.Context) (err error) {
-			list, err = l.o.Memory.Episodes(ctx, f.Group, f.depth)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		l.listed = l.listed || len(list) > 0
-		older := len(list) < f.depth // the listing has all since the first message
-		for i := range list {
-			r := &list[i]
-			older = older || r.Said.Before(f.first)
-			for _, side := range r.Sides() {
-				if at := slices.IndexFunc(f.missing, func(m graphiti.Row) bool { return m.Name == side.Name }); at >= 0 {
-					f.missing = slices.Delete(f.missing, at, at+1)
-					f.seen = append(f.seen, *r)
-				}
-			}
-		}
-		switch {
-		case older, len(f.missing) == 0:
-			return nil
-		case f.depth == deepest:
-			return graphiti.ErrTooLarge
-		}
-		f.depth = min(4*f.depth, deepest)
-	}
+	return err == nil
 }
 
 // arrived settles a turn that is listed. If it was sent only once, everything before it is processed.
@@ -205,11 +233,10 @@ func (l *Loop) arrived(s *sender, f *flight) error {
 		return err
 	}
 	s.flight = nil
-	l.events++
-	l.taken = l.events
+	l.taken = time.Now()
 	delete(l.blamed, f.Seq)
 	for _, c := range append(f.Joined, f.Copy) {
-		l.o.OnDelivered(Delivery{Turn: c.Turn, Group: c.Group, Began: f.at, Verified: !f.unproven})
+		l.o.OnDelivered(Delivery{Turn: c.Turn, Group: c.Group, Began: f.since, Verified: !f.unproven})
 	}
 	if f.unproven {
 		return nil
@@ -218,20 +245,16 @@ func (l *Loop) arrived(s *sender, f *flight) error {
 	if f.Sends == 1 {
 		s.proven = max(s.proven, f.Sent)
 		if !f.doubt && s.silent.IsZero() {
-			took := max(now.Sub(f.at), time.Millisecond)
-			if s.pace > 0 {
-				took = (3*s.pace + took) / 4
-			}
-			s.pace, l.usual = took, took
+			s.pace = max(now.Sub(f.since), 3*s.pace/4, time.Millisecond)
+			l.usual = s.pace
 		}
 	}
 	if !s.silent.IsZero() {
 		l.o.Log.Info("memory stores messages again, sending lost turns again")
 	}
-	s.sign, s.silent, s.warned = now, time.Time{}, false
+	s.sign, s.silent = now, time.Time{}
 	if e := l.erasing[f.Group]; e != nil {
 		e.at = time.Time{} // it may be forgotten
-		l.Wake()
 	}
 	return nil
 }
@@ -242,19 +265,17 @@ func (l *Loop) missed(s *sender, f *flight) error {
 	s.flight = nil
 	l.lost++
 	if !f.lost {
-		since := l.blamed[f.Seq] < l.taken
-		l.blame(&f.Copy)
-		switch {
-		case s.silent.IsZero():
+		since := !l.blamed[f.Seq].After(l.taken) && !l.taken.IsZero()
+		l.blamed[f.Seq] = time.Now()
+		if s.silent.IsZero() {
 			if s.silent = s.sign; since { // the worker stopped at this turn, and not at those after it
 				f.Losses++
 			}
 			if f.Losses >= maxLosses {
 				return l.dead(f, reasonPoison, errors.New("lost by the memory"))
 			}
-		case !s.warned:
-			s.warned = true
-			l.o.Log.Warn("memory accepts messages without storing them", "since", s.sign, "to_do", l.diagnosis().Remedy())
+		} else {
+			l.o.Log.Warn("memory accepts messages without storing them", "since", s.silent, "to_do", l.diagnosis().Remedy())
 		}
 	}
 	return l.o.Ledger.Requeue(&f.Copy, "")
@@ -263,13 +284,13 @@ func (l *Loop) missed(s *sender, f *flight) error {
 // ask searches for the turn of a quiet worker. If the memory names its problem, and then answers
 // again, a test is due.
 func (l *Loop) ask(ctx context.Context, s *sender) {
-	f, now, t := s.flight, time.Now(), l.settings.Load()
-	if now.Sub(s.sign) < min(quietFor, t.Silence) || s.askAt.After(now) {
+	f, now := s.flight, time.Now()
+	if now.Sub(s.sign) < min(quietFor, l.silence()) || s.askAt.After(now) {
 		return
 	}
-	s.askAt = now.Add(t.Silence / 6)
+	s.askAt = now.Add(l.silence() / 6)
 	refused := graphiti.Diagnose(l.search) != graphiti.NoDiagnosis
-	l.search = l.call(ctx, t.timeout, func(ctx context.Context) error {
+	l.search = l.call(ctx, l.o.Timeout(), func(ctx context.Context) error {
 		_, err := l.o.Memory.Search(ctx, []string{f.Group}, graphiti.Shorten(f.missing[0].Text, "…", maxQuery), 1)
 		return err
 	})
@@ -282,6 +303,6 @@ func (l *Loop) ask(ctx context.Context, s *sender) {
 func (l *Loop) dead(f *flight, reason string, err error) error {
 	delete(l.blamed, f.Seq)
 	l.o.Log.Warn("turn not stored by the memory, moved to the dead letters", "to_do", deadRemedy)
-	l.o.OnDelivered(Delivery{Turn: f.Turn, Group: f.Group, Began: f.at, Err: err})
+	l.o.OnDelivered(Delivery{Turn: f.Turn, Group: f.Group, Began: f.since, Err: err})
 	return l.o.Ledger.MarkDead(&f.Copy, reason)
 }

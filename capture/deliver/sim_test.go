@@ -386,7 +386,7 @@ func (s *sim) run(over func() bool) {
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan struct{})
 		l := New(Options{
-			Ledger: s.ledger, Memory: s, Apart: s.apart, Timing: DefaultTiming(5 * time.Minute), Timeout: time.Minute,
+			Ledger: s.ledger, Memory: s, Apart: s.apart, StallAfter: func() time.Duration { return 5 * time.Minute }, Timeout: func() time.Duration { return time.Minute },
 			OnDelivered: func(Delivery) {}, OnSeen: func(string, []graphiti.Row) {},
 			Log: slog.New(slog.DiscardHandler),
 		}, listed)

@@ -13,8 +13,6 @@ const (
 	// maxReason is the most characters of a stored delivery error.
 	maxReason = 300
 
-	refusalRemedy = "if it rejects all turns, run graphiti-proxy test-connection: this version of Graphiti, or a gateway in front of it, expects other messages than the proxy sends"
-
 	// deadRemedy shows the operator the dead letters.
 	deadRemedy = "run graphiti-proxy queue list --state dead"
 )
@@ -29,7 +27,6 @@ type Progress struct {
 	Remedy    string
 	Quiet     time.Time // last progress while turns are in flight, or zero
 	Stalled   time.Time // start of a silence, or zero
-	Breaker   string    // open: the memory is down and rarely called; closed
 
 	// Diagnosis is the most likely reason for a stall or a long quiet.
 	Diagnosis graphiti.Diagnosis
@@ -37,16 +34,9 @@ type Progress struct {
 
 // Status returns the current state of delivery.
 func (l *Loop) Status() Progress {
-	return *l.shown.Load()
-}
-
-// publish updates the state that Status returns.
-func (l *Loop) publish() {
-	now, t := time.Now(), l.settings.Load().Timing
-	p := Progress{Lost: l.lost, Episodes: l.episodes, Breaker: "closed"}
-	if l.fails >= opensAfter {
-		p.Breaker = "open"
-	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := Progress{Lost: l.lost, Episodes: l.episodes, Failing: l.failure.since, LastError: l.failure.why, Remedy: l.failure.remedy}
 	for _, s := range l.senders {
 		p.Stalled = earliest(p.Stalled, s.silent)
 		if s.flight != nil {
@@ -54,15 +44,14 @@ func (l *Loop) publish() {
 			p.Quiet = earliest(p.Quiet, s.sign)
 		}
 	}
-	p.Failing, p.LastError, p.Remedy = l.failure.since, l.failure.why, l.failure.remedy
-	silent := !p.Stalled.IsZero() || !p.Quiet.IsZero() && now.Sub(p.Quiet) >= t.Silence
+	silent := !p.Stalled.IsZero() || !p.Quiet.IsZero() && time.Since(p.Quiet) >= l.silence()
 	for _, e := range l.erasing {
-		silent = silent || e.quiet
+		silent = silent || errors.Is(e.err, ErrQuiet)
 	}
 	if silent {
 		p.Diagnosis = l.diagnosis()
 	}
-	l.shown.Store(&p)
+	return p
 }
 
 // earliest returns the earlier one of two times; a zero time is none.
@@ -105,38 +94,23 @@ type failure struct {
 
 // report records the result of a part.
 func (l *Loop) report(at failing, err error) {
-	now := time.Now()
 	switch {
 	case errors.Is(err, context.Canceled):
 	case err != nil:
-		f := failure{at, l.failure.since, err.Error(), remedyOf(err)}
+		f := failure{at, l.failure.since, err.Error(), cmp.Or(graphiti.Remedy(err), "nothing yet: delivery retries by itself; graphiti-proxy test-connection checks the memory")}
 		if f.since.IsZero() {
-			f.since = now
+			f.since = time.Now()
+			l.o.Log.Warn("delivery failed, turns stay queued", "error", err, "to_do", f.remedy)
 		}
 		if asked := retryAfter(err); asked > 0 {
 			f.why += "; it asked for a pause of " + asked.String()
 		}
 		f.why = clip(f.why)
 		l.failure = f
-		if !l.failing && now.Sub(l.failLog) > time.Minute { // log intermittent failures at most once a minute
-			l.failing, l.failLog = true, now
-			l.o.Log.Warn("delivery failed, turns stay queued", "error", err, "to_do", f.remedy)
-		}
-	case at == l.failure.at:
+	case at == l.failure.at && !l.failure.since.IsZero():
 		l.failure = failure{}
-		if l.failing {
-			l.failing = false
-			l.o.Log.Info("delivery works again")
-		}
+		l.o.Log.Info("delivery works again")
 	}
-}
-
-// remedyOf returns the remedy for a failed call.
-func remedyOf(err error) string {
-	if !graphiti.Retryable(err) {
-		return cmp.Or(graphiti.Remedy(err), refusalRemedy)
-	}
-	return cmp.Or(graphiti.Remedy(err), "nothing yet: delivery retries by itself; graphiti-proxy test-connection checks the memory")
 }
 
 // clip limits a reason to maxReason.

@@ -140,9 +140,6 @@ var (
 			return 0
 		}},
 		{"memory_stalled", "s", "Time since the memory began to accept turns without storing any; 0 while it stores them." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Stalled) }},
-		{"breaker_open", "", "Circuit breaker of the memory: 1 open (rarely called), 0 closed (works)." + ofAll, func(s *capture.QueueStatus) float64 {
-			return map[string]float64{"open": 1}[s.Breaker]
-		}},
 	}
 )
 
