@@ -64,28 +64,27 @@ func (l *Loop) erase(ctx context.Context, group string, e *erasing) (wait time.D
 	s := l.sender(group)
 	e.err = l.eraseNow(ctx, group, e)
 	l.report(failing{group, true}, e.err)
-	if e.wait = min(2*e.wait, mostErase); e.err != nil {
-		return e.wait, nil
-	}
-	var settled []ledger.Withdrawn
-	since := s.sign
-	e.rows = slices.DeleteFunc(e.rows, func(w ledger.Withdrawn) bool {
-		found, was := e.found[w.ID]
-		if w.Sent <= s.proven || was && time.Since(found) > l.silence() {
-			settled = append(settled, w)
-			return true
+	if e.wait = min(2*e.wait, mostErase); e.err == nil {
+		var settled []ledger.Withdrawn
+		since := s.sign
+		e.rows = slices.DeleteFunc(e.rows, func(w ledger.Withdrawn) bool {
+			found, was := e.found[w.ID]
+			if w.Sent <= s.proven || was && time.Since(found) > l.silence() {
+				settled = append(settled, w)
+				return true
+			}
+			since = slices.MaxFunc([]time.Time{since, time.UnixMicro(w.Sent)}, time.Time.Compare)
+			return false
+		})
+		switch {
+		case len(e.rows) == 0:
+			delete(l.erasing, group)
+		case time.Since(since) > l.patience(s):
+			e.err = ErrQuiet
 		}
-		since = slices.MaxFunc([]time.Time{since, time.UnixMicro(w.Sent)}, time.Time.Compare)
-		return false
-	})
-	switch {
-	case len(e.rows) == 0:
-		delete(l.erasing, group)
-	case time.Since(since) > l.patience(s):
-		e.err = ErrQuiet
-	}
-	if len(settled) > 0 {
-		err = l.o.Ledger.Settle(settled)
+		if len(settled) > 0 {
+			err = l.o.Ledger.Settle(settled)
+		}
 	}
 	return e.wait, err
 }
