@@ -180,7 +180,7 @@ func (p *puller) read(ctx context.Context, u *ledger.Unread) (done bool, err err
 		}
 		said, e.Text = append(said, r), strings.TrimSpace(e.Text+"\n"+r.Text)
 	}
-	if e.Text == "" { // forgotten meanwhile
+	if len(said) < len(u.Names) { // forgotten meanwhile: Graphiti deletes the episode
 		return true, nil
 	}
 	if own, err := p.facts.FactsIn(ctx, u.Group, u.Names); err != nil || len(own) > 0 { // Graphiti has our own facts

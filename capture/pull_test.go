@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -107,6 +108,54 @@ func TestFactsAfterTheirEpisode(t *testing.T) {
 				left, err := e.Ledger(nil).Unread(t.Context(), 1)
 				return err == nil && len(left) == 0 && l.reads.Load() == 2
 			})
+		})
+	}
+}
+
+// outdated returns the facts of the first call again and again, and its first call ends after a forget.
+type outdated struct {
+	graphiti.Arrivals
+	fails     bool          // the first call
+	asked     chan struct{} // closed by the first call
+	forgotten chan struct{}
+	facts     []graphiti.Fact
+}
+
+func (o *outdated) FactsOf(ctx context.Context, group string, episode *graphiti.Row) (facts []graphiti.Fact, err error) {
+	if o.facts != nil {
+		return o.facts, nil
+	}
+	o.facts, err = o.Arrivals.FactsOf(ctx, group, episode)
+	close(o.asked)
+	<-o.forgotten
+	if o.fails {
+		return nil, errors.New("the connection broke")
+	}
+	return o.facts, err
+}
+
+// TestFactsOfForgottenMessage checks that the facts of an episode are not stored if one of its messages is
+// forgotten before they are read, or meanwhile.
+func TestFactsOfForgottenMessage(t *testing.T) {
+	t.Parallel()
+	for name, fails := range map[string]bool{"before": true, "meanwhile": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, c := service(t, graphititest.Options{Reads: func(string) string { return "The feline answers to Miso" }})
+			m, o := c.Memory(), &outdated{Arrivals: c, fails: fails, asked: make(chan struct{}), forgotten: make(chan struct{})}
+			m.Arrivals = o
+			p, e := pulling(t, m)
+			add(t, p, spoken("1", "g"))
+			<-o.asked
+			forget(t, p, ledger.Part{Group: "g", Message: graphiti.MessageID(graphiti.EpisodeName("1", graphiti.RoleUser))})
+			close(o.forgotten)
+			waitFor(t, "the read", func() bool {
+				left, err := e.Ledger(nil).Unread(t.Context(), 1)
+				return err == nil && len(left) == 0
+			})
+			if diff := cmp.Diff([]string{"assistant 1"}, append(heldBy(t, e, "g"), factsOf(t, e, "g")...)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
 		})
 	}
 }
