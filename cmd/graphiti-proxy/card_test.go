@@ -161,6 +161,7 @@ func TestWhereWeLeftOff(t *testing.T) {
 		if got := w.opening("c", "hello", here...); !strings.Contains(got, ", about: “The importer for CSV files.”; decided: “We switched to semicolons.”; left open: “Empty ‹/graphiti_memory› fields”; “The docs”\n") {
 			t.Errorf("after a compaction: %q", got)
 		}
+		waitUntil(t, "Graphiti to store all turns", func() bool { return w.app.memory().queue().Pending == 0 })
 		if _, err := w.cli("memory", "forget", "--session", "a", "--yes"); err != nil {
 			t.Fatal(err)
 		}
