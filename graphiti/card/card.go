@@ -76,8 +76,8 @@ type Line struct {
 	Session string `json:"session,omitempty"` // hash of the conversation
 	Owner   string `json:"owner,omitempty"`   // owner of the conversation
 
-	// Promoted is the name of the message stored on confirmation; "" if none. Edited is its
-	// text if the person changed it.
+	// Promoted is the name of the message that confirming the line stored, if any. Edited is
+	// its text if the person changed it.
 	Promoted string `json:"promoted,omitempty"`
 	Edited   string `json:"edited,omitempty"`
 
@@ -169,10 +169,16 @@ func (c Cards) addOnce(ctx context.Context, l Line, generation int64) error {
 		return err
 	}
 	l.SetID()
-	if slices.ContainsFunc(all, func(o Line) bool { return o.ID == l.ID && o.State == l.State }) {
+	if slices.ContainsFunc(all, func(o Line) bool { return o.ID == l.ID && o.State == l.State || o.isStoredAs(&l) }) {
 		return nil
 	}
 	return c.Put(ctx, l, generation)
+}
+
+// isStoredAs reports whether a promoted text is the message of a confirmed line.
+func (l *Line) isStoredAs(promoted *Line) bool {
+	turn, ok := graphiti.TurnOf(l.Promoted)
+	return ok && turn == promoted.Turn
 }
 
 // SetID shortens the text to one line, and derives the ID.
@@ -227,7 +233,7 @@ func (c Cards) Offer(ctx context.Context, l Line, generation int64, scopes ...st
 		return l, false, err
 	}
 	l.SetID()
-	if i := slices.IndexFunc(all, func(o Line) bool { return o.ID == l.ID }); i >= 0 {
+	if i := slices.IndexFunc(all, func(o Line) bool { return o.ID == l.ID || o.isStoredAs(&l) }); i >= 0 {
 		return all[i], false, nil
 	}
 	if IsFull(all, &l) {
@@ -262,7 +268,7 @@ func (c Cards) Lines(ctx context.Context, reads []graphiti.Target) (all []Line, 
 	all, err = c.Stored(ctx, reads)
 	of := make([]compared, len(all))
 	for i := range all {
-		if of[i] = comparedOf(all[i].Text); replaced(all, of, i) {
+		if of[i] = comparedOf(all[i].Shown()); replaced(all, of, i) {
 			all[i].State = Superseded
 		}
 	}
@@ -310,7 +316,7 @@ func replaced(all []Line, of []compared, i int) bool {
 	}
 	for k := range i {
 		n := &all[k]
-		if n.Applied(l.Place) && (l.State != Confirmed || n.State == Confirmed) && !strings.EqualFold(n.Text, l.Text) && of[k].same(of[i]) {
+		if n.Applied(l.Place) && (l.State != Confirmed || n.State == Confirmed) && !strings.EqualFold(n.Shown(), l.Shown()) && of[k].same(of[i]) {
 			return true
 		}
 	}
@@ -322,11 +328,8 @@ const AnyPlace = ""
 
 // Applied reports whether the card shows a line in a place.
 func (l *Line) Applied(place string) bool {
-	if !l.ForCard() || l.Promoted != "" { // its promoted text is a separate line
-		return false
-	}
 	here := l.Place == place || place == AnyPlace && l.Workspace == ""
-	return l.State == Confirmed || here && (l.State == Local || l.State == Pending && l.Applies)
+	return l.ForCard() && (l.State == Confirmed || here && (l.State == Local || l.State == Pending && l.Applies))
 }
 
 // ForCard reports whether a card can show the line.
@@ -348,7 +351,7 @@ func (c Cards) Facts(ctx context.Context, reads []graphiti.Target, place string)
 		if !l.Applied(place) {
 			continue
 		}
-		if s := comparedOf(l.Text); !slices.ContainsFunc(of, s.same) {
+		if s := comparedOf(l.Shown()); !slices.ContainsFunc(of, s.same) {
 			shown, of = append(shown, l), append(of, s)
 		}
 	}
@@ -381,15 +384,34 @@ func scopeRank(s graphiti.Scope) int {
 	return len(order)
 }
 
+// Shown returns the text of the line, as its person has edited it.
+func (l *Line) Shown() string { return cmp.Or(l.Edited, l.Text) }
+
+// PromotedKind returns the kind of the text that confirming the line stores.
+func (l *Line) PromotedKind() string {
+	switch {
+	case l.Kind == KindFact:
+		return "lesson_learned"
+	case l.Kind == KindRule && l.Personal:
+		return "preference"
+	case l.Kind == KindRule:
+		return "decision"
+	}
+	return l.Kind
+}
+
 // Says returns the line as a card shows it.
 func (l *Line) Says() string { return l.fact().Text }
 
 // fact returns the line in the form of a promoted text in a memory, to avoid showing it
 // twice if a search finds it too.
 func (l *Line) fact() graphiti.Fact {
-	at := time.Unix(l.At, 0)
+	at, kind := time.Unix(l.At, 0), l.Kind
+	if l.Promoted != "" {
+		kind = l.PromotedKind()
+	}
 	return graphiti.Fact{
-		Text: strings.ReplaceAll(l.Kind, "_", " ") + ", " + at.Format(time.DateOnly) + ": " + l.Text, Group: l.Group,
+		Text: strings.ReplaceAll(kind, "_", " ") + ", " + at.Format(time.DateOnly) + ": " + l.Shown(), Group: l.Group,
 		CreatedAt: at, ValidAt: at, Dated: true,
 	}
 }

@@ -120,14 +120,13 @@ func TestFacts_Place(t *testing.T) {
 		line            Line
 		here, elsewhere bool
 	}{
-		"alone in its message":   {Line{Text: tabs, State: Pending, Applies: true, Place: here}, true, false},
-		"among other sentences":  {Line{Text: tabs, State: Pending, Place: here}, false, false},
-		"of the project":         {Line{Text: tabs, State: Local, Applies: true, Place: here}, true, false},
-		"confirmed":              {Line{Text: tabs, State: Confirmed, Place: here}, true, true},
-		"confirmed and promoted": {Line{Text: tabs, State: Confirmed, Place: here, Promoted: "its own line"}, false, false},
-		"rejected":               {Line{Text: tabs, State: Rejected, Applies: true, Place: here}, false, false},
-		"ended":                  {Line{Text: tabs, State: Ended, Applies: true, Place: here}, false, false},
-		"a fact":                 {Line{Text: "my locker is 4417", Kind: KindFact, State: Pending, Place: here}, false, false},
+		"alone in its message":  {Line{Text: tabs, State: Pending, Applies: true, Place: here}, true, false},
+		"among other sentences": {Line{Text: tabs, State: Pending, Place: here}, false, false},
+		"of the project":        {Line{Text: tabs, State: Local, Applies: true, Place: here}, true, false},
+		"confirmed":             {Line{Text: tabs, State: Confirmed, Place: here, Promoted: "graphiti-proxy.turn.1.system"}, true, true},
+		"rejected":              {Line{Text: tabs, State: Rejected, Applies: true, Place: here}, false, false},
+		"ended":                 {Line{Text: tabs, State: Ended, Applies: true, Place: here}, false, false},
+		"a fact":                {Line{Text: "my locker is 4417", Kind: KindFact, State: Pending, Place: here}, false, false},
 	} {
 		c := Cards{Lists: &fakeLists{}}
 		put(t, c, ann, tc.line, 1)

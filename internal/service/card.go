@@ -65,7 +65,7 @@ type Standing struct {
 
 func standing(l *card.Line) Standing {
 	s := Standing{
-		ID: l.ID, Kind: l.Kind, Text: cmp.Or(l.Edited, l.Text), State: l.State, Place: l.Where, Personal: l.Personal || l.Workspace == "" && l.Scope != graphiti.ScopeWorkspace, Since: dateOf(time.Unix(l.At, 0)), Group: l.Group,
+		ID: l.ID, Kind: l.Kind, Text: l.Shown(), State: l.State, Place: l.Where, Personal: l.Personal || l.Workspace == "" && l.Scope != graphiti.ScopeWorkspace, Since: dateOf(time.Unix(l.At, 0)), Group: l.Group,
 		Applies: l.Applies && l.State == card.Pending || l.State == card.Local,
 	}
 	switch {
@@ -103,34 +103,6 @@ func (s *Standing) Accepted() string {
 	return "the project"
 }
 
-// withoutCopies leaves out the lines of promoted texts that confirming other lines stored.
-// Those have the state of the promoted text.
-func withoutCopies(lines []card.Line) []card.Line {
-	of := make(map[string]int) // index of the confirmed line, by group and promoted turn
-	for i := range lines {
-		if turn, ok := graphiti.TurnOf(lines[i].Promoted); ok {
-			of[lines[i].Group+turn] = i
-		}
-	}
-	var list []card.Line
-	copied := make(map[int]card.LineState)
-	for i := range lines {
-		if at, copies := of[lines[i].Group+lines[i].Turn]; copies && lines[i].Place == "" {
-			copied[at] = lines[i].State
-		}
-	}
-	for i, l := range lines {
-		if at, copies := of[l.Group+l.Turn]; copies && at != i && l.Place == "" {
-			continue
-		}
-		if state, has := copied[i]; has && l.State == card.Confirmed {
-			l.State = state
-		}
-		list = append(list, l)
-	}
-	return list
-}
-
 // PendingRequest is the input of Pending.
 type PendingRequest struct {
 	Selector
@@ -153,7 +125,6 @@ var Pending = Operation[PendingRequest, PendingLines]{
 	Run: func(ctx context.Context, h *Host, in *PendingRequest) (p PendingLines, err error) {
 		lines, groups, err := h.Memory.lines(ctx, in.Selector)
 		p.Lines, p.Groups = []Standing{}, groups
-		lines = withoutCopies(lines)
 		for i := range lines {
 			l := &lines[i]
 			p.Full = p.Full || card.IsFull(lines, &card.Line{Group: l.Group, State: card.Pending})
@@ -218,20 +189,19 @@ func (sv *Service) lines(ctx context.Context, s Selector) (lines []card.Line, gr
 	return lines, groups, err
 }
 
-// eachLine calls f for each line of groups, with all lines of its group.
-func (sv *Service) eachLine(ctx context.Context, groups []string, f func(all []card.Line, l *card.Line) error) error {
-	for _, group := range groups {
-		all, err := sv.cards().Lines(ctx, []graphiti.Target{{Group: group}})
-		for i := range all {
-			if err == nil {
-				err = f(all, &all[i])
-			}
-		}
-		if err != nil {
-			return err
+// eachLine calls f for each line of groups, also a superseded one.
+func (sv *Service) eachLine(ctx context.Context, groups []string, f func(l *card.Line) error) error {
+	targets := make([]graphiti.Target, len(groups))
+	for i, g := range groups {
+		targets[i].Group = g
+	}
+	all, err := sv.cards().Stored(ctx, targets)
+	for i := range all {
+		if err == nil {
+			err = f(&all[i])
 		}
 	}
-	return nil
+	return err
 }
 
 // SettleRequest sets the states of lines. Each list has IDs, or "all" for all pending lines.
@@ -273,7 +243,6 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 	if len(groups) == 0 {
 		return done, InvalidError{errNobody}
 	}
-	lines = withoutCopies(lines)
 	type change struct {
 		l    *card.Line
 		what string // for the history
@@ -353,38 +322,35 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string, c 
 	if err := sv.checkText(text); err != nil {
 		return err
 	}
-	kind := l.Kind
 	switch {
 	case l.Place == "" && text == l.Text: // a promoted text, which was taken off
 		return sv.setLine(ctx, l, card.Confirmed)
-	case kind == card.KindForget:
+	case l.Kind == card.KindForget:
 		return sv.acceptForget(ctx, l, c)
-	case kind == card.KindFact:
-		kind = "lesson_learned"
-	case kind == card.KindRule && l.Personal:
-		kind = "preference"
-	case kind == card.KindRule:
-		kind = "decision"
 	}
-	t := sv.promotedIn(l, kind, text)
-	if err := sv.store(ctx, t); err != nil {
-		return fmt.Errorf("store the accepted line: %w", err)
-	}
-	l.Promoted, l.Edited = personsName(&t), ""
-	if before.Promoted != l.Promoted { // an edited line, accepted before
-		if err := sv.unpromote(ctx, &before); err != nil {
-			return err
-		}
-	}
+	t := promoted(graphiti.Who{Workspace: l.Workspace}, graphiti.Target{Scope: l.Scope, Group: l.Group}, sv.o.State.Generations.Now(), l.PromotedKind(), text)
+	t.Owner, t.SessionHash = l.Owner, l.Session
+	l.Promoted, l.Edited, l.At = personsName(&t), "", t.Said.Unix()
 	if text != l.Text {
 		l.Edited = text
 	}
-	return sv.setLine(ctx, l, card.Confirmed)
+	err := sv.setLine(ctx, l, card.Confirmed) // before its message, which has no line of its own
+	if err == nil {
+		err = sv.store(ctx, t)
+	}
+	if err != nil {
+		*l = before
+		return fmt.Errorf("store the accepted line: %w", errors.Join(err, sv.cards().Put(ctx, before, t.Generation)))
+	}
+	if before.Promoted != l.Promoted { // an edited line, accepted before
+		return sv.unpromote(ctx, &before)
+	}
+	return nil
 }
 
 // limit promotes the text of a rule in a project, and ends the line with its promoted text.
 func (sv *Service) limit(ctx context.Context, l *card.Line, in *SettleRequest, c *Change) error {
-	p := Promotion{Kind: l.Kind, Scope: string(graphiti.ScopeWorkspace), Text: cmp.Or(in.Text, l.Edited, l.Text)}
+	p := Promotion{Kind: l.Kind, Scope: string(graphiti.ScopeWorkspace), Text: cmp.Or(in.Text, l.Shown())}
 	if p.Kind == card.KindRule {
 		p.Kind = "decision"
 	}
@@ -404,13 +370,6 @@ func (sv *Service) limit(ctx context.Context, l *card.Line, in *SettleRequest, c
 		}
 	}
 	return sv.setLine(ctx, l, card.Ended)
-}
-
-// promotedIn returns the promoted turn of a line's text, in the line's group.
-func (sv *Service) promotedIn(l *card.Line, kind, text string) ledger.Turn {
-	t := promoted(graphiti.Who{Workspace: l.Workspace}, graphiti.Target{Scope: l.Scope, Group: l.Group}, sv.o.State.Generations.Now(), kind, text)
-	t.Owner, t.SessionHash = l.Owner, l.Session
-	return t
 }
 
 func (sv *Service) setLine(ctx context.Context, l *card.Line, state card.LineState) error {
@@ -455,25 +414,8 @@ func (sv *Service) unpromote(ctx context.Context, l *card.Line) error {
 	if err != nil || slices.ContainsFunc(all, func(o card.Line) bool { return o.Promoted == name && o.ID != l.ID }) {
 		return err
 	}
-	turn, _ := graphiti.TurnOf(name)
-	if err := sv.cards().Remove(ctx, []string{l.Group}, func(o *card.Line) bool { return o.Turn == turn }); err != nil {
-		return err
-	}
 	_, err = sv.forget(ctx, ledger.Part{Group: l.Group, Message: graphiti.MessageID(name)})
 	return err
-}
-
-// confirmedAs returns the lines that a line is the promoted text of, or the line itself.
-func confirmedAs(lines []card.Line, l *card.Line) (list []*card.Line) {
-	for i := range lines {
-		if turn, ok := graphiti.TurnOf(lines[i].Promoted); ok && l.Place == "" && turn == l.Turn {
-			list = append(list, &lines[i])
-		}
-	}
-	if list == nil {
-		list = append(list, l)
-	}
-	return list
 }
 
 // takeOff ends the card lines of a selector with a text, with or without the card's additions.
@@ -491,17 +433,15 @@ func (sv *Service) takeOff(ctx context.Context, s Selector, c *Change) (off []st
 	}
 	for i := range lines {
 		l := &lines[i]
-		if !l.Applied(place) || !strings.EqualFold(said, l.Text) && !strings.EqualFold(said, l.Says()) {
+		if !l.Applied(place) || !strings.EqualFold(said, l.Shown()) && !strings.EqualFold(said, l.Says()) {
 			continue
 		}
 		off = append(off, l.Says())
-		for _, one := range confirmedAs(lines, l) {
-			if err := sv.setLine(ctx, one, card.Ended); err != nil {
-				return off, err
-			}
-			part := c.in(one.Group)
-			c.What, part.Lines = "off", append(part.Lines, one.ID)
+		if err := sv.setLine(ctx, l, card.Ended); err != nil {
+			return off, err
 		}
+		part := c.in(l.Group)
+		c.What, part.Lines = "off", append(part.Lines, l.ID)
 	}
 	if off == nil {
 		err = InvalidError{errors.New("card: no line of the card matches; graphiti-proxy memory show lists them; for a project's line add --workspace")}

@@ -275,6 +275,31 @@ func TestRemember_Decided(t *testing.T) {
 	}
 }
 
+// TestSettle_OneLine checks that an accepted rule is one line, which applies everywhere, in its
+// person's words of the decision, and is gone with the message that accepting it stored.
+func TestSettle_OneLine(t *testing.T) {
+	t.Parallel()
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	m.Talk(t, ownerIn(widgets, "one"), "Never commit to main.")
+	id := run(t, m, service.Pending, service.PendingRequest{Selector: service.Selector{Workspace: widgets}, All: true}).Lines[0].ID
+	run(t, m, service.Settle, service.SettleRequest{Selector: service.Selector{Workspace: widgets}, Accept: []string{id}, Text: "Never commit to trunk."})
+	m.Settle(t)
+	if n := strings.Count(string(exportAll(t, m)), `"where":"rule"`); n != 1 {
+		t.Errorf("%d lines are stored, want one", n)
+	}
+	if got := opens(t, m, widgets, "two", "hello"); !strings.Contains(got, "Never commit to trunk.") || strings.Contains(got, "main") {
+		t.Errorf("block = %q, want the rule as its person edited it", got)
+	}
+	for _, msg := range run(t, m, service.Show, service.ShowRequest{Last: 10}).Messages {
+		if strings.Contains(msg.Text, "trunk") {
+			run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Message: msg.ID}})
+		}
+	}
+	if got := opens(t, m, widgets, "three", "hello"); strings.Contains(got, "Never commit") || strings.Contains(string(exportAll(t, m)), `"where":"rule"`) {
+		t.Errorf("block = %q after the message is forgotten, want no rule", got)
+	}
+}
+
 // TestRemember_Acts checks that a text that names a command to run stays pending.
 func TestRemember_Acts(t *testing.T) {
 	t.Parallel()

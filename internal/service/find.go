@@ -290,7 +290,6 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 	if err != nil {
 		return err
 	}
-	lines = withoutCopies(lines)
 	changes, err := f.sv.changes(ctx, &Selector{User: f.in.User, Credential: f.in.Credential})
 	if err != nil {
 		return err

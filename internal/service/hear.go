@@ -134,6 +134,9 @@ func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard)
 	}
 	l.SetID()
 	at := slices.IndexFunc(known, func(k card.Line) bool { return k.ID == l.ID && k.Group == l.Group })
+	if at >= 0 && known[at].State == card.Superseded && known[at].Promoted != "" {
+		known[at].State = card.Confirmed // its person has decided
+	}
 	// A fact without a state is found by a match of its turn.
 	keeps := l.State != "" && (at < 0 || known[at].State != card.Confirmed && (l.Applies || s.Template || known[at].State == card.Pending || known[at].State == card.Superseded))
 	if keeps && s.reportFull(known, &l, h) {
@@ -372,7 +375,7 @@ func (s *hearing) keepForget(ctx context.Context, text, group string, ended, wai
 func (sv *Service) acceptForget(ctx context.Context, l *card.Line, c *Change) error {
 	part, generation := c.in(l.Group), sv.o.State.Generations.Now()
 	names := sidesOf(l.Turn)
-	err := sv.eachLine(ctx, []string{l.Group}, func(_ []card.Line, o *card.Line) error {
+	err := sv.eachLine(ctx, []string{l.Group}, func(o *card.Line) error {
 		if !o.Stands() || o.Kind == card.KindForget || !card.Says(o.Text, l.Text) {
 			return nil
 		}

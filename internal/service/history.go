@@ -199,7 +199,7 @@ func (sv *Service) withTexts(ctx context.Context, p *ChangedPart) error {
 	lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Group: p.Group}})
 	for i := range lines {
 		if l := &lines[i]; slices.Contains(p.Lines, l.ID) && !slices.Contains(p.Old, l.Text) && !slices.Contains(p.New, l.Text) {
-			p.New = append(p.New, cmp.Or(l.Edited, l.Text))
+			p.New = append(p.New, l.Shown())
 		}
 	}
 	return err
@@ -296,7 +296,6 @@ func (sv *Service) undoPart(ctx context.Context, p *ChangedPart, moved bool) err
 		return err
 	}
 	lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Group: p.Group}})
-	lines = withoutCopies(lines)
 	for i := range lines {
 		if err == nil && slices.Contains(p.Lines, lines[i].ID) {
 			err = sv.undoLine(ctx, &lines[i])
@@ -454,18 +453,13 @@ func (sv *Service) endHeld(ctx context.Context, found []held, c *Change) error {
 
 // endLines ends the card lines of a turn, and adds them to a change.
 func (sv *Service) endLines(ctx context.Context, turn string, c *Change, groups ...string) error {
-	return sv.eachLine(ctx, groups, func(all []card.Line, l *card.Line) error {
-		if l.Turn != turn || !l.Stands() {
+	return sv.eachLine(ctx, groups, func(l *card.Line) error {
+		if stored, ok := graphiti.TurnOf(l.Promoted); l.Turn != turn && (!ok || stored != turn) || !l.Stands() {
 			return nil
 		}
-		for _, one := range confirmedAs(all, l) {
-			if err := sv.setLine(ctx, one, card.Ended); err != nil {
-				return err
-			}
-			part := c.in(l.Group)
-			part.Lines = append(part.Lines, one.ID)
-		}
-		return nil
+		part := c.in(l.Group)
+		part.Lines = append(part.Lines, l.ID)
+		return sv.setLine(ctx, l, card.Ended)
 	})
 }
 
@@ -484,7 +478,7 @@ func (sv *Service) restoreHeld(ctx context.Context, found []held, c *Change) err
 		}
 		part := c.in(h.in.Group)
 		part.Added = append(part.Added, h.row.Name)
-		err := sv.eachLine(ctx, sv.cardGroups(h), func(_ []card.Line, l *card.Line) error {
+		err := sv.eachLine(ctx, sv.cardGroups(h), func(l *card.Line) error {
 			if l.State != card.Ended || !ok || l.Turn != turn {
 				return nil
 			}

@@ -240,7 +240,7 @@ func (sv *Service) cardGroups(h *held) []string {
 func (sv *Service) forgetLines(ctx context.Context, h *held) error {
 	turn, ok := graphiti.TurnOf(h.row.Name)
 	groups := sv.cardGroups(h)
-	err := sv.eachLine(ctx, groups, func(_ []card.Line, l *card.Line) error {
+	err := sv.eachLine(ctx, groups, func(l *card.Line) error {
 		if !ok || l.Turn != turn {
 			return nil
 		}
@@ -252,11 +252,11 @@ func (sv *Service) forgetLines(ctx context.Context, h *held) error {
 	return sv.cards().Remove(ctx, groups, h.has)
 }
 
-// has reports whether a line of the card is from a message, or repeats it.
+// has reports whether a line of the card is from a message, is stored as it, or repeats it.
 func (h *held) has(l *card.Line) bool {
 	turn, ok := graphiti.TurnOf(h.row.Name)
 	curated, promoted := graphiti.ParseCurated(h.row.Text)
-	return ok && l.Turn == turn || l.Kind == card.KindForget && card.Says(h.row.Text, l.Text) || promoted && l.Kind == curated.Kind && l.Says() != "" && strings.HasPrefix(curated.Text, strings.TrimSuffix(l.Text, "…"))
+	return ok && l.Turn == turn || l.Promoted == h.row.Name && l.Promoted != "" || l.Kind == card.KindForget && card.Says(h.row.Text, l.Text) || promoted && l.Kind == curated.Kind && l.Says() != "" && strings.HasPrefix(curated.Text, strings.TrimSuffix(l.Text, "…"))
 }
 
 // ownGroup returns the group of an owner's own memory; see graphiti.Who.Owner.

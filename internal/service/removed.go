@@ -81,7 +81,7 @@ func (sv *Service) recordsOf(ctx context.Context, found []held, f func(Record) e
 	for i := range found {
 		h := &found[i]
 		names[h.in.Group] = append(names[h.in.Group], h.row.Name)
-		err := sv.eachLine(ctx, sv.cardGroups(h), func(_ []card.Line, l *card.Line) error {
+		err := sv.eachLine(ctx, sv.cardGroups(h), func(l *card.Line) error {
 			if h.has(l) {
 				names[l.Group] = append(names[l.Group], cmp.Or(l.Promoted, h.row.Name))
 			}
