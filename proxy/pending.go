@@ -51,7 +51,7 @@ type pendingTurn struct {
 	follows dialect.Fingerprint // the conversation up to the person's message before
 
 	fate graphiti.Fate // of the person's message
-	seen observe.Answered
+	seen observe.Request
 
 	repo workspace.Repo // of the project
 }

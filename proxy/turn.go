@@ -75,7 +75,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 // callback returns the function to call with an answer after it was read. In a thread, the next
 // request names the answer by its first key. used has the tokens of blocks,
 // and spend takes all of them from the rates.
-func callback(p *pendingTurn, used graphiti.Usage, spend func(tokens int), threaded bool, read observe.Answered) func(dialect.Answer, bool) {
+func callback(p *pendingTurn, used graphiti.Usage, spend func(tokens int), threaded bool, read observe.Request) func(dialect.Answer, bool) {
 	p.seen = read
 	return func(a dialect.Answer, clean bool) {
 		read.Report(&a)
@@ -268,7 +268,7 @@ func (s *decider) earlierMessages(m *Memory, d *decision) earlierMessages {
 // of bytes that it holds. Such turns are older than the first request of the conversation,
 // or were lost in a crash. Their times are unknown: they get times shortly before now, in
 // their order. seen, which the function reads, gets their fates.
-func (s *Server) backfill(c *call, d *decision, seen *observe.Answered) (record func(), held int) {
+func (s *Server) backfill(c *call, d *decision, seen *observe.Request) (record func(), held int) {
 	conv := d.parsed.conv
 	var turns []ledger.Turn
 	var of []int // indexes of turns in d.earlier

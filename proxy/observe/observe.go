@@ -76,59 +76,33 @@ func (r *Request) Planned(p *inject.Plan) {
 	r.spans.planned(p)
 }
 
-// Read notes that the answer will be read. The caller must call Report of the result at
-// the end of the answer, which ends the upstream's span.
-func (r *Request) Read() Answered {
+// Read notes that the answer will be read. The caller must call Report at the end of the answer.
+func (r Request) Read() Request {
 	r.o.passed.reading(r.passing, true)
-	return Answered{r.o, r.spans.handOver(), r.passing}
+	return r
 }
 
 // Unread revokes Read: the answer will not be read.
-func (r *Request) Unread() {
-	r.o.passed.reading(r.passing, false)
-	if r.spans != nil {
-		r.spans.handed = false
+func (r *Request) Unread() { r.o.passed.reading(r.passing, false) }
+
+// Report reports the usage of tokens of an answer that was read.
+func (r *Request) Report(of *dialect.Answer) {
+	r.o.used(r.model, of.Usage)
+	if r.o.passed.used(r.passing, of.Usage) {
+		r.whole()
 	}
 }
 
-// Answered reports an answer that was read.
-type Answered struct {
-	o    *Observer
-	span trace.Span // of the upstream; nil if tracing is off
-	*passing
-}
-
-// Report reports the answer's usage of tokens.
-func (a Answered) Report(of *dialect.Answer) {
-	u := of.Usage
-	a.o.used(a.model, u)
-	if a.o.passed.used(a.passing, u) {
-		a.o.line(a.passing)
-	}
-	if a.span != nil {
-		endRead(a.span, u)
-	}
-}
-
-// Model returns the name of the model that answers.
-func (a Answered) Model() string { return a.model.model }
-
-// Model returns the name of the requested model.
+// Model returns the name of the requested model, which answers.
 func (r *Request) Model() string { return r.model.model }
 
-// Settled reports the new fate of the newest message, or of the earlier ones, after the answer.
-func (a Answered) Settled(f graphiti.Fate) {
-	if a.o == nil {
-		return
-	}
-	a.o.passed.settled(a.passing, f)
-	if a.o.logged() {
-		a.o.log.LogAttrs(context.Background(), slog.LevelInfo, "message settled", append(fateOf(f), slog.String("id", string(a.o.appendID(nil, a.id))))...)
+// Settled reports the new fate of the request's message, or of the earlier ones, before or after the
+// end of the request.
+func (r *Request) Settled(f graphiti.Fate) {
+	if r.o != nil && r.o.passed.settled(r.passing, f) && r.o.logged() {
+		r.o.log.LogAttrs(context.Background(), slog.LevelInfo, "message settled", append(fateOf(f), slog.String("id", string(r.AppendID(nil))))...)
 	}
 }
-
-// Settled sets the fate of the request's message before the request ends.
-func (r *Request) Settled(f graphiti.Fate) { r.o.passed.settled(r.passing, f) }
 
 // fateOf returns the attributes of a fate.
 func fateOf(f graphiti.Fate) (list []slog.Attr) {
@@ -154,7 +128,7 @@ func (o *Observer) LogRequests(on, hashes bool) {
 // RequestLine is the message of a request's line in the log.
 const RequestLine = "request"
 
-// End ends the spans of a request, and logs one line about it, or leaves that to Report. The line
+// End ends the spans of a request, and logs one line about it, unless Report is still to do so. The line
 // contains no messages, and only the path of the address, without possible keys. status is the
 // answer's; 0 if there was none. memory is nil if the request belongs to no known API.
 func (r *Request) End(h *fasthttp.RequestHeader, status int, memory *inject.Outcome) {
@@ -200,25 +174,31 @@ func (r Request) OfMessage(memory *inject.Outcome) Request {
 // EndMessage is End for the request of a message.
 func (r *Request) EndMessage(status int) {
 	r.Status, r.TotalMs = status, milliseconds(time.Since(r.began))
-	whole, fate := r.o.passed.end(r.passing)
-	if whole {
-		r.o.line(r.passing)
+	if r.o.passed.end(r.passing) {
+		r.whole()
 	}
-	r.end(status, fate)
 }
 
 func (o *Observer) logged() bool {
 	return o.logs.Load() && o.log.Enabled(context.Background(), slog.LevelInfo)
 }
 
-// line logs a request that has ended and whose answer was read.
-func (o *Observer) line(p *passing) {
-	if !o.logged() {
+// whole ends the spans of a request that has ended and whose answer was read, and logs it.
+func (r *Request) whole() {
+	if r.spans == nil && !r.o.logged() {
 		return
 	}
-	o.passed.mu.Lock()
-	r, fate := p.shown(o, 0), p.fate
-	o.passed.mu.Unlock()
+	r.o.passed.mu.Lock()
+	shown, fate := r.shown(r.o, 0), r.fate
+	r.o.passed.mu.Unlock()
+	r.spans.end(&shown, r.began)
+	if r.o.logged() {
+		r.o.line(r.passing, &shown, fate)
+	}
+}
+
+// line logs a request.
+func (o *Observer) line(p *passing, r *graphiti.LoggedRequest, fate graphiti.Fate) {
 	// Logger.LogAttrs would also look up its caller, which no handler shows.
 	line := slog.NewRecord(time.Now(), slog.LevelInfo, RequestLine, 0)
 	line.AddAttrs(slog.String("method", p.method), slog.String("path", r.Path), slog.Int("status", r.Status), slog.Int64("ms", int64(r.TotalMs)))

@@ -53,13 +53,13 @@ type saved struct {
 }
 
 // end adds a request that has ended to the ring, and reports whether its answer was read.
-func (l *passed) end(p *passing) (whole bool, fate graphiti.Fate) {
+func (l *passed) end(p *passing) (whole bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.ended = true
 	l.last++
 	l.ring[l.last%maxPassed] = p
-	return !p.reads, p.fate
+	return !p.reads
 }
 
 // reading records the start or the cancellation of the reading of an answer.
@@ -80,11 +80,12 @@ func (l *passed) used(p *passing, u dialect.Usage) (whole bool) {
 	return p.ended
 }
 
-// settled records the new fate of a request's message.
-func (l *passed) settled(p *passing, f graphiti.Fate) {
+// settled records the new fate of a request's message, and reports whether the request has ended.
+func (l *passed) settled(p *passing, f graphiti.Fate) (ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.fate = p.fate.Next(f)
+	return p.ended
 }
 
 // LogEntry contains the caller, the API and the blocks of a request.

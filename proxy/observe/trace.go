@@ -16,7 +16,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // spans are the spans of one request: its own, with children for the searches for facts
@@ -30,7 +29,6 @@ type spans struct {
 	ctx      context.Context //nolint:containedctx // holds the span that is the parent
 	server   trace.Span
 	upstream trace.Span // nil before the request is sent
-	handed   bool       // the reader of the answer ends the upstream's span
 }
 
 // traceContext reads and writes W3C's fields for traces
@@ -159,46 +157,30 @@ func (r *Request) Parent() string {
 	return fields.Get("traceparent")
 }
 
-// handOver returns the upstream's span for the reader of the answer, which must end it;
-// nil if there is none.
-func (s *spans) handOver() trace.Span {
-	if s == nil || s.upstream == nil || !s.upstream.IsRecording() {
-		return nil
-	}
-	s.handed = true
-	return s.upstream
-}
-
-// endRead ends the upstream's span.
-func endRead(span trace.Span, u dialect.Usage) {
-	if u != (dialect.Usage{}) {
-		span.SetAttributes(attribute.Int("gen_ai.usage.input_tokens", u.Input), attribute.Int("gen_ai.usage.output_tokens", u.Output),
-			attribute.Int("gen_ai.usage.cache_read.input_tokens", u.Cached))
-	}
-	span.End()
-}
-
-// end ends the spans that have not ended.
-func (r *Request) end(status int, fate graphiti.Fate) {
-	s := r.spans
+// end ends the spans of a request that began at a time.
+func (s *spans) end(r *graphiti.LoggedRequest, began time.Time) {
 	if s == nil {
 		return
 	}
-	if fate.Name != graphiti.FateNone && s.recording() { // it may have changed
-		s.server.SetAttributes(attribute.String("graphiti_proxy.fate", string(fate.Name)))
+	if r.Fate != "" { // it may have changed
+		s.server.SetAttributes(attribute.String("graphiti_proxy.fate", r.Fate))
+	}
+	if s.upstream != nil && r.InputTokens > 0 {
+		s.upstream.SetAttributes(attribute.Int("gen_ai.usage.input_tokens", r.InputTokens), attribute.Int("gen_ai.usage.output_tokens", r.OutputTokens),
+			attribute.Int("gen_ai.usage.cache_read.input_tokens", r.CachedTokens))
 	}
 	for _, span := range []trace.Span{s.upstream, s.server} {
 		if span == nil {
 			continue
 		}
-		if span.IsRecording() {
-			span.SetAttributes(attribute.Int("http.response.status_code", status))
-			if status >= fasthttp.StatusInternalServerError {
-				span.SetStatus(codes.Error, "")
-			}
+		span.SetAttributes(attribute.Int("http.response.status_code", r.Status))
+		if r.Status >= fasthttp.StatusInternalServerError {
+			span.SetStatus(codes.Error, "")
 		}
-		if span != s.upstream || !s.handed {
+		if span == s.upstream {
 			span.End()
+		} else {
+			span.End(trace.WithTimestamp(began.Add(time.Duration(r.TotalMs * float64(time.Millisecond)))))
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
@@ -32,7 +31,7 @@ func TestNoTraceAllocatesOnlyTheRecord(t *testing.T) {
 		}
 		r.Unread()
 		read.Report(&dialect.Answer{})
-		r.end(200, graphiti.Fate{})
+		r.whole()
 	})
 	if n > 1 {
 		t.Errorf("%v allocations", n)
