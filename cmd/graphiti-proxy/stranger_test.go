@@ -26,7 +26,7 @@ func TestKeyGoesWhereClientsSendTheirs(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	if _, err := command(t, t.TempDir(), "test", "--upstream", "openai", "--set", "admin.listen="+s.Listener.Addr().String()); err == nil || !strings.Contains(err.Error(), "no key is sent") {
+	if _, err := command(t, t.TempDir(), "test", "--set", "admin.listen="+s.Listener.Addr().String()); err == nil || !strings.Contains(err.Error(), "no key is sent") {
 		t.Errorf("test, where the status names another listener: %v, want that no key is sent", err)
 	}
 }

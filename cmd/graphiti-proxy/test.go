@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,28 +16,13 @@ import (
 )
 
 func newTestCommand() *cobra.Command {
-	var o cli.TrialOptions
 	c := described("test")
-	c.PreRunE = func(*cobra.Command, []string) error {
-		if o.Only != "" && !slices.Contains(cli.TrialUpstreams(), o.Only) {
-			return cli.Usage(fmt.Errorf("--upstream: unknown name %q; write one of %s", o.Only, strings.Join(cli.TrialUpstreams(), ", ")))
-		}
-		if o.Model != "" && o.Only == "" {
-			return cli.Usage(errors.New("--model belongs to one upstream; name it with --upstream"))
-		}
-		return nil
-	}
-	c.RunE = running(func(c *cobra.Command, cfg *config.Config, proxy *cli.AdminClient) error {
-		return tryUpstreams(c, cfg, proxy, o)
-	})
-	c.Flags().StringVar(&o.Only, "upstream", "", "test only this upstream: "+strings.Join(cli.TrialUpstreams(), ", "))
-	c.Flags().StringVar(&o.Model, "model", "", "model to ask; default: a cheap one from the provider's list")
-	cli.Complete(c, "upstream", cli.TrialUpstreams()...)
+	c.RunE = running(tryUpstreams)
 	cli.JSONFlag(c)
 	return c
 }
 
-func tryUpstreams(c *cobra.Command, cfg *config.Config, proxy *cli.AdminClient, o cli.TrialOptions) error {
+func tryUpstreams(c *cobra.Command, cfg *config.Config, proxy *cli.AdminClient) error {
 	s, err := cli.Ask(c.Context(), proxy, service.Status, service.StatusRequest{Fresh: true})
 	if err != nil {
 		return err
@@ -51,7 +34,7 @@ func tryUpstreams(c *cobra.Command, cfg *config.Config, proxy *cli.AdminClient, 
 	}
 	transport := &http.Transport{Proxy: nil}
 	defer transport.CloseIdleConnections()
-	o.Base, o.Client, o.Key = "http://"+cli.Reachable(cfg.Listen), &http.Client{Transport: transport, CheckRedirect: graphiti.NoRedirect}, cli.Variable(c)
+	o := cli.TrialOptions{Base: "http://" + cli.Reachable(cfg.Listen), Client: &http.Client{Transport: transport, CheckRedirect: graphiti.NoRedirect}, Key: cli.Variable(c)}
 	if s.TLS || cfg.TLSFor("client") {
 		if cfg.TLS.Cert == "" {
 			return errors.New("the proxy speaks TLS, and tls.cert is not set here: add its certificate and key, --set tls.cert=FILE --set tls.key=FILE")
