@@ -55,7 +55,6 @@ func newMemoryForgetCommand() *cobra.Command {
 	c.Flags().BoolVar(&undoable, "undoable", false, "keep one copy for thirty days, which memory undo restores")
 	c.Flags().Var(cli.Text(&receipt), "receipt", "write a signed receipt of each deleted memory to this file")
 	c.Flags().Var(cli.Text(&imported), "import", "delete the turns of this import of transcripts")
-	c.Flags().Var(cli.Text(&s.Card), "card", "take this line off the card, and delete nothing else")
 	c.Flags().Var(cli.Text(&s.Message), "message", "delete this message or distilled fact, and nothing else")
 	cli.JSONFlag(c)
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
@@ -66,10 +65,10 @@ func newMemoryForgetCommand() *cobra.Command {
 		if undoable && receipt != "" {
 			return cli.Usage(errors.New("--receipt: leave out --undoable: a receipt needs a deletion without a copy"))
 		}
-		if s.Card+s.Message != "" && receipt != "" {
+		if s.Message != "" && receipt != "" {
 			return cli.Usage(errors.New("--receipt: only deletions of memories and conversations have one"))
 		}
-		if s.Card+s.Message != "" {
+		if s.Message != "" {
 			return forgetOne(c, at, &service.ForgetRequest{Selector: *s, Wait: wait, Undoable: undoable})
 		}
 		groups, err := findGroups(c.Context(), at, s)
@@ -98,21 +97,17 @@ func newMemoryForgetCommand() *cobra.Command {
 	return c
 }
 
-// forgetOne deletes one message, or removes a line from the card.
+// forgetOne deletes one message.
 func forgetOne(c *cobra.Command, at *cli.Runner, in *service.ForgetRequest) error {
 	s := &in.Selector
-	if s.Message != "" && s.Card+s.Session != "" {
-		return cli.Usage(errors.New("--message already selects one message; remove --card and --session"))
+	if s.Session != "" {
+		return cli.Usage(errors.New("--message already selects one message; remove --session"))
 	}
 	var left error
 	err := answer(c, at, service.Forget, in, nil, func(w, _ io.Writer, f *service.Forgotten) {
 		left = remaining(f)
-		if s.Message != "" {
-			fmt.Fprintln(w, "forgotten:", messageGone(f))
-			printUndo(w, f.Undo)
-			return
-		}
-		fmt.Fprintln(w, "off the card:", terminal.Printable(strings.Join(f.Card, "; ")))
+		fmt.Fprintln(w, "forgotten:", messageGone(f))
+		printUndo(w, f.Undo)
 	})
 	return errors.Join(err, left)
 }

@@ -38,7 +38,7 @@ func newMemoryPendingCommand() *cobra.Command {
 		return nil
 	}
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
-		if len(in.Accept)+len(in.Reject) > 0 {
+		if len(in.Accept)+len(in.Reject)+len(in.End) > 0 {
 			return answer(c, at, service.Settle, &in, nil, func(w, _ io.Writer, done *service.Settled) {
 				if len(done.Lines) == 0 {
 					fmt.Fprintln(w, "no line waits for your confirmation; no change made")
@@ -65,7 +65,7 @@ func newMemoryPendingCommand() *cobra.Command {
 // first one.
 func decided(c *cobra.Command, in *service.SettleRequest, args []string) error {
 	var chosen []string
-	for _, name := range []string{"accept", "accept-all", "reject", "reject-all", "all"} {
+	for _, name := range []string{"accept", "accept-all", "reject", "reject-all", "end", "all"} {
 		if c.Flags().Changed(name) {
 			chosen = append(chosen, name)
 		}
@@ -73,10 +73,10 @@ func decided(c *cobra.Command, in *service.SettleRequest, args []string) error {
 	if len(chosen) > 1 {
 		return fmt.Errorf("--%s and --%s: write only one of them", chosen[0], chosen[1])
 	}
-	takes := map[string]*[]string{"accept": &in.Accept, "reject": &in.Reject}
+	takes := map[string]*[]string{"accept": &in.Accept, "reject": &in.Reject, "end": &in.End}
 	if len(chosen) == 0 || takes[chosen[0]] == nil {
 		if len(args) > 0 {
-			return fmt.Errorf("%q: write --accept or --reject before ids, and nothing else", args[0])
+			return fmt.Errorf("%q: write --accept, --reject or --end before ids, and nothing else", args[0])
 		}
 		return nil
 	}

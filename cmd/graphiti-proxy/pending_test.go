@@ -61,8 +61,8 @@ func TestPendingLines(t *testing.T) {
 	}
 	run("memory", "pending", "--accept", tabs)
 	w = w.noted()
-	if out := run("memory", "forget", "--card", "Always use tabs."); !strings.Contains(out, "off the card") {
-		t.Errorf("forget --card: got %s", out)
+	if out := run("memory", "pending", "--end", tabs); !strings.Contains(out, "ended: Always use tabs.") {
+		t.Errorf("end: got %s", out)
 	}
 	if all := run("memory", "pending", "--all", "--json"); gjson.Get(all, `lines.#(text=="Always use tabs.").state`).String() != "ended" || gjson.Get(all, "lines.#").Int() != 3 {
 		t.Errorf("got %s, want the line ended, and not twice", all)

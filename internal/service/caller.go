@@ -75,7 +75,7 @@ func (sv *Service) narrow(ctx context.Context, s *Selector, own Selector) error 
 // names no owner.
 func (sv *Service) narrowPart(ctx context.Context, s *Selector, own Selector) error {
 	err := sv.narrow(ctx, s, own)
-	if s.Group != "" && s.Session+s.Card+s.Message == "" {
+	if s.Group != "" && s.Session+s.Message == "" {
 		s.User, s.Credential = "", ""
 	}
 	return err

@@ -97,7 +97,7 @@ func attacks(me, other *somebody) (list []fields) {
 	for _, group := range []string{other.self, other.project, strings.ToUpper(other.self), me.self, me.project, ""} {
 		for _, more := range []fields{
 			{}, {"session": other.session}, {"session": "session:" + other.session}, {"workspace": "w"}, {"workspace": "w", "own": true},
-			{"workspace": "w", "session": other.session}, {"agent": "a"}, {"agent": "a|" + other.caller.Own.User}, {"scope": "workspace"}, {"card": "I was here."},
+			{"workspace": "w", "session": other.session}, {"agent": "a"}, {"agent": "a|" + other.caller.Own.User}, {"scope": "workspace"},
 			{"message": other.message}, {"message": other.ofProject}, {"message": other.ofProject, "workspace": "w"}, {"hash": other.conversing}, {"conversation": other.conversing},
 		} {
 			f := maps.Clone(more)

@@ -25,27 +25,19 @@ func (sv *Service) Standing(ctx context.Context, w graphiti.Who) ([]graphiti.Fac
 // card returns the lines on the card of whoever a selector means: in a project those of the
 // project, else those of all applications.
 func (sv *Service) card(ctx context.Context, s Selector) (lines []string, err error) {
-	targets, place, err := sv.cardOf(s)
+	targets, err := sv.targets(s)
 	if err != nil {
 		return nil, err
+	}
+	place := card.AnyPlace
+	if who, _ := sv.meant(s); s.Group == "" && who.Workspace != "" { // targets has checked it
+		place = who.Place()
 	}
 	facts, err := sv.cards().Facts(ctx, sv.Recallable(targets), place)
 	for i := range facts {
 		lines = append(lines, facts[i].Text)
 	}
 	return lines, err
-}
-
-// cardOf returns the groups that a selector's card is read from, and the place.
-func (sv *Service) cardOf(s Selector) (targets []graphiti.Target, place string, err error) {
-	if targets, err = sv.targets(s); err != nil || s.Group != "" {
-		return targets, card.AnyPlace, err
-	}
-	who, err := sv.meant(s)
-	if err != nil || who.Workspace == "" {
-		return targets, card.AnyPlace, err
-	}
-	return targets, who.Place(), nil
 }
 
 // Standing is a current, pending or former line of the card.
@@ -209,7 +201,7 @@ type SettleRequest struct {
 	Selector
 	Accept []string `json:"accept,omitempty" help:"accept these lines"`
 	Reject []string `json:"reject,omitempty" help:"reject these lines"`
-	End    []string `json:"end,omitempty"`  // they are taken off the card
+	End    []string `json:"end,omitempty" help:"take these lines off the card"`
 	Text   string   `json:"text,omitempty"` // accepts one line with this text in place of its own
 	To     string   `json:"to,omitempty" help:"limit the accepted line to this project"`
 }
@@ -278,7 +270,7 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 			err = sv.limit(ctx, c.l, in, &done.change)
 		default:
 			if card.IsFull(lines, &card.Line{Group: c.l.Group, ID: c.l.ID, State: card.Confirmed}) {
-				return done, invalid(fmt.Sprintf("accept: the card has %d lines; take one off first, with graphiti-proxy memory forget --card", card.MaxLines))
+				return done, invalid(fmt.Sprintf("accept: the card has %d lines; take one off first, with graphiti-proxy memory pending --end", card.MaxLines))
 			}
 			err = sv.acceptLine(ctx, c.l, in.Text, &done.change)
 		}
@@ -390,7 +382,7 @@ func (sv *Service) undoLine(ctx context.Context, l *card.Line) error {
 	case off && l.Place == "":
 		return sv.setLine(ctx, l, card.Confirmed)
 	case l.Place == "":
-		return invalid("undo: a promoted text needs no confirmation; remove it with graphiti-proxy memory forget --card")
+		return invalid("undo: a promoted text needs no confirmation; remove it with graphiti-proxy memory pending --end")
 	case off && l.Was == card.Confirmed:
 		return sv.acceptLine(ctx, l, l.Edited, new(Change))
 	case l.Kind == card.KindForget && !off: // the change has the statements that it ended
@@ -416,37 +408,6 @@ func (sv *Service) unpromote(ctx context.Context, l *card.Line) error {
 	}
 	_, err = sv.forget(ctx, ledger.Part{Group: l.Group, Message: graphiti.MessageID(name)})
 	return err
-}
-
-// takeOff ends the card lines of a selector with a text, with or without the card's additions.
-// Their messages remain.
-func (sv *Service) takeOff(ctx context.Context, s Selector, c *Change) (off []string, err error) {
-	said := strings.Join(strings.Fields(s.Card), " ")
-	s.Card = ""
-	targets, place, err := sv.cardOf(s)
-	if err != nil {
-		return nil, err
-	}
-	lines, err := sv.cards().Lines(ctx, sv.Recallable(targets))
-	if err != nil {
-		return nil, err
-	}
-	for i := range lines {
-		l := &lines[i]
-		if !l.Applied(place) || !strings.EqualFold(said, l.Shown()) && !strings.EqualFold(said, l.Says()) {
-			continue
-		}
-		off = append(off, l.Says())
-		if err := sv.setLine(ctx, l, card.Ended); err != nil {
-			return off, err
-		}
-		part := c.in(l.Group)
-		c.What, part.Lines = "off", append(part.Lines, l.ID)
-	}
-	if off == nil {
-		err = InvalidError{errors.New("card: no line of the card matches; graphiti-proxy memory show lists them; for a project's line add --workspace")}
-	}
-	return off, err
 }
 
 // Pending returns the waiting lines of whoever a selector means.

@@ -130,11 +130,23 @@ func TestRules_OneProject(t *testing.T) {
 		if shown := run(t, m, service.Show, service.ShowRequest{Last: 1}); len(shown.Card) > 0 {
 			t.Errorf("card outside of projects = %q, want none", shown.Card)
 		}
-		run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Workspace: widgets, Card: rule}})
+		endLine(t, m, service.Selector{Workspace: widgets}, rule)
 		if got := opens(t, m, widgets, "three", "hello"); strings.Contains(got, "rule, ") {
 			t.Errorf("block = %q after the rule was taken off, want no rule", got)
 		}
 	})
+}
+
+// endLine ends the line of a memory with a text.
+func endLine(t *testing.T, m *servicetest.Fixture, s service.Selector, text string) {
+	t.Helper()
+	for _, l := range run(t, m, service.Pending, service.PendingRequest{Selector: s, All: true}).Lines {
+		if l.Text == text {
+			acted(t, m, service.Settle, service.SettleRequest{Selector: s, End: []string{l.ID}})
+			return
+		}
+	}
+	t.Fatalf("no line %q", text)
 }
 
 // TestPromoted_Card checks that the card has the project's lines before the person's
@@ -178,16 +190,7 @@ func TestPromoted_Card(t *testing.T) {
 		if got := opens(t, m, widgets, "two", "Which database holds the sessions, Postgres or MySQL?"); strings.Count(got, "for sessions") != 1 {
 			t.Errorf("block = %q, want the decision once", got)
 		}
-		forget := func(s service.Selector) (service.Forgotten, error) {
-			return service.Forget.Run(t.Context(), m.Host, &service.ForgetRequest{Selector: s})
-		}
-		if done, err := forget(service.Selector{Card: "Nothing of the kind"}); err == nil || !strings.Contains(err.Error(), "no line of the card") {
-			t.Errorf("Forget of a missing line = %+v, %v, want an error", done, err)
-		}
-		etch := "Step etch: " + strings.TrimSpace(strings.Repeat("long ", 16))
-		if done, err := forget(service.Selector{Workspace: widgets, Card: etch}); err != nil || len(done.Card) == 0 || !strings.Contains(done.Card[0], "Step etch") {
-			t.Errorf("Forget of a line = %+v, %v, want the line", done, err)
-		}
+		endLine(t, m, service.Selector{Workspace: widgets}, "Step etch: "+strings.TrimSpace(strings.Repeat("long ", 16)))
 		if got := opens(t, m, widgets, "off", "hello"); strings.Contains(got, "Step etch") || !strings.Contains(got, "Step dye") {
 			t.Errorf("block = %q after one line was taken off, want the others", got)
 		}

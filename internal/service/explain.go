@@ -77,8 +77,8 @@ func (in *ConversationRequest) checkConversation() error {
 	switch {
 	case (in.Hash == "") == (in.Message == ""):
 		return invalid("hash: name the conversation by its hash, or by the id of one of its messages (message)")
-	case in.Session != "" || in.Card != "":
-		return invalid("hash: already selects the conversation; remove session and card")
+	case in.Session != "":
+		return invalid("hash: already selects the conversation; remove session")
 	case in.Skip < 0:
 		return invalid("skip must be 0 or more")
 	}

@@ -48,8 +48,6 @@ type Forgotten struct {
 	// group deletes them.
 	NamesKept bool `json:"names_kept,omitempty"`
 
-	Card []string `json:"card,omitempty"` // card lines, if only those were removed
-
 	Receipt *Receipt `json:"receipt,omitempty"` // of a group or a session
 }
 
@@ -67,8 +65,7 @@ func Remaining(n int) string {
 	return fmt.Sprintf("deleted here; %d forgotten parts may still be in Graphiti or appear there; the proxy deletes them then", n)
 }
 
-// Forget empties one group, deletes a session's messages in it, deletes one message, or removes a
-// card line. When it returns without an error, all of it is deleted here, and no write that began
+// Forget empties one group, deletes a session's messages in it, or deletes one message. When it returns without an error, all of it is deleted here, and no write that began
 // before restores it.
 //
 // It raises the group's generation, which rejects older writes. Then it empties decisions and
@@ -77,10 +74,6 @@ func Remaining(n int) string {
 func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (f Forgotten, err error) {
 	s := in.Selector
 	f.Group, f.Session = s.Group, s.Session
-	if s.Card != "" {
-		f.Card, err = sv.takeOff(ctx, s, &f.change)
-		return f, err
-	}
 	if s.Message != "" {
 		id := s.Message
 		s.Message = ""

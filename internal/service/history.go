@@ -134,7 +134,7 @@ type Changes struct {
 }
 
 // notOfHistory are the fields of a selector that select no change.
-var notOfHistory = []string{"agent", "workspace", "session", "own", "card", "message"}
+var notOfHistory = []string{"agent", "workspace", "session", "own", "message"}
 
 // History lists the changes of the last thirty days, the newest first.
 var History = Operation[HistoryRequest, Changes]{
@@ -327,7 +327,7 @@ const maxEnded = 9000
 
 // ChangeMany ends, forgets, moves or restores messages.
 var ChangeMany = Operation[ManyRequest, Many]{
-	Spec: Spec{Name: "memory/change", About: "End, forget, move or restore messages by their ids, with their copies", People: true, Without: []string{"session", "own", "card", "message"}, Fails: OfMemory, Takes: ForgetTimeout},
+	Spec: Spec{Name: "memory/change", About: "End, forget, move or restore messages by their ids, with their copies", People: true, Without: []string{"session", "own", "message"}, Fails: OfMemory, Takes: ForgetTimeout},
 	Run: func(ctx context.Context, h *Host, in *ManyRequest) (Many, error) {
 		out, err := h.Memory.Change(ctx, in)
 		if err == nil && in.deletes() {

@@ -129,7 +129,7 @@ func TestUndo_Lines(t *testing.T) {
 	for range 2 {
 		acted(t, m, service.Promote, pin)
 		m.Settle(t)
-		acted(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Card: "We deploy on Mondays"}})
+		endLine(t, m, service.Selector{}, "We deploy on Mondays")
 		if strings.Contains(card(), "Mondays") {
 			t.Error("it is still on the card")
 		}

@@ -14,7 +14,7 @@ type Link struct {
 // MakeLink makes a link with which a person sees their own memory in the pages.
 var MakeLink = Operation[Selector, Link]{
 	Spec: Spec{Name: "memory/link", About: "A link to the pages with which a person sees and changes their own memory for fifteen minutes", People: true,
-		Without: []string{"agent", "workspace", "session", "own", "group", "card", "message"}},
+		Without: []string{"agent", "workspace", "session", "own", "group", "message"}},
 	Run: func(ctx context.Context, h *Host, in *Selector) (made Link, err error) {
 		if h.Link == nil {
 			return made, invalid("a link needs a running proxy: graphiti-proxy serve")

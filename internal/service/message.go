@@ -31,8 +31,8 @@ var errManyMessages = errors.New("message: several messages of one group have th
 // message returns the messages with IDs in the groups of a selector. A personal statement in a
 // project is in two groups.
 func (sv *Service) message(ctx context.Context, s Selector, ids ...string) (found []held, err error) {
-	if s.Session != "" || s.Own || s.Card != "" {
-		return nil, invalid("message: its id already selects it; remove session, own and card")
+	if s.Session != "" || s.Own {
+		return nil, invalid("message: its id already selects it; remove session and own")
 	}
 	groups, _, err := sv.owned(ctx, s)
 	if err != nil {

@@ -268,9 +268,6 @@ var Forget = Operation[ForgetRequest, Forgotten]{
 	Spec: Spec{Name: "memory/forget", About: "Empty a group everywhere, or delete one session's messages in it, or one message", Fails: OfMemory, Takes: ForgetTimeout},
 	Run:  withMemory((*Service).Forget),
 	Audit: func(in *ForgetRequest, out *Forgotten) Entry {
-		if in.Card != "" { // the audit log contains no text
-			return in.audit("forget", nil, slog.Int("card_lines", len(out.Card)))
-		}
 		if in.Message != "" {
 			return in.audit("forget", out.Groups, slog.String("message", in.Message))
 		}
@@ -292,7 +289,7 @@ var Accept = Operation[Acceptance, Accepted]{
 
 // Export returns all records of a group, or of a session of a person in it.
 var Export = Operation[Selector, Record]{
-	Spec: Spec{Name: "memory/export", About: "All stored data of a group, or of a session in it, as JSON Lines of Record", Reads: true, Without: []string{"agent", "workspace", "own", "card", "message"}},
+	Spec: Spec{Name: "memory/export", About: "All stored data of a group, or of a session in it, as JSON Lines of Record", Reads: true, Without: []string{"agent", "workspace", "own", "message"}},
 	Each: func(ctx context.Context, h *Host, in *Selector, f func(Record) error) error {
 		return h.Memory.Export(ctx, *in, f)
 	},

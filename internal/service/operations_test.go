@@ -109,13 +109,12 @@ func TestRefused(t *testing.T) {
 		{"memory/import", `{"lines":[{"role":"user","content":"x","number":7,"timestamp":"yesterday"}]}`, "line 7: timestamp", true},
 
 		{"memory/forget", `{"group":"g","session":""}`, "session is empty: remove it, or give it a value", false},
-		{"memory/forget", `{"group":"g","card":""}`, "card is empty: remove it, or give it a value", false},
+		{"memory/forget", `{"group":"g","message":""}`, "message is empty: remove it, or give it a value", false},
 		{"memory/forget", `{"group":""}`, "group is empty: remove it, or give it a value", false},
 		{"memory/forget", `{"group":"g","sesion":"s1"}`, `unknown field "sesion"`, false},
 		{"memory/forget", `{"group":7}`, "json: cannot unmarshal number", false},
 		{"memory/forget", `{}`, "name one group", false},
 		{"memory/forget", `{"user":"josh"}`, "name one group", false},
-		{"memory/forget", `{"card":"No such line."}`, "no line of the card matches", false},
 		{"memory/export", `{}`, "name one group", false},
 
 		{"requests", `{"limit":0}`, "limit must be 1 to 1000", false},

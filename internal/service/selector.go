@@ -23,9 +23,6 @@ type Selector struct {
 	// Own adds the person's own memory to a workspace.
 	Own bool `json:"own,omitempty"`
 
-	// Card is a card line. Only that line is forgotten.
-	Card string `json:"card,omitempty"`
-
 	// Message is a message ID, for forget, correct, restore and conversation.
 	Message string `json:"message,omitempty"`
 

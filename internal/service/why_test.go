@@ -79,7 +79,7 @@ func TestExplain_NoBlock(t *testing.T) {
 	if key.Verdict == "shown" || key.Line != "" || !strings.Contains(key.Text, "flower pot") || key.Strength == nil || *key.Strength >= 0.18 || key.Conversation != hashOf("told") {
 		t.Errorf("piece = %+v, want the weak result of the first conversation", key)
 	}
-	run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{User: "josh", Card: "Answer in short sentences"}})
+	endLine(t, m, service.Selector{User: "josh"}, "Answer in short sentences")
 	opens(t, m, "", "again", "Which house style does the Ruby project of Matz use for imports?")
 	d = why(t, m, "again").Turns[0].Decision
 	if d == nil || d.Block != "" || d.Reason != "weak" || !strings.Contains(d.Why, "the threshold 0.18") || len(d.Pieces) == 0 {
