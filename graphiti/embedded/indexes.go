@@ -44,10 +44,8 @@ type indexes struct {
 	// absent holds groups without messages, such as those of most conversations. They need no
 	// index.
 	absent map[string]struct{}
+	none   *entry // their index
 }
-
-// noGroup is the index of absent groups.
-var noGroup = newGroup()
 
 // entry is the index of one group, complete or in progress.
 type entry struct {
@@ -57,13 +55,15 @@ type entry struct {
 
 	// Guarded by indexes.mu.
 	whole  bool
-	behind bool // messages were committed since the file was last read
+	behind bool               // messages were committed since the file was last read
+	anew   context.CancelFunc // ends the current read, after which the build starts again with an empty group
 	bytes  int
 }
 
 // newIndexes returns indexes that take at most about limit bytes.
 func newIndexes(read readGroup, limit int) *indexes {
-	g := &indexes{read: read, limit: limit, builder: make(chan struct{}, 1), absent: make(map[string]struct{})}
+	g := &indexes{read: read, limit: limit, builder: make(chan struct{}, 1), absent: make(map[string]struct{}), none: &entry{group: newGroup(), built: make(chan struct{})}}
+	close(g.none.built)
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	g.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ string, e *entry) { g.bytes -= e.bytes }) // fails only for a size of 0
 	return g
@@ -80,22 +80,26 @@ func (g *indexes) Close() {
 // Get returns the index of a group, and waits until it is built or ctx ends. The build
 // continues after the end of ctx.
 func (g *indexes) Get(ctx context.Context, name string) (*groupIndex, error) {
-	g.mu.Lock()
-	if _, absent := g.absent[name]; absent {
-		g.mu.Unlock()
-		return noGroup, nil
-	}
-	e, ok := g.lru.Get(name)
-	if !ok {
-		e = g.startLocked(name)
-	}
-	g.mu.Unlock()
+	e := g.entry(name)
 	select {
 	case <-e.built:
 		return e.group, e.err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("index a group: %w", ctx.Err())
 	}
+}
+
+// entry returns the index of a group, complete or in progress.
+func (g *indexes) entry(name string) *entry {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, absent := g.absent[name]; absent {
+		return g.none
+	}
+	if e, ok := g.lru.Get(name); ok {
+		return e
+	}
+	return g.startLocked(name)
 }
 
 // has reports whether a group has an index, complete or in progress.
@@ -160,12 +164,16 @@ func (g *indexes) Committed(name string, number int64, messages []indexedMessage
 }
 
 // Deleted drops the index of a group after some of its messages were deleted, and builds
-// it again if there was one.
+// it again if there was one. A build in progress starts again: many deletions need one build.
 func (g *indexes) Deleted(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.absent, name)
-	if g.lru.Remove(name) {
+	switch e, ok := g.lru.Peek(name); {
+	case ok && !e.whole:
+		e.anew()
+	case ok:
+		g.lru.Remove(name)
 		g.startLocked(name)
 	}
 }
@@ -178,22 +186,30 @@ func (g *indexes) startLocked(name string) *entry {
 		close(e.built)
 		return e
 	}
+	ctx, anew := context.WithCancel(g.ctx)
+	e.anew = anew
 	g.lru.Add(name, e)
 	// Ends when the group is read, or with Close.
-	g.builds.Go(func() { g.build(name, e) })
+	g.builds.Go(func() { g.build(ctx, name, e) })
 	return e
 }
 
 // build reads a group, and repeats this while new messages are committed.
-func (g *indexes) build(name string, e *entry) {
+func (g *indexes) build(ctx context.Context, name string, e *entry) {
 	select {
 	case g.builder <- struct{}{}:
 		defer func() { <-g.builder }()
 	case <-g.ctx.Done():
 	}
 	for {
-		err := g.readInto(name, e.group)
+		err := g.readInto(ctx, name, e.group)
 		g.mu.Lock()
+		if ctx.Err() != nil && g.ctx.Err() == nil {
+			ctx, e.anew = context.WithCancel(g.ctx)
+			e.group = newGroup()
+			g.mu.Unlock()
+			continue
+		}
 		if err == nil && e.behind {
 			e.behind = false
 			g.mu.Unlock()
@@ -211,6 +227,7 @@ func (g *indexes) build(name string, e *entry) {
 			}
 		}
 		e.whole, e.err = err == nil, err
+		e.anew()
 		close(e.built)
 		g.mu.Unlock()
 		return
@@ -227,14 +244,14 @@ func (g *indexes) missLocked(name string) {
 
 // readInto adds the messages that an index does not have yet. A panic does not end the
 // process.
-func (g *indexes) readInto(name string, group *groupIndex) (err error) {
+func (g *indexes) readInto(ctx context.Context, name string, group *groupIndex) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic in the index: %v", r)
 		}
 	}()
 	batch := make([]indexedMessage, 0, readAtOnce)
-	number, err := g.read(g.ctx, name, group.newest, func(m indexedMessage) {
+	number, err := g.read(ctx, name, group.newest, func(m indexedMessage) {
 		if batch = append(batch, m); len(batch) == cap(batch) {
 			group.add(0, batch)
 			batch = batch[:0]

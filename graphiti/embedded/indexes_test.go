@@ -152,6 +152,31 @@ func TestDeletedMessagesAreNotFound(t *testing.T) {
 
 // TestABuildIsWaitedForAsLongAsThereIsTime checks that Get waits for a build until its
 // deadline, and that the build continues after that.
+// TestDeletionsDuringABuildNeedOneMore checks that several deletions during a build make one more
+// build, not one each.
+func TestDeletionsDuringABuildNeedOneMore(t *testing.T) {
+	f := &file{}
+	g := newGroups(t, f, 1<<20)
+	f.write(g, "g", indexedMessage{Place: 1, Text: "oboe"}, indexedMessage{Place: 2, Text: "lute"})
+	var once sync.Once
+	f.during = func(string) {
+		once.Do(func() {
+			f.mu.Lock()
+			f.groups["g"] = f.groups["g"][1:]
+			f.mu.Unlock()
+			for range 5 {
+				g.Deleted("g")
+			}
+		})
+	}
+	if got := fmt.Sprint(find(t, g, "g", "oboe"), find(t, g, "g", "lute")); got != "[] [2]" {
+		t.Errorf("found %s, want [] [2]", got)
+	}
+	if f.reads != 2 {
+		t.Errorf("the file was read %d times, want 2", f.reads)
+	}
+}
+
 func TestABuildIsWaitedForAsLongAsThereIsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &file{}

@@ -1,8 +1,10 @@
 package embedded
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -10,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
@@ -47,7 +50,7 @@ func (e *Store) rows(ctx context.Context, group string, filter *graphiti.Filter,
 		}
 		chosen := choose(messages, talks, clients, filter)
 		if len(filter.Words) > 0 {
-			if chosen, err = e.withWords(ctx, group, chosen, filter); err != nil {
+			if chosen, err = e.withWords(ctx, group, g, chosen, filter); err != nil {
 				return err
 			}
 		}
@@ -67,17 +70,10 @@ func (e *Store) rows(ctx context.Context, group string, filter *graphiti.Filter,
 }
 
 // withWords returns those of chosen messages with words of a filter, in its order.
-func (e *Store) withWords(ctx context.Context, group string, chosen []outlined, f *graphiti.Filter) (with []outlined, err error) {
-	g, err := e.index.Get(ctx, group)
+func (e *Store) withWords(ctx context.Context, group string, number int64, chosen []outlined, f *graphiti.Filter) (with []outlined, err error) {
+	found, err := e.wordsAt(ctx, group, number, f.Words)
 	if err != nil {
 		return nil, err
-	}
-	found := make(map[uint32]int) // words, by place
-	for _, w := range f.Words {
-		places, _ := g.find(w, math.MaxInt)
-		for _, p := range places {
-			found[uint32(p)]++ //nolint:gosec // a place has 32 bits
-		}
 	}
 	for _, m := range chosen {
 		if n := found[m.place]; n == len(f.Words) || n > 0 && !f.Newest {
@@ -90,6 +86,53 @@ func (e *Store) withWords(ctx context.Context, group string, chosen []outlined, 
 		})
 	}
 	return with, nil
+}
+
+// wordsAt returns the numbers of words that messages of a group have, by their places. It reads the
+// texts while the index is built: after a start, a list must not wait for it.
+func (e *Store) wordsAt(ctx context.Context, group string, number int64, wanted []string) (found map[uint32]int, err error) {
+	found = make(map[uint32]int)
+	index := e.index.entry(group)
+	select {
+	case <-index.built:
+		for _, w := range wanted {
+			places, _ := index.group.find(w, math.MaxInt)
+			for _, p := range places {
+				found[uint32(p)]++ //nolint:gosec // a place has 32 bits
+			}
+		}
+		return found, index.err
+	default:
+	}
+	var place int64
+	var text sql.RawBytes
+	first := number << placeBits
+	err = e.db.Each(ctx, "SELECT id & 4294967295, content FROM messages WHERE id > ? AND id <= ?", []any{first, first | maxPlace}, func(scan func(...any) error) error {
+		if err := scan(&place, &text); err != nil || !mayHave(text, wanted) {
+			return err
+		}
+		has := words.Of(plain(string(text)), maxWords)
+		for _, w := range wanted {
+			if slices.Contains(has, w) {
+				found[uint32(place)]++ //nolint:gosec // a place has 32 bits
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// mayHave reports whether a text may have one of some words: in ASCII, it has their first letters,
+// or the first digit of a number such as 1,250.
+func mayHave(text []byte, wanted []string) bool {
+	small := bytes.ToLower(text)
+	return slices.ContainsFunc(wanted, func(w string) bool {
+		begins := w[:max(1, min(3, len(w)-1))] // the last letter may differ
+		if w[0] <= '9' {
+			begins = w[:1]
+		}
+		return bytes.Contains(small, []byte(begins))
+	}) || bytes.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // choose returns the messages that a filter selects, regardless of Names, Keys and Words.

@@ -189,3 +189,35 @@ func TestRows_Words(t *testing.T) {
 		}
 	}
 }
+
+// TestRows_WordsDuringABuild checks that words find the same messages before their index is built.
+func TestRows_WordsDuringABuild(t *testing.T) {
+	e := openEmbedded(t)
+	said := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	var list []graphiti.Row
+	for i, text := range []string{
+		"The nightly job runs at 3.", "NIGHTLY JOBS fail.", "Ein Auftrag für die Nacht: Müller.", "get_user_by_id costs 1,250 francs", "getUserById", "夜間ジョブは三時に動く。",
+		"The job of the day", "job", "nothing here", "ﬁne ｎｉｇｈｔｌｙ letters", "<graphiti_episode kind=\"decision\">\nscope: user\ncontent:\nThe nightly job is over.\n</graphiti_episode>",
+	} {
+		list = append(list, graphiti.Row{Name: graphiti.EpisodeName(fmt.Sprintf("%032x", i), roles[0]), Role: roles[0], Text: text, Said: said.Add(time.Duration(i) * time.Second)})
+	}
+	if err := e.Write(t.Context(), "g", list); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"nightly job", "müller", "get_user_by_id", "user", "1250", "1,250 francs", "夜間ジョブ", "episode", "fine nightly", "jobs"} {
+		for _, newest := range []bool{false, true} {
+			f := graphiti.Filter{Words: words.Of(query, 16), Newest: newest, Text: true}
+			e.index.builder <- struct{}{} // no build begins
+			e.index.lru.Remove("g")
+			before := rowsOf(t, e, "g", f)
+			<-e.index.builder
+			if _, err := e.index.Get(t.Context(), "g"); err != nil {
+				t.Fatal(err)
+			}
+			after := rowsOf(t, e, "g", f)
+			if d := gocmp.Diff(after, before); d != "" || len(after) == 0 && query != "episode" {
+				t.Errorf("%s, newest %t: %d messages before the index, %d with it\n%s", query, newest, len(before), len(after), d)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +12,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
@@ -288,6 +291,12 @@ func TestExportsAreImported(t *testing.T) {
 	if w.Code != http.StatusOK || strings.Count(file, "\n") < 3 || !strings.Contains(file, "Miso") || !strings.Contains(file, "Postgres") || !strings.HasPrefix(w.Header().Get("Content-Disposition"), "attachment") {
 		t.Fatalf("%d %v %s", w.Code, w.Header(), file)
 	}
+	m.Say(t, "", "s2", "w", "The port is 5433.")
+	_, list := s.get(t, "/conversations")
+	hash := between(list, `href="/conversation/`, `"`) // of the newest
+	if talk := s.post(t, "/memory/export", "session", hash).Body.String(); strings.Contains(talk, "Postgres") || !strings.Contains(talk, "5433") {
+		t.Errorf("of one conversation: %s", talk)
+	}
 	one := s.post(t, "/memory/export", "group", servicetest.OwnersGroup).Body.String()
 	if strings.Contains(one, "Postgres") || !strings.Contains(one, "Miso") {
 		t.Errorf("of one group: %s", one)
@@ -348,6 +357,37 @@ func TestSearch(t *testing.T) {
 			}
 		}
 		s.wellFormed(t, at, body)
+	}
+}
+
+// TestSearch_Narrower checks the links to a search of a day, a span or a client.
+func TestSearch_Narrower(t *testing.T) {
+	s := search{Query: "job", SearchFilter: service.SearchFilter{Since: "2026-11-24", Until: "2026-11-24"}, Hits: []hitView{{Hit: service.Hit{Client: "codex"}}}}
+	s.narrow(time.Date(2026, 11, 30, 23, 0, 0, 0, time.FixedZone("east", 3600)))
+	var got []string
+	for _, n := range s.Narrower {
+		got = append(got, fmt.Sprintf("%s %s %t", n.Name, strings.TrimPrefix(n.Href, "/search?"), n.Here))
+	}
+	want := []string{
+		"Any day q=job false", "Today q=job&since=2026-11-30&until=2026-11-30 false", "Yesterday q=job&since=2026-11-29&until=2026-11-29 false",
+		"Saturday q=job&since=2026-11-28&until=2026-11-28 false", "Friday q=job&since=2026-11-27&until=2026-11-27 false", "Thursday q=job&since=2026-11-26&until=2026-11-26 false",
+		"Wednesday q=job&since=2026-11-25&until=2026-11-25 false", "Tuesday q=job&since=2026-11-24&until=2026-11-24 true",
+		"7 days q=job&since=2026-11-24&until=2026-11-30 false", "30 days q=job&since=2026-11-01&until=2026-11-30 false",
+		"Any client q=job&since=2026-11-24&until=2026-11-24 true", "codex client=codex&q=job&since=2026-11-24&until=2026-11-24 false",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestLive_Conversation checks that a request without a memory leads to no conversation.
+func TestLive_Conversation(t *testing.T) {
+	v := &visit{}
+	for fate, want := range map[string]bool{"stored": true, "open": true, "": true, "client": true, "place": false, "off": false, "nobody": false} {
+		r := graphiti.LoggedRequest{Conversation: "abc", Fate: fate}
+		if got := v.passed(&r).Talk; (got != "") != want {
+			t.Errorf("fate %q leads to %q", fate, got)
+		}
 	}
 }
 

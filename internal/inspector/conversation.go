@@ -15,15 +15,13 @@ import (
 type conversationPage struct {
 	whose
 	service.Conversation
-	Turns   []turnView
-	All     int
-	Older   string // page of the turns before these
-	Newer   string
-	Note    string
-	In      []memoryRow
-	Forget  string
-	Message string // id of the message on its own page
-	Whole   string // page of the whole conversation, on the page of a message
+	Turns  []turnView
+	Older  string // page of the turns before these
+	Newer  string
+	Note   string
+	In     []memoryRow
+	Forget string
+	Whole  string // page of the whole conversation, on the page of a message
 }
 
 // turnView is one turn of a conversation.
@@ -34,6 +32,7 @@ type turnView struct {
 	Decision *decisionView
 	Work     []string // lines about the agent's tool calls
 	Imported bool     // no request of the proxy had it
+	Changed  bool     // a correction or a move stored it
 }
 
 // decisionView is the result of memory for a turn.
@@ -87,11 +86,7 @@ func (v *visit) shownTurns(got *service.Explained, hash string, skip int) error 
 }
 
 // conversationAt returns the address of a conversation, at a turn unless turn is empty.
-func (v *visit) conversationAt(hash, turn string) string {
-	return conversationAt(v.whose(), hash, turn)
-}
-
-func conversationAt(w whose, hash, turn string) string {
+func (w whose) conversationAt(hash, turn string) string {
 	at := w.at("/conversation/" + url.PathEscape(hash))
 	if turn != "" {
 		at += "#t-" + url.PathEscape(turn)
@@ -103,7 +98,7 @@ func conversationAt(w whose, hash, turn string) string {
 // page's message, or empty.
 func (v *visit) shownConversation(got *service.Explained, path, message string) *conversationPage {
 	w := v.whose()
-	c := &conversationPage{whose: w, Conversation: got.Conversation, All: got.AllTurns, Note: got.Note, Message: message}
+	c := &conversationPage{whose: w, Conversation: got.Conversation, Note: got.Note}
 	for i := range got.Memories {
 		c.In = append(c.In, v.memoryRow(&got.Memories[i]))
 	}
@@ -124,6 +119,7 @@ func (v *visit) turn(t *service.Turn, path, message string) turnView {
 		s := v.spoken(&t.Messages[i], back)
 		s.Here = message != "" && s.ID == message
 		out.Imported = strings.Contains(t.Messages[i].Source, `"import":`) || strings.Contains(t.Messages[i].Source, `"client":"import"`)
+		out.Changed = strings.Contains(t.Messages[i].Source, `"client":"graphiti-proxy"`)
 		if s.Role == "assistant" {
 			out.Answered = append(out.Answered, s)
 		} else {

@@ -81,7 +81,7 @@ func (v *visit) conversations() error {
 	var rows []service.Conversation
 	rows, c.Pager = onPage(v, got.Conversations, got.AllConversations, "/conversations", "until", until)
 	for _, one := range rows {
-		c.List = append(c.List, conversationRow{one, v.conversationAt(one.Hash, "")})
+		c.List = append(c.List, conversationRow{one, v.whose().conversationAt(one.Hash, "")})
 	}
 	return v.show("Conversations", c.main())
 }

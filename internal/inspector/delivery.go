@@ -21,8 +21,7 @@ type deliveryPage struct {
 	Dead   []dead
 	All    int
 	Text   bool // show the text of the turns
-	Others string
-	Times  struct{ Oldest, Quiet string }
+	Oldest string
 }
 
 type dead struct {
@@ -40,7 +39,7 @@ func (v *visit) delivery() error {
 	}
 	d := deliveryPage{Off: st.Memory.State == health.StateOff, Remote: st.Memory.Backend != "embedded" && st.Memory.State != health.StateOff, Status: st.Memory, Queue: st.Queue, Text: v.r.FormValue("text") == "1"}
 	d.Needs = needs(&health.Status{Memory: st.Memory})
-	d.Times.Oldest, d.Times.Quiet = dated(st.Queue.Oldest), dated(st.Queue.Quiet)
+	d.Oldest = dated(st.Queue.Oldest)
 	if v.p.o.Host.Now().Memory != nil && st.Queue.Dead > 0 {
 		got, err := look(v, service.Turns, func(in *service.TurnsRequest) {
 			in.Condition, in.Limit, in.Text = ledger.Dead, deadAtOnce, d.Text
@@ -83,16 +82,10 @@ func (v *visit) retry() error {
 	return act(v, service.Retry, "/delivery", "retried", func(in *service.Selection) { *in = s })
 }
 
-// dropping is the page with the confirmation before dead letters are deleted.
-type dropping struct{ service.Selection }
-
 func (v *visit) drop() error {
 	s, err := v.chosen()
 	if err != nil {
 		return err
-	}
-	if v.r.PostFormValue("sure") != "1" {
-		return v.show("Delete dead letters", (&dropping{s}).main())
 	}
 	return act(v, service.Drop, "/delivery", "dropped", func(in *service.Selection) { *in = s })
 }

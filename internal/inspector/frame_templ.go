@@ -45,7 +45,7 @@ func (f *frame) page() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<input type=\"search\" name=\"q\" aria-label=\"Search everything\" placeholder=\"Search everything\" aria-keyshortcuts=\"/\" dir=\"auto\"></form><nav aria-label=\"Pages\"><ul>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<input type=\"search\" name=\"q\" aria-label=\"Search everything\" placeholder=\"Search everything\" aria-keyshortcuts=\"/ Control+K Meta+K\" dir=\"auto\"></form><nav aria-label=\"Pages\"><ul>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

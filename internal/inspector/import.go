@@ -27,10 +27,6 @@ type imported struct {
 	Error, Remedy string
 }
 
-// linesExample is an example of a file of JSON Lines.
-const linesExample = `{"role": "user", "content": "My cat is called Miso.", "timestamp": "2026-11-21T09:00:00Z", "session": "pets"}
-{"role": "assistant", "content": "Noted.", "timestamp": "2026-11-21T09:00:05Z", "session": "pets"}`
-
 const importMost = 512 // MiB of a file; larger ones are for the command
 
 func (v *visit) importForm() error {

@@ -128,9 +128,9 @@ func (i *importing) main() templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var7 string
-		templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(linesExample)
+		templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(`{"role": "user", "content": "My cat is called Miso.", "timestamp": "2026-11-21T09:00:00Z", "session": "pets"}` + "\n" + `{"role": "assistant", "content": "Noted.", "timestamp": "2026-11-21T09:00:05Z", "session": "pets"}`)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `import.templ`, Line: 27, Col: 34}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `import.templ`, Line: 27, Col: 243}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 		if templ_7745c5c3_Err != nil {

@@ -3,6 +3,7 @@ package inspector
 import (
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,8 +95,9 @@ func (v *visit) passed(r *graphiti.LoggedRequest) requestRow {
 	if r.Reason != "" {
 		p.Why = reasonOf(r.Reason)
 	}
-	if r.Conversation != "" && !strings.HasPrefix(r.Person, graphiti.HashedPerson) {
-		p.Talk = conversationAt(whose{User: r.Person}, r.Conversation, r.Turn)
+	without := []graphiti.FateName{graphiti.FateNobody, graphiti.FateOff, graphiti.FatePlace} // nothing is stored
+	if r.Conversation != "" && !slices.Contains(without, graphiti.FateName(r.Fate)) && !strings.HasPrefix(r.Person, graphiti.HashedPerson) {
+		p.Talk = whose{User: r.Person}.conversationAt(r.Conversation, r.Turn)
 	}
 	return p
 }

@@ -15,7 +15,6 @@ type memories struct {
 	All   int
 	Pager pager
 	Talks int
-	Hrefs struct{ Talks, Import, Forget string }
 }
 
 // memoryRow is one memory.
@@ -42,7 +41,6 @@ func (v *visit) memories() error {
 	for i := range rows {
 		m.List = append(m.List, v.memoryRow(&rows[i]))
 	}
-	m.Hrefs.Talks, m.Hrefs.Import, m.Hrefs.Forget = w.at("/conversations"), w.at("/memory/import"), w.at("/memory/forget")
 	return v.show("Memory", m.main())
 }
 

@@ -58,7 +58,7 @@ func (v *visit) inConversation(m *messagePage, got *service.Explained) error {
 			got.Turns = got.Turns[max(0, i-1):min(len(got.Turns), i+2)] // its own, and one before and after
 			m.Talk = v.shownConversation(got, "/message/"+url.PathEscape(m.ID), m.ID)
 			if got.Hash != "" { // promoted texts have no conversation
-				m.Talk.Whole = v.conversationAt(got.Hash, "")
+				m.Talk.Whole = v.whose().conversationAt(got.Hash, "")
 			}
 			return nil
 		}

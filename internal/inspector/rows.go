@@ -84,7 +84,7 @@ func (v *visit) piece(p *service.Piece, back string) rowView {
 		r.Now = v.cut(p.Text, lineBeginning, r.Href)
 	}
 	if p.Conversation != "" {
-		r.Source = v.conversationAt(p.Conversation, p.Turn)
+		r.Source = v.whose().conversationAt(p.Conversation, p.Turn)
 	}
 	if p.Kind == "card" {
 		r.Says = "A line of the card."

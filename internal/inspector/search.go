@@ -1,8 +1,10 @@
 package inspector
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
@@ -19,6 +21,7 @@ type search struct {
 	Places              []choice
 	Projects            []choice
 	keys                map[string]string // of projects, by group
+	Narrower            []navItem         // links to the search of a day, a span or a client
 	Many                string            // address of a change of results
 	Name, Other         string            // the person, and the choice of another one, for an operator
 	Asked               bool
@@ -127,11 +130,36 @@ func (v *visit) find(s *search) error {
 		}
 		s.Hits = append(s.Hits, h)
 	}
+	s.narrow(time.Now().In(v.zone()))
 	s.Many = s.at("/search/change", s.query()...)
 	if s.Kind == service.KindFact && s.State == service.Valid {
 		s.pair()
 	}
 	return nil
+}
+
+// narrow adds links to the search of the last days, and of the clients of the results.
+func (s *search) narrow(now time.Time) {
+	day := func(ago int) string { return now.AddDate(0, 0, -ago).Format(time.DateOnly) }
+	link := func(name, since, until, client string) {
+		to := *s
+		to.Since, to.Until, to.Client = since, until, client
+		s.Narrower = append(s.Narrower, navItem{name, to.at("/search", to.query()...), slices.Equal(to.query(), s.query())})
+	}
+	link("Any day", "", "", s.Client)
+	for n, name := range []string{"Today", "Yesterday", "", "", "", "", ""} {
+		link(cmp.Or(name, now.AddDate(0, 0, -n).Weekday().String()), day(n), day(n), s.Client)
+	}
+	link("7 days", day(6), day(0), s.Client)
+	link("30 days", day(29), day(0), s.Client)
+	clients := []string{""}
+	for i := range s.Hits {
+		clients = append(clients, s.Hits[i].Client)
+	}
+	slices.Sort(clients)
+	for _, name := range slices.Compact(clients) {
+		link(cmp.Or(name, "Any client"), s.Since, s.Until, name)
+	}
 }
 
 // mostPairs bounds the pairs of values on a page.
@@ -181,10 +209,10 @@ func (v *visit) hit(f *service.Found, back string) (h hitView) {
 		h.Href = v.messageAt(f.ID, f.Group, back)
 	}
 	if h.Conversation != "" {
-		h.Source = v.conversationAt(h.Conversation, h.Turn)
+		h.Source = v.whose().conversationAt(h.Conversation, h.Turn)
 	}
 	if l := h.LastShown; l != nil && l.Conversation != "" {
-		h.ShownIn = v.conversationAt(l.Conversation, l.Turn)
+		h.ShownIn = v.whose().conversationAt(l.Conversation, l.Turn)
 	}
 	if h.Line != nil {
 		h.Rule = &standing{*h.Line, lineForm{v.whose(), v.r.FormValue("group"), back}, editable(h.Line.Text), nil}

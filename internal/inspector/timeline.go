@@ -49,7 +49,7 @@ func (v *visit) timeline() error {
 		r := &got.Messages[i]
 		one := v.spoken(r, a.Timeline())
 		if hash := ledger.SessionOf(r.Source); hash != "" {
-			one.Source = v.conversationAt(hash, "")
+			one.Source = v.whose().conversationAt(hash, "")
 		}
 		at, _ := time.Parse(time.RFC3339, r.Time) // Show has written it
 		date := at.In(v.zone()).Format(time.DateOnly)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -30,7 +29,6 @@ type today struct {
 
 	State   *health.Status // for operators
 	Started string
-	Since   []silence // outcomes of requests since the start
 }
 
 // need is a problem that needs attention.
@@ -54,7 +52,6 @@ func (v *visit) today() error {
 			return err
 		}
 		t.State, t.Needs, t.Started = &st, needs(&st), dated(&st.Started)
-		t.Since = shares(st.Memory.Outcomes)
 	}
 	var w service.Week
 	if v.p.o.Host.Now().Memory != nil {
@@ -72,7 +69,7 @@ func (v *visit) today() error {
 			t.count(&w)
 		}
 	}
-	t.New = w.Week == (service.Figures{}) && len(t.Since) == 0
+	t.New = w.Week == (service.Figures{}) && (t.State == nil || len(t.State.Memory.Outcomes) == 0)
 	if err := v.waiting(&t); err != nil {
 		return err
 	}
@@ -148,13 +145,8 @@ func shares(of map[string]int64) []silence {
 	}
 	list := make([]silence, 0, len(of))
 	for _, word := range slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) }) {
-		says := explained{}
-		if status, reason, two := strings.Cut(word, ", "); two { // outcome and reason
-			says = reasonOf(reason)
-			says.Says = sentence(outcomeOf(status)) + " " + says.Says
-		} else if e, ok := explain(word); ok {
-			says = e
-		} else {
+		says, ok := explain(word)
+		if !ok {
 			says.Says = sentence(outcomeOf(word))
 		}
 		list = append(list, silence{says, int(of[word]), int(100 * of[word] / max(all, 1))})

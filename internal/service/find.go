@@ -87,6 +87,7 @@ type Hit struct {
 
 	at     time.Time
 	found  int      // words of the query
+	rank   int      // by words found; of as many, rules come first and questions last
 	copies []string // IDs of Said
 }
 
@@ -158,10 +159,7 @@ func (sv *Service) find(ctx context.Context, in *SearchRequest) (out Searched, e
 		}
 	}
 	slices.SortStableFunc(f.list, func(a, b Found) int {
-		if by := b.found - a.found; by != 0 && !in.Newest {
-			return by
-		}
-		return b.at.Compare(a.at)
+		return cmp.Or(b.rank-a.rank, b.at.Compare(a.at))
 	})
 	out.All, out.AtMost = len(f.list)+f.rest, f.rest > 0
 	out.Facts = append(out.Facts, f.list[:min(in.Limit, len(f.list))]...)
@@ -210,6 +208,14 @@ func (f *finding) add(r Found) {
 		!f.since.IsZero() && r.at.Before(f.since), !f.until.IsZero() && !r.at.Before(f.until),
 		!strings.Contains(strings.ToLower(r.Client), strings.ToLower(f.in.Client)):
 		return
+	}
+	switch r.rank = 3 * r.found; {
+	case len(f.words) == 0 || f.in.Newest:
+		r.rank = 0
+	case r.Kind == card.KindRule:
+		r.rank++
+	case words.IsQuestion(r.Text):
+		r.rank--
 	}
 	f.seen[r.key()] = true
 	r.Since = dateOf(r.at)
@@ -327,14 +333,22 @@ func ruleHit(l *card.Line) Found {
 	return Found{ID: l.ID, Text: text, Hit: h}
 }
 
+// meantFor bounds the search by meaning: soon after a start, the index of the memory is not built.
+const meantFor = 300 * time.Millisecond
+
 // meant adds messages that have the meaning of the query, and none of its words. All others have
 // been read.
 func (f *finding) meant(ctx context.Context, places []ledger.Owned) error {
 	if len(f.words) == 0 || f.in.Newest || f.rest > 0 || f.in.Kind != "" && f.in.Kind != "message" || f.in.State != "" && f.in.State != Valid {
 		return nil
 	}
+	short, cancel := context.WithTimeout(ctx, meantFor)
+	defer cancel()
 	for i := range places {
-		facts, err := f.sv.o.Memory.Search(ctx, []string{places[i].Group}, strings.TrimRight(f.sv.o.Pipeline.Redacted(f.in.Query), "?")+"?", f.sv.settings().MaxFacts)
+		facts, err := f.sv.o.Memory.Search(short, []string{places[i].Group}, strings.TrimRight(f.sv.o.Pipeline.Redacted(f.in.Query), "?")+"?", f.sv.settings().MaxFacts)
+		if short.Err() != nil && ctx.Err() == nil {
+			return nil
+		}
 		if err != nil {
 			return withRemedy(err)
 		}

@@ -1,7 +1,9 @@
 package service_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +89,56 @@ func TestSearch_Filter(t *testing.T) {
 }
 
 // TestSearch_FilterMarks checks that a result shows a long text around the first word of the query.
+// TestSearch_Order checks that of texts with as many words, rules come first and questions last.
+func TestSearch_Order(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	m.Say(t, "", "s1", "", "Never restart the nightly job.")
+	m.Say(t, "", "s2", "", "The nightly job runs at three.")
+	m.Say(t, "", "s3", "", "When does the nightly job run?")
+	m.Say(t, "", "s4", "", "The job is done.")
+	if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Log each nightly job."}}); err != nil {
+		t.Fatal(err)
+	}
+	m.Settle(t)
+	for name, tc := range map[string]struct {
+		newest bool
+		query  string
+		want   []string
+	}{
+		"best first": {false, "nightly job", []string{"Log each", "The nightly", "When does", "The job"}},
+		"newest":     {true, "nightly job", []string{"When does", "The nightly", "Never"}},
+		"no words":   {false, "", []string{"The job", "When does", "The nightly", "Never"}},
+	} {
+		got := run(t, m, service.Search, service.SearchRequest{Query: tc.query, SearchFilter: service.SearchFilter{Everything: true, Newest: tc.newest}, Limit: 50})
+		last := -1
+		for _, want := range tc.want {
+			at := slices.IndexFunc(got.Facts, func(f service.Found) bool { return strings.HasPrefix(f.Text, want) })
+			if at <= last {
+				t.Errorf("%s: %q is at %d, want it after %d", name, want, at, last)
+			}
+			last = at
+		}
+	}
+}
+
+// slow is a searcher that does not answer.
+type slow struct{}
+
+func (slow) Search(ctx context.Context, _ []string, _ string, _ int) ([]graphiti.Fact, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestSearch_WithoutMeaning checks that results by words do not wait for the search by meaning.
+func TestSearch_WithoutMeaning(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	m.Say(t, "", "s1", "", "The nightly job runs at three.")
+	m.Backend.Searcher = slow{}
+	if got := run(t, m, service.Search, service.SearchRequest{Query: "nightly", SearchFilter: service.SearchFilter{Everything: true}, Limit: 5}); len(got.Facts) != 1 {
+		t.Errorf("got %v", got.Facts)
+	}
+}
+
 func TestSearch_FilterMarks(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s", "", strings.Repeat("So many ünrelated words. ", 40)+"The heron is grey. "+strings.Repeat("And so on. ", 90))

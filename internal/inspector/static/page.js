@@ -35,11 +35,24 @@ document.addEventListener("keydown", (e) => {
   (e.target.closest("li")?.querySelector(button) ?? document.querySelector(button))?.click();
 });
 
+// The key /, and Ctrl or Cmd with K, select the search field.
 document.addEventListener("keydown", (e) => {
-  if (e.key !== "/" || e.defaultPrevented || e.ctrlKey || e.altKey || e.metaKey || e.target.closest("input, textarea, select")) return;
+  const k = e.key === "k" && (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey;
+  const slash = e.key === "/" && !e.ctrlKey && !e.altKey && !e.metaKey && !e.target.closest("input, textarea, select");
+  if (e.defaultPrevented || !(k || slash)) return;
   e.preventDefault();
   document.querySelector(".find input")?.focus();
 });
+
+// Of two versions of a text, the words that the other one lacks are marked.
+for (const hit of document.querySelectorAll(".hit")) {
+  const versions = [...hit.querySelectorAll("[data-version]")];
+  const words = versions.map((v) => v.textContent.trim().split(/\s+/));
+  versions.forEach((v, i) => {
+    const other = words[i + 1] ?? words[i - 1];
+    if (other) v.replaceChildren(...words[i].flatMap((w) => [other.includes(w) ? w : Object.assign(document.createElement("mark"), { textContent: w }), " "]));
+  });
+}
 
 // A text that was typed, but not stored, is back when its page is loaded again: after a restart, a
 // login or a mistake.
