@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
@@ -380,15 +379,15 @@ func TestSearch_Narrower(t *testing.T) {
 	}
 }
 
-// TestLive_Conversation checks that a request without a memory leads to no conversation.
-func TestLive_Conversation(t *testing.T) {
-	v := &visit{}
-	for fate, want := range map[string]bool{"stored": true, "open": true, "": true, "client": true, "place": false, "off": false, "nobody": false} {
-		r := graphiti.LoggedRequest{Conversation: "abc", Fate: fate}
-		if got := v.passed(&r).Talk; (got != "") != want {
-			t.Errorf("fate %q leads to %q", fate, got)
-		}
+// TestConversation_Unstored checks that a conversation without stored messages, which Live may lead to, has an
+// explanation.
+func TestConversation_Unstored(t *testing.T) {
+	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
+	status, body := s.get(t, "/conversation/a355887fe380")
+	if status != http.StatusNotFound || !strings.Contains(body, "No message of this conversation is stored.") || !strings.Contains(body, "page Live") {
+		t.Errorf("%d %s", status, body)
 	}
+	s.wellFormed(t, "conversation", body)
 }
 
 // TestForgetting_Graphiti checks that a page names the rest of a forget in Graphiti.

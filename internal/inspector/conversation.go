@@ -2,6 +2,7 @@ package inspector
 
 import (
 	"cmp"
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -66,6 +67,9 @@ func (v *visit) conversation() error {
 	got, err := look(v, service.TurnsOf, func(in *service.ConversationRequest) {
 		in.Selector, in.Hash, in.Skip, in.Limit = v.ofWhom(v.r.FormValue("group")), hash, skip, turnsAtOnce
 	})
+	if invalid := (service.InvalidError{}); errors.As(err, &invalid) {
+		return errUnstored
+	}
 	if err != nil {
 		return err
 	}

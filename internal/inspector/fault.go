@@ -42,6 +42,8 @@ func (v *visit) judge(err error) (int, errorPage) {
 		return f.titled(http.StatusForbidden, "Access denied")
 	case errors.As(err, &invalid):
 		return f.titled(http.StatusBadRequest, "Invalid request")
+	case errors.Is(err, errUnstored):
+		return f.titled(http.StatusNotFound, "Nothing is stored")
 	case errors.Is(err, errNowhere):
 		return f.titled(http.StatusNotFound, "Page not found")
 	case errors.Is(err, context.Canceled):
@@ -63,6 +65,9 @@ func (f errorPage) titled(status int, title string) (int, errorPage) {
 
 // errNowhere is the error of an unknown address.
 var errNowhere = errors.New("no page has this address; to do: choose one from the navigation")
+
+// errUnstored is the error of a conversation without stored messages.
+var errUnstored = errors.New("no message of this conversation is stored; to do: open its requests on the page Live, which have the reasons")
 
 // errNothing is the error of a form without a selected row.
 var errNothing = failed{service.OfInput, errors.New("no row is selected; to do: go back and select rows")}

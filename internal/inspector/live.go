@@ -3,7 +3,6 @@ package inspector
 import (
 	"math"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -95,8 +94,7 @@ func (v *visit) passed(r *graphiti.LoggedRequest) requestRow {
 	if r.Reason != "" {
 		p.Why = reasonOf(r.Reason)
 	}
-	without := []graphiti.FateName{graphiti.FateNobody, graphiti.FateOff, graphiti.FatePlace} // nothing is stored
-	if r.Conversation != "" && !slices.Contains(without, graphiti.FateName(r.Fate)) && !strings.HasPrefix(r.Person, graphiti.HashedPerson) {
+	if r.Conversation != "" && !strings.HasPrefix(r.Person, graphiti.HashedPerson) {
 		p.Talk = whose{User: r.Person}.conversationAt(r.Conversation, r.Turn)
 	}
 	return p
