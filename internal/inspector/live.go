@@ -74,14 +74,6 @@ func (v *visit) passing(after int) (*live, error) {
 	return l, nil
 }
 
-// resultOf returns the result of a search in words.
-func resultOf(s *graphiti.LoggedSearch) string {
-	if s.Failed != "" {
-		return "failed: " + sentence(s.Failed)
-	}
-	return strconv.Itoa(s.Found) + " found"
-}
-
 func (v *visit) passed(r *graphiti.LoggedRequest) requestRow {
 	p := requestRow{LoggedRequest: *r, Bad: r.Status == 0 || r.Status >= http.StatusBadRequest}
 	p.Answer = max(0, r.TotalMs-r.MemoryMs-r.UpstreamMs)
