@@ -15,11 +15,7 @@ import (
 // proxy does not write to those groups, export them or forget them.
 func TestAlsoGroups(t *testing.T) {
 	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { g.Close() })
+	g := startGraphiti(t, graphititest.Options{})
 	here, other := filepath.Join(project(t), "My App"), project(t)
 	if err := os.Mkdir(here, 0o700); err != nil {
 		t.Fatal(err)
@@ -77,11 +73,7 @@ func TestAlsoGroups(t *testing.T) {
 // this setting.
 func TestProjectInNamedGroup(t *testing.T) {
 	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { g.Close() })
+	g := startGraphiti(t, graphititest.Options{})
 	w := start(t, t.TempDir(), map[string]string{
 		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.workspace_ids": "raw",
 	})

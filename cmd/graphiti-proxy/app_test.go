@@ -107,6 +107,36 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 	return w
 }
 
+// startModel starts a stand-in model that ends with the test.
+func startModel(t *testing.T) *proxytest.Provider {
+	t.Helper()
+	model, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = model.Close() })
+	return model
+}
+
+// startGraphiti starts a stand-in for Graphiti that ends with the test.
+func startGraphiti(t *testing.T, o graphititest.Options) *graphititest.Graphiti {
+	t.Helper()
+	g, err := graphititest.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	return g
+}
+
+// writeFile writes a file that only its owner can read.
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // remembers returns the memory part of the proxy.
 func (w *world) remembers() *remembering { return w.app.memory().(*remembering) }
 
@@ -311,11 +341,7 @@ func TestChatWithFailingGraphiti(t *testing.T) {
 		{"50 MB", graphititest.Huge(50 << 20), unhurried, "empty"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			g, err := graphititest.Start(graphititest.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer g.Close()
+			g := startGraphiti(t, graphititest.Options{})
 			for _, c := range []graphititest.Call{graphititest.Search, graphititest.Messages} {
 				g.Always(c, tc.fault)
 			}
@@ -336,11 +362,7 @@ func TestChatWithFailingGraphiti(t *testing.T) {
 
 func TestMemoryNeedsConsent(t *testing.T) {
 	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := startGraphiti(t, graphititest.Options{})
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL()})
 	answer, header, saw := w.say(question)
 	if answer != "I do not know." || saw != question || !strings.HasSuffix(header, "reason=consent") || !strings.HasPrefix(header, "off;") {
@@ -360,9 +382,7 @@ func TestMemoryNeedsConsent(t *testing.T) {
 func TestDataDirThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, "")
 	cfg, err := config.Load(config.Sources{Flags: map[string]string{"listen": "127.0.0.1:0", "admin.listen": "off", "data_dir": filepath.Join(file, "below")}, Env: []string{"HOME=" + t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,9 +12,7 @@ func TestAuditor(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "users.yaml")
 	users := "users:\n  - {id: josh, keys: [\"sha256:" + sha("sk-josh") + "\"]}\n  - {id: eve, auditor: true, keys: [\"sha256:" + sha("sk-eve") + "\"]}\n"
-	if err := os.WriteFile(file, []byte(users), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, users)
 	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.group_ids": "raw", "admin.token": "secret", "identity.users_file": file})
 	w.say("My cat is called Miso.", "Authorization", "Bearer sk-josh")
 	waitUntil(t, "the turn", func() bool { return w.app.memory().queue().Delivered > 0 })
@@ -61,9 +58,7 @@ func TestAuditorNeedsMultiMode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "users.yaml")
-	if err := os.WriteFile(file, []byte("users:\n  - {id: eve, auditor: true, keys: [\"sha256:"+sha("sk-eve")+"\"]}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, "users:\n  - {id: eve, auditor: true, keys: [\"sha256:"+sha("sk-eve")+"\"]}\n")
 	for mode, want := range map[string]bool{"single": true, "multi": false} {
 		out, err := command(t, dir, "config", "check", "--set", "identity.users_file="+file, "--set", "identity.mode="+mode)
 		if err != nil || strings.Contains(out, "auditors open the admin side only with identity.mode: multi") != want {

@@ -32,11 +32,7 @@ func TestForgettingThatDeletesNothing(t *testing.T) {
 		for _, part := range []string{"--user", "--session"} {
 			t.Run(name+part, func(t *testing.T) {
 				t.Parallel()
-				g, err := graphititest.Start(tc.o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { g.Close() })
+				g := startGraphiti(t, tc.o)
 				s := settings{"memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw"}
 				maps.Copy(s, tc.more(t))
 				deletesNothing(t, g, s, part)
@@ -105,11 +101,7 @@ func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 	for name, fault := range map[string]graphititest.Fault{"refuses": graphititest.Refuse(), "hangs": graphititest.Hang()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, err := graphititest.Start(graphititest.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { g.Close() })
+			g := startGraphiti(t, graphititest.Options{})
 			dir, settings := t.TempDir(), map[string]string{
 				"memory.endpoint": g.URL(), "memory.consent": "true", "memory.backend": "graphiti",
 				"identity.owner": "user:josh", "identity.group_ids": "raw",
@@ -131,7 +123,7 @@ func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 			for _, c := range calls {
 				g.Always(c, fault)
 			}
-			_, err = w.cli("memory", "forget", "--user", "josh", "--yes")
+			_, err := w.cli("memory", "forget", "--user", "josh", "--yes")
 			if err == nil || !strings.Contains(err.Error(), "deleted here") {
 				t.Errorf("forgetting while the memory %s: %v, want that it is deleted here", name, err)
 			}
@@ -180,11 +172,7 @@ func TestForgetReportsRemainingParts(t *testing.T) {
 		for _, backend := range []string{"graphiti", "graphiti-mcp"} {
 			t.Run(name+", "+backend, func(t *testing.T) {
 				t.Parallel()
-				g, err := graphititest.Start(graphititest.Options{MCP: graphititest.Today})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { g.Close() })
+				g := startGraphiti(t, graphititest.Options{MCP: graphititest.Today})
 				w := start(t, t.TempDir(), map[string]string{
 					"memory.endpoint": g.URL(), "memory.consent": "true", "memory.backend": backend,
 					"identity.owner": "user:josh", "identity.group_ids": "raw",
@@ -232,11 +220,7 @@ func TestForgetReportsRemainingParts(t *testing.T) {
 // remain.
 func TestForgottenSessionIsNamed(t *testing.T) {
 	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { g.Close() })
+	g := startGraphiti(t, graphititest.Options{})
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw"})
 	w.ask("s1", user("My cat is called Miso."))
 	w.delivered(1)

@@ -46,11 +46,7 @@ func withMemories(t *testing.T, f func(t *testing.T, settings map[string]string)
 			t.Parallel()
 			settings := map[string]string{"identity.owner": "user:josh"}
 			if remote {
-				g, err := graphititest.Start(graphititest.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { _ = g.Close() })
+				g := startGraphiti(t, graphititest.Options{})
 				for k, v := range map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"} {
 					settings[k] = v
 				}

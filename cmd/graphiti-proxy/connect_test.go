@@ -22,9 +22,7 @@ func TestConnectCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	const own = "{\n  \"model\": \"opus\"\n}\n"
-	if err := os.WriteFile(file, []byte(own), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, own)
 	for _, c := range []struct {
 		args        []string
 		says, fails string

@@ -11,11 +11,7 @@ import (
 // which data the proxy sends there, how to stop this, and how to purge the data.
 func TestConsentIsExplainedOnce(t *testing.T) {
 	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := startGraphiti(t, graphititest.Options{})
 	const explains = "conversations are sent to this endpoint from now on"
 	for name, settings := range map[string]map[string]string{
 		"memory":    {"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": g.URL()},

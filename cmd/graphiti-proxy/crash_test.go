@@ -197,11 +197,7 @@ func TestKillsLoseAndRepeatNoTurn(t *testing.T) {
 	t.Parallel()
 	long(t, "takes half a minute")
 	const conversations, length, kills, returning = 50, 20, 3, 200
-	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer model.Close()
+	model := startModel(t)
 	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		said := c.Messages[len(c.Messages)-1].Text
 		if _, after, ok := strings.Cut(said, "</graphiti_memory>\n\n"); ok {

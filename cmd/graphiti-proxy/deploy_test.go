@@ -110,9 +110,7 @@ func TestDeployIsValid(t *testing.T) {
 				dir := t.TempDir()
 				text, _ := data["config.yaml"].(string)
 				file := filepath.Join(dir, "config.yaml")
-				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				writeFile(t, file, text)
 				env := []string{"HOME=" + dir, "GRAPHITI_PROXY_ADMIN_TOKEN=x"}
 				if strings.Contains(string(b), "postgres-url") {
 					env = append(env, "GRAPHITI_PROXY_STATE_POSTGRES_URL=postgres://x/y")
@@ -133,9 +131,7 @@ func TestDeployIsValid(t *testing.T) {
 	}
 	// The binary that the unit names need not exist on this machine.
 	path := filepath.Join(t.TempDir(), "graphiti-proxy.service")
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(unit), "/usr/bin/graphiti-proxy", "/bin/true")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, path, strings.ReplaceAll(string(unit), "/usr/bin/graphiti-proxy", "/bin/true"))
 	if out, err := exec.Command("systemd-analyze", "verify", path).CombinedOutput(); err != nil || strings.Contains(string(out), "Unknown") {
 		t.Errorf("systemd-analyze: %v\n%s", err, out)
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
 // TestOutOfDescriptors: a process that may have 256 files open outlives more
@@ -21,11 +20,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	if _, err := exec.LookPath("prlimit"); err != nil {
 		t.Skip(err)
 	}
-	provider, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = provider.Close() })
+	provider := startModel(t)
 	p := &process{t: t, wrap: []string{"prlimit", "--nofile=256:256"}, args: []string{
 		"serve", "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0", "--set", "data_dir=" + t.TempDir(), "--set", "upstream.openai=" + provider.URL(),
 	}}

@@ -102,9 +102,7 @@ func TestFactsFromAModel(t *testing.T) {
 
 	dir := t.TempDir()
 	file := filepath.Join(dir, "memory.jsonl")
-	if err := os.WriteFile(file, []byte(export), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, export)
 	for range 2 {
 		if out, err := command(t, dir, "memory", "import", file); err != nil {
 			t.Errorf("import: %v\n%s", err, out)
@@ -159,9 +157,7 @@ func TestFacts_OfAnImport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "notes.jsonl")
 	lines := `{"scope":"user","role":"user","content":"the singers sign in by magic link","timestamp":"2026-01-02T09:00:00Z","session":"old"}
 {"scope":"user","role":"user","content":"the kettle is blue","timestamp":"2026-01-02T09:00:00Z"}`
-	if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, lines)
 	waiting := func() (n int) {
 		t.Helper()
 		b, _, err := w.remembers().backend.Facts.Undistilled(t.Context(), 0, 1)

@@ -40,11 +40,7 @@ func TestForgetting(t *testing.T) {
 	type settings = map[string]string
 	stand := func(t *testing.T, o graphititest.Options, more settings) (settings, *graphititest.Graphiti) {
 		o.Delay = 20 * time.Millisecond
-		g, err := graphititest.Start(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { g.Close() })
+		g := startGraphiti(t, o)
 		s := settings{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"}
 		maps.Copy(s, more)
 		return s, g

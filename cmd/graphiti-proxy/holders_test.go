@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -50,9 +49,7 @@ func TestWhoACredentialProves(t *testing.T) {
 		t.Helper()
 		text := fmt.Sprintf("users:\n- id: josh\n  %s\n  keys: [\"sha256:%s\"]\n- id: ann\n  memoryEnabled: false\n  keys: [\"sha256:%s\"]\n- id: root\n  admin: true\n  memoryEnabled: false\n  keys: [\"sha256:%s\"]\n",
 			josh, sha("sk-josh"), sha("sk-ann"), sha("sk-root"))
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, file, text)
 	}
 	register("displayName: Josh")
 	other := local(t)
@@ -116,9 +113,7 @@ func TestWhoACredentialProves(t *testing.T) {
 	if status, answer := w.asks("sk-josh", "memory/show", m{}); status != 403 || strings.Contains(answer, "Miso") {
 		t.Errorf("without memory: %d %s", status, answer)
 	}
-	if err := os.WriteFile(file, fmt.Appendf(nil, "users:\n- id: josh\n  keys: [\"sha256:%s\"]\n", sha("sk-ann")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, fmt.Sprintf("users:\n- id: josh\n  keys: [\"sha256:%s\"]\n", sha("sk-ann")))
 	reload()
 	if status, answer := w.asks("sk-ann", "memory/show", m{}); status != 403 || !strings.Contains(answer, "in doubt") {
 		t.Errorf("the id is given to somebody else, whose memory is in doubt: %d %s", status, answer)
@@ -147,9 +142,7 @@ func TestPeopleOfAGateway(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "users.yaml")
 	text := fmt.Sprintf("users:\n- id: josh\n  identities: {openwebui: josh@example.org}\n  keys: [\"sha256:%s\"]\n- id: ann\n  memoryEnabled: false\n- id: root\n  admin: true\n", sha("sk-josh"))
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, text)
 	w := start(t, t.TempDir(), map[string]string{
 		"identity.mode": "multi", "admin.token": "secret", "identity.users_file": file, "identity.trusted_keys": "sk-gateway",
 	})

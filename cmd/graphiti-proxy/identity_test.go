@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,9 +24,7 @@ func usersFile(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "users.yaml")
 	text := fmt.Sprintf("users:\n- id: josh\n  identities: {discord: \"123\", github: octocat, openwebui: ow-1}\n  keys: [\"sha256:%s\", \"sha256:%s\"]\n- id: ann\n  memoryEnabled: false\n  keys: [\"sha256:%s\"]\n",
 		sha("sk-josh"), sha("sk-josh-2"), sha("sk-ann"))
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, path, text)
 	return path
 }
 
@@ -180,58 +177,6 @@ func (w *world) heldIn(group string) (rows []graphiti.Row) {
 		rows = append(rows, r)
 	}
 	return rows
-}
-
-// TestPeopleOfTheRegistry checks that two keys of one person share a memory, that people
-// who have opted out have none, that a gateway's platform users resolve to registered
-// people, and that a changed registry takes effect after a reload.
-func TestPeopleOfTheRegistry(t *testing.T) {
-	t.Parallel()
-	file := usersFile(t)
-	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.users_file": file, "identity.trusted_keys": "sk-gateway"})
-	w.say(fact, "Authorization", "Bearer sk-josh")
-	w.delivered(1)
-	for _, tc := range []struct {
-		name    string
-		headers []string
-		knows   bool
-	}{
-		{"the same key", []string{"Authorization", "Bearer sk-josh"}, true},
-		{"the person's other key", []string{"Authorization", "Bearer sk-josh-2"}, true},
-		{"the key, whatever it claims", []string{"Authorization", "Bearer sk-josh", "X-Graphiti-User", "ann"}, true},
-		{"a gateway that names the person", []string{"Authorization", "Bearer sk-gateway", "X-Graphiti-User", "josh"}, true},
-		{"a gateway that names the person's platform", []string{"Authorization", "Bearer sk-gateway", "X-OpenWebUI-User-Id", "ow-1"}, true},
-		{"a gateway that names the login", []string{"Authorization", "Bearer sk-gateway", "X-Graphiti-User", "github_login:OctoCat"}, true},
-		{"a gateway that names another platform's user", []string{"Authorization", "Bearer sk-gateway", "x-litellm-end-user-id", "ow-1"}, false},
-		{"who opted out", []string{"Authorization", "Bearer sk-ann"}, false},
-		{"who opted out, named by a gateway", []string{"Authorization", "Bearer sk-gateway", "X-Graphiti-User", "ann"}, false},
-	} {
-		_, header, saw := w.say(question, tc.headers...)
-		if knows := strings.Contains(saw, "Miso"); knows != tc.knows {
-			t.Errorf("%s: the model saw the fact: %v, want %v; header %s", tc.name, knows, tc.knows, header)
-		}
-		if strings.HasPrefix(tc.name, "who opted out") && (!strings.HasPrefix(header, "off;") || !strings.HasSuffix(header, "reason=opt_out")) {
-			t.Errorf("%s: header %q, want off with reason=opt_out", tc.name, header)
-		}
-	}
-	if err := os.WriteFile(file, []byte("users: broken"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.app.reload(w.app.cfg); err == nil {
-		t.Error("reload with a broken registry: no error")
-	}
-	if _, _, saw := w.say(question+" Tell me.", "Authorization", "Bearer sk-josh"); !strings.Contains(saw, "Miso") {
-		t.Errorf("after a broken registry the model saw %q for josh's key, want the fact: the old one counts", saw)
-	}
-	if err := os.WriteFile(file, []byte("users: [{id: other}]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.app.reload(w.app.cfg); err != nil {
-		t.Errorf("reload with another registry: %v", err)
-	}
-	if _, _, saw := w.say(question+" Tell me now.", "Authorization", "Bearer sk-josh"); strings.Contains(saw, "Miso") {
-		t.Errorf("the model saw %q for the key of a person who was removed, want no fact", saw)
-	}
 }
 
 // TestBotRecallsNoFactOfItsOwner checks that a bot recalls no fact of

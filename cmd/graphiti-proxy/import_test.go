@@ -23,9 +23,7 @@ func TestImportIsKilled(t *testing.T) {
 		fmt.Fprintf(&b, "{\"role\":\"user\",\"content\":\"line %d is about alpacas\",\"timestamp\":\"2026-01-02T03:04:05Z\"}\n", i)
 	}
 	text := b.String()
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, name, text)
 	data := filepath.Join(dir, "data")
 	p := &process{t: t, args: []string{"memory", "import", "-", "--set", "data_dir=" + data, "--set", "admin.listen=127.0.0.1:1"}}
 	for part := 3; part < 10; part++ { // tenths of the file to send before the kill

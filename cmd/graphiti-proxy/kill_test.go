@@ -77,11 +77,7 @@ type killed struct {
 // the ledger after the next start. Every other conversation names its session.
 func killUnderLoad(t *testing.T) (r killed) {
 	t.Helper()
-	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer model.Close()
+	model := startModel(t)
 	model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Text: "noted"} })
 	p, dir := &process{t: t, args: []string{"serve"}}, t.TempDir()
 	for k, v := range map[string]string{
@@ -201,11 +197,7 @@ func turnsInLedger(t *testing.T, dir string) (said []string) {
 func TestKillWithAMemoryOfItsOwn(t *testing.T) {
 	t.Parallel()
 	const conversations, length, kills = 16, 24, 6
-	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer model.Close()
+	model := startModel(t)
 	var answers atomic.Int64
 	p, dir := &process{t: t, args: []string{"serve"}, solo: true}, t.TempDir()
 	set := []string{"--set", "data_dir=" + dir, "--set", "identity.owner=user:josh"}

@@ -54,9 +54,7 @@ func qwenTranscript(t *testing.T, home, dir string, turns ...pastTurn) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, b.String())
 }
 
 const qwenAgent = "QwenCode/0.15.10 (linux; x64)"
@@ -145,9 +143,7 @@ func TestImportAgents(t *testing.T) {
 func TestImportAgents_LeavesOut(t *testing.T) {
 	t.Parallel()
 	ignored := project(t)
-	if err := os.WriteFile(filepath.Join(ignored, ".graphiti-proxy-ignore"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(ignored, ".graphiti-proxy-ignore"), "")
 	for dir, want := range map[string]string{ignored: "excluded from memory", filepath.Join(ignored, "gone"): "is gone", "": "is unknown"} {
 		home := t.TempDir()
 		qwenTranscript(t, home, dir, pastTurn{"chatcmpl-marlin-marlin-marlin", "2026-11-20T08:00:00Z", "It is Marlin.", "Noted."})
@@ -168,9 +164,7 @@ func TestImportAgents_Aider(t *testing.T) {
 	w.delivered(1)
 	w.stop()
 	history := "# aider chat started at 2026-11-20 08:00:00\n\n#### " + heron + "  \n\nNoted, answer 1.\n\n#### The queue is called Kestrel.  \n\nNoted, too.\n"
-	if err := os.WriteFile(filepath.Join(dir, ".aider.chat.history.md"), []byte(history), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(dir, ".aider.chat.history.md"), history)
 	set := []string{"--set", "data_dir=" + data, "--set", "identity.owner=user:josh"}
 	out, errOut, err := commandIn(t, home, dir, append([]string{"memory", "import", "--agents", "--yes"}, set...)...)
 	if err != nil || !strings.Contains(out, "2 turns imported") || !strings.Contains(out, ".aider.chat.history.md") {
@@ -201,9 +195,7 @@ func TestImportAgents_Notes(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, name, text)
 	}
 	if out, _, err := commandIn(t, home, dir, "memory", "import", "--agents"); err != nil || strings.Count(out, ".md") != 4 || strings.Contains(out, "wait for your") {
 		t.Errorf("got %s, %v; want four files", out, err)

@@ -110,11 +110,7 @@ func TestMetricsOfGraphiti(t *testing.T) {
 	if w := start(t, t.TempDir(), nil); strings.Contains(scrape(t, w), "graphiti_proxy_graphiti_healthy ") {
 		t.Error("the embedded memory has the metrics of Graphiti")
 	}
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := startGraphiti(t, graphititest.Options{})
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
 	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,9 +18,7 @@ func TestOwnershipContext(t *testing.T) {
 	const credential = "sk-josh"
 	sum := sha256.Sum256([]byte(credential))
 	people := filepath.Join(t.TempDir(), "people.yaml")
-	if err := os.WriteFile(people, []byte("users:\n  - id: josh\n    displayName: Josh Doe\n    identities:\n      github: octocat\n    keys: [\"sha256:"+hex.EncodeToString(sum[:])+"\"]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, people, "users:\n  - id: josh\n    displayName: Josh Doe\n    identities:\n      github: octocat\n    keys: [\"sha256:"+hex.EncodeToString(sum[:])+"\"]\n")
 	for name, tc := range map[string]struct {
 		settings map[string]string
 		headers  []string
@@ -34,11 +31,7 @@ func TestOwnershipContext(t *testing.T) {
 		"a stranger": {map[string]string{"identity.mode": "multi", "identity.users_file": people}, []string{"Authorization", "Bearer sk-other", "X-Graphiti-User", "josh"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, err := graphititest.Start(graphititest.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer g.Close()
+			g := startGraphiti(t, graphititest.Options{})
 			settings := map[string]string{
 				"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "ingest.ownership": "true",
 			}

@@ -114,9 +114,7 @@ func TestRequestsSurviveARestart(t *testing.T) {
 	}
 	serve(0)
 	serve(1)
-	if err := os.WriteFile(file, []byte("[{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, "[{")
 	serve(0)
 	serve(1)
 }

@@ -26,14 +26,10 @@ func checkout(t *testing.T, files ...string) (dir string) {
 		".git/config": "[remote \"origin\"]\n\turl = https://github.com/acme/widgets.git\n",
 		".git/HEAD":   "ref: refs/heads/main\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, name), text)
 	}
 	for _, name := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, name), "")
 	}
 	return dir
 }

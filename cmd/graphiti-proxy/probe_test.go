@@ -21,11 +21,7 @@ import (
 // status command still calls it.
 func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := startGraphiti(t, graphititest.Options{})
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
 	w.remembers().prober.Ask(t.Context())
 	g.Always(graphititest.Healthcheck, graphititest.Answer(http.StatusServiceUnavailable, ""))

@@ -17,7 +17,6 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
 // newcomer is a user with a fresh home who follows the README.
@@ -33,11 +32,7 @@ type newcomer struct {
 // graphiti-proxy, a client and a go command in PATH.
 func newNewcomer(t *testing.T) *newcomer {
 	t.Helper()
-	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = model.Close() })
+	model := startModel(t)
 	n := &newcomer{t: t, home: t.TempDir(), stop: func() {}}
 	self, err := filepath.Abs(os.Args[0])
 	if err != nil {

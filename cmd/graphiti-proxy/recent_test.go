@@ -66,11 +66,7 @@ func withheld(t *testing.T, backend string, o graphititest.Options, words ...str
 		}
 		return false
 	}
-	g, err := graphititest.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { g.Close() })
+	g = startGraphiti(t, o)
 	opened := make(map[string]bool)
 	work = func(word string) {
 		if !opened[word] {
@@ -105,11 +101,7 @@ func (w *world) recalledOnce(asked, word string) {
 // Graphiti. Without a question before it, a turn of nods has no copy there.
 func TestWhoWasAskedSaysSomething(t *testing.T) {
 	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { g.Close() })
+	g := startGraphiti(t, graphititest.Options{})
 	w := start(t, t.TempDir(), map[string]string{
 		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw",
 	})

@@ -86,11 +86,7 @@ func TestReloadOfUpstreamAndToken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w := start(t, dir, map[string]string{"admin.token": "first"})
-	other, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
+	other := startModel(t)
 	cfg := *w.app.cfg
 	cfg.Upstream.OpenAI, cfg.Admin.Token = other.URL(), "second"
 	if waiting, err := w.app.reload(&cfg); err != nil || len(waiting) > 0 {
@@ -139,11 +135,7 @@ func post(t *testing.T, w *world, text string) error {
 func TestRefusedReloadChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"admin.token": "first", "identity.mode": "multi", "identity.users_file": usersFile(t)})
-	other, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
+	other := startModel(t)
 	changed := *w.app.cfg
 	changed.Upstream.OpenAI, changed.Admin.Token, changed.Identity.UsersFile = other.URL(), "second", ""
 	for name, mistake := range map[string]func(*config.Config){
@@ -210,11 +202,7 @@ func TestTokenOfAnOpenAdminSideStays(t *testing.T) {
 // consent is withdrawn, and that the next one has no memory.
 func TestConsentTakenBackWhileAnAnswerIsAwaited(t *testing.T) {
 	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := startGraphiti(t, graphititest.Options{})
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
 	asked, answer := make(chan struct{}), make(chan struct{})
 	w.model.SetAnswer(func(proxytest.Input) proxytest.Reply {
@@ -255,11 +243,7 @@ func TestConsentTakenBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, err := graphititest.Start(graphititest.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer g.Close()
+			g := startGraphiti(t, graphititest.Options{})
 			dir := t.TempDir()
 			w := start(t, dir, map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
 			with, without := *w.app.cfg, *w.app.cfg

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,9 +14,7 @@ func registered(t *testing.T, path string, people ...string) {
 	for _, p := range people {
 		text += "- {" + p + "}\n"
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, path, text)
 }
 
 // keyOf returns the field of a person that gives them a key.

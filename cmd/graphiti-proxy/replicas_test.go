@@ -105,11 +105,7 @@ func TestReplicasActAsOne(t *testing.T) {
 	if os.Getenv("LONG_TESTS") != "" {
 		conversations, length = 50, 20
 	}
-	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer model.Close()
+	model := startModel(t)
 	seen := histories{sent: make(map[[2]int][][]string)}
 	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		return proxytest.Reply{Text: fmt.Sprintf("answer to %s in what began with %s", seen.note(c), spoken(c, 0))} // of no other conversation
@@ -257,11 +253,7 @@ func TestReplicasActAsOne(t *testing.T) {
 func TestReplicasShareRates(t *testing.T) {
 	t.Parallel()
 	const requests = 6 // a minute: they refill more slowly than any machine asks
-	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer model.Close()
+	model := startModel(t)
 	model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Text: "ok"} })
 	database := postgrestest.Start(t).Database(t)
 	all := replicas(t, 2, model, database, fmt.Sprint("limits.requests_per_minute=", requests))
@@ -318,11 +310,7 @@ func TestReplicasShareRates(t *testing.T) {
 // was asked to forget, in old or in new conversations.
 func TestForgettingReachesAllReplicas(t *testing.T) {
 	t.Parallel()
-	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer model.Close()
+	model := startModel(t)
 	var mu sync.Mutex
 	var last string
 	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
@@ -403,19 +391,11 @@ func TestForgettingReachesAllReplicas(t *testing.T) {
 // and that the other one takes over when it is killed.
 func TestReplicasCopyToGraphiti(t *testing.T) {
 	t.Parallel()
-	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer model.Close()
+	model := startModel(t)
 	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		return proxytest.Reply{Text: "answer to " + spoken(c, len(c.Messages)-1)}
 	})
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := startGraphiti(t, graphititest.Options{})
 	all := replicas(t, 2, model, postgrestest.Start(t).Database(t), "memory.backend=graphiti", "memory.endpoint="+g.URL(), "memory.consent=true")
 	turns := make(map[int]int)
 	say := func(n int, p *process) {

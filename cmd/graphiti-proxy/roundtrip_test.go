@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -51,9 +50,7 @@ func TestWorkspaceByDirectory(t *testing.T) {
 			t.Errorf("%s: got %s %v, want no error, \"Postgres\" in it", dir, out, err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(one, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(one, "file"), "")
 	for _, dir := range []string{filepath.Join(one, "nowhere"), "./nowhere", "../nowhere/there", filepath.Join(one, "file")} {
 		if out, err := w.cli("memory", "promote", "--kind", "decision", "--workspace", dir, "x"); err == nil || !strings.Contains(err.Error(), "--workspace: ") {
 			t.Errorf("%s: got %s %v, want an error, \"--workspace: \" in it", dir, out, err)

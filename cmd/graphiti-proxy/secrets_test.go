@@ -17,11 +17,7 @@ import (
 func TestSecretsStayWithTheModel(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter22xyz"
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := startGraphiti(t, graphititest.Options{})
 	dir := t.TempDir()
 	w := start(t, dir, map[string]string{
 		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "promote.directives": "true",
@@ -65,7 +61,7 @@ func TestSecretsStayWithTheModel(t *testing.T) {
 		}
 	}
 	w.stop()
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}

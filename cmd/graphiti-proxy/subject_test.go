@@ -19,11 +19,7 @@ func TestChangeOfSubject(t *testing.T) {
 
 func changeOfSubject(t *testing.T, query string) {
 	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { g.Close() })
+	g := startGraphiti(t, graphititest.Options{})
 	w := start(t, t.TempDir(), map[string]string{"recall.query": query, "memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh"})
 	for i, said := range []string{"Ann does live in Porto.", "Where Ann does live she has a boat.", "Miso is our cat.", "Farid has the pager, he is on call."} {
 		w.say(said)

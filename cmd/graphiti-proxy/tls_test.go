@@ -12,7 +12,6 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,9 +45,7 @@ func writeCertificate(t *testing.T, dir string, serial int64) (cert, key string,
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	for name, b := range map[string][]byte{cert: text, key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})} {
-		if err := os.WriteFile(name, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, name, string(b))
 	}
 	pool = x509.NewCertPool()
 	pool.AppendCertsFromPEM(text)
@@ -104,9 +101,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("status: %+v, %v", s, err)
 	}
 
-	if err := os.WriteFile(key, []byte("broken"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, key, "broken")
 	waitUntil(t, "the broken file to be seen", func() bool {
 		if serial, err := get(pool, clients, "/v1/models"); err != nil || serial != 1 {
 			t.Fatalf("with a broken file: certificate %d, %v", serial, err)

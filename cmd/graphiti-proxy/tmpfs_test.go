@@ -26,11 +26,7 @@ func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := startGraphiti(t, graphititest.Options{})
 	g.Always(graphititest.Messages, graphititest.Answer(503, ""))
 	w := start(t, dir, map[string]string{
 		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true",

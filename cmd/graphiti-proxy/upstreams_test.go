@@ -37,11 +37,7 @@ func (w *world) post(model *proxytest.Provider, path, key, text string) (status 
 // local is a second model.
 func local(t *testing.T) *proxytest.Provider {
 	t.Helper()
-	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = model.Close() })
+	model := startModel(t)
 	return model
 }
 

@@ -46,11 +46,7 @@ func (f *otherFacts) Episodes(context.Context, string, int) ([]graphiti.Row, err
 // its late answer serves the next one.
 func TestOthers_WithoutWaiting(t *testing.T) {
 	t.Parallel()
-	e, err := openAny(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := openEmbedded(t)
 	graph := &slowFacts{otherFacts{list: []graphiti.Fact{{UUID: "f1", Text: "The archive server of Borealis listens on port 8001", ValidAt: time.Now()}}}, make(chan struct{})}
 	o := e.OpenOthers(filepath.Join(t.TempDir(), "others.db"), &graphiti.Memory{Searcher: graph, Arrivals: graph}, slog.New(slog.DiscardHandler))
 	defer o.Close()
@@ -92,11 +88,7 @@ func TestOthers_Waits(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			e, err := openAny(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
+			e := openEmbedded(t)
 			day := time.Now().AddDate(0, 0, -10)
 			old := graphiti.Fact{UUID: "f1", Text: "The coach is Ilse.", ValidAt: day.AddDate(0, 0, -10), InvalidAt: day}
 			graph := &slowFacts{otherFacts{list: []graphiti.Fact{{UUID: "f2", Text: "The coach is Marek.", ValidAt: day}, {UUID: "f3", Text: "The staging cluster has twelve machines.", ValidAt: day}}}, make(chan struct{})}
@@ -186,11 +178,7 @@ func TestOthers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			e, err := openAny(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
+			e := openEmbedded(t)
 			o := e.OpenOthers(filepath.Join(t.TempDir(), "others.db"), &graphiti.Memory{Searcher: &tc.graph, Arrivals: &tc.graph}, slog.New(slog.DiscardHandler))
 			defer o.Close()
 			o.Add([]graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "theirs"}})

@@ -43,11 +43,7 @@ func rowsOf(t testing.TB, e *Store, group string, f graphiti.Filter) (all []grap
 
 // TestOutline covers headings of new and deleted messages.
 func TestOutline(t *testing.T) {
-	e, err := openAny(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := openEmbedded(t)
 	read := func(group string) []graphiti.Row { return rowsOf(t, e, group, graphiti.Filter{}) }
 	if all := read("g"); all != nil {
 		t.Errorf("got %v of no group, want none", all)

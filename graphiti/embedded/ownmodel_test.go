@@ -26,15 +26,21 @@ func ownEncoder(t *testing.T) encoder {
 	return encoderOf(m, FitOf(m.Name()))
 }
 
-// TestMayState checks that the gate tells decisions from requests and questions that have a word of
-// change.
-func TestMayState(t *testing.T) {
-	e := openEmbedded(t)
+// understand gives a store the built-in model.
+func understand(t *testing.T, e *Store) {
+	t.Helper()
 	m, err := sentence.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
+}
+
+// TestMayState checks that the gate tells decisions from requests and questions that have a word of
+// change.
+func TestMayState(t *testing.T) {
+	e := openEmbedded(t)
+	understand(t, e)
 	for text, want := range map[string]bool{
 		"No, we moved to Postgres 16 yesterday.":      true,
 		"Der ist umgezogen, jetzt 192.168.178.55.":    true,
@@ -58,16 +64,8 @@ func TestMayState(t *testing.T) {
 // TestUnderstand checks that the built-in model finds statements in another language than
 // the question, and returns no facts for routine questions and requests.
 func TestUnderstand(t *testing.T) {
-	e, err := openAny(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	m, err := sentence.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
+	e := openEmbedded(t)
+	understand(t, e)
 	for i, said := range []string{
 		"My cat Pixel just jumped on the table.", "The exam is on the 8th of February.", "We deploy on Fridays at noon.",
 		"Kunden mit Sitz in der Schweiz bekommen keine Umsatzsteuer.", "The server in the cellar has 64 GB.", "Anna leads the design team.",
@@ -116,11 +114,7 @@ func TestUnderstand(t *testing.T) {
 // vectors.
 func TestUnderstand_Facts(t *testing.T) {
 	e := openDistilled(t)
-	m, err := sentence.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
+	understand(t, e)
 	say(t, e, "g", "1", "Moved in last week, boxes and all; on the keyboard I use dvorak.", "Welcome home.")
 	distil(t, e,
 		graphiti.Distilled{Text: "The user lives in Tampere", Kind: "place", About: graphiti.AboutUser, Keys: []string{"ciudad", "home town"}},
@@ -184,11 +178,7 @@ func TestUnderstand_Facts(t *testing.T) {
 // found by a word of the question.
 func TestMeant_EarlierQuestion(t *testing.T) {
 	e := openEmbedded(t)
-	m, err := sentence.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
+	understand(t, e)
 	const rent = "the van for the move is 89 euros a day"
 	tell(t, e, "g", "a", rent, "Noted.")
 	polltest.Until(t, "vectors of all messages", func() bool {
@@ -219,11 +209,7 @@ func TestMeant_EarlierQuestion(t *testing.T) {
 // question is.
 func TestUnderstand_Routine(t *testing.T) {
 	e := openEmbedded(t)
-	m, err := sentence.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
+	understand(t, e)
 	for i, said := range []string{"We write tests as tables, one line for a case.", "commit the parser and push it", "The parser reads at most 4 MB."} {
 		tell(t, e, "g", string(rune('a'+i)), said, "Done.")
 	}
@@ -352,11 +338,7 @@ func TestVectors_Oldest(t *testing.T) {
 func TestUnderstand_Repeated(t *testing.T) {
 	for _, request := range []string{"my branch lags, merge it again", "bei mir kommt im Prüfer null an", "the preview stays empty, look again", "¿lo pruebas otra vez?"} {
 		e := openEmbedded(t)
-		m, err := sentence.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
+		understand(t, e)
 		e.fit.Asks.Bias += 8 // every message asks
 		chats(t, e, []string{"The office is in Graz.", "Noted."}, []string{request, "Done.", "thanks", "Sure."})
 		polltest.Until(t, "vectors", e.Compares)
@@ -379,11 +361,7 @@ func TestUnderstand_Corrected(t *testing.T) {
 		{"other words", "Der Parkplatz ist Nummer 14.", "Der Stellplatz von Lena hat jetzt die Nummer 17 und ist nebenan.", "Welche Nummer hat der Parkplatz?", true},
 	} {
 		e := openEmbedded(t)
-		m, err := sentence.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
+		understand(t, e)
 		chats(t, e, []string{tc.old, "Noted."}, []string{tc.newer, "Noted."})
 		polltest.Until(t, "vectors", e.Compares)
 		got := strong(t, e, tc.question)
@@ -396,11 +374,7 @@ func TestUnderstand_Corrected(t *testing.T) {
 // TestRows_Statements checks that vectors tell statements from requests and questions in languages
 // that the list of words does not have, and that words decide before there are vectors.
 func TestRows_Statements(t *testing.T) {
-	e, err := openAny(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
+	e := openEmbedded(t)
 	said := []struct {
 		text   string
 		states bool
@@ -429,11 +403,7 @@ func TestRows_Statements(t *testing.T) {
 	if got := statements(); slices.Contains(got, said[7].text) || !slices.Contains(got, said[0].text) {
 		t.Errorf("statements without vectors: %q", got)
 	}
-	m, err := sentence.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
+	understand(t, e)
 	var want []string
 	for _, m := range said {
 		if m.states {

@@ -38,11 +38,7 @@ func TestPull(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			e, err := openAny(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
+			e := openEmbedded(t)
 			for i, name := range []string{"m1", "m2", "m3"} {
 				m := graphiti.Row{Name: name, Role: graphiti.RoleUser, Text: "The database is somewhere.", Said: day(i + 1)}
 				if err := e.Write(t.Context(), "g", []graphiti.Row{m}); err != nil {
@@ -90,11 +86,7 @@ func TestPull(t *testing.T) {
 // TestPull_EndByPerson checks that Graphiti does not make a fact valid that its person ended.
 func TestPull_EndByPerson(t *testing.T) {
 	t.Parallel()
-	e, err := openAny(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := openEmbedded(t)
 	said := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
 	if err := e.Write(t.Context(), "g", []graphiti.Row{{Name: "m", Role: graphiti.RoleUser, Text: "My cat is called Miso.", Said: said}}); err != nil {
 		t.Fatal(err)
@@ -111,7 +103,7 @@ func TestPull_EndByPerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	pull()
-	err = e.Distilled(t.Context(), "g", func(d *graphiti.Distilled) error {
+	err := e.Distilled(t.Context(), "g", func(d *graphiti.Distilled) error {
 		if d.Until.IsZero() {
 			t.Error("a fact that its person ended is valid again")
 		}
@@ -130,11 +122,7 @@ func TestPull_Forgotten(t *testing.T) {
 	for _, forgotten := range []string{"graphiti.1", "m1"} {
 		t.Run(forgotten, func(t *testing.T) {
 			t.Parallel()
-			e, err := openAny(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
+			e := openEmbedded(t)
 			messages := []graphiti.Row{{Name: "m1", Role: graphiti.RoleUser, Text: "My cat is called Miso.", Said: said}, {Name: "m2", Role: graphiti.RoleUser, Text: "Miso is asleep.", Said: said.Add(time.Hour)}}
 			if err := e.Write(t.Context(), "g", messages); err != nil {
 				t.Fatal(err)

@@ -1,25 +1,19 @@
 package embedded
 
 import (
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
 
 // TestOfSelf checks that a request finds what it needs of the person, the newest first, in any
 // language, and nothing private.
 func TestOfSelf(t *testing.T) {
 	e := openEmbedded(t)
-	m, err := sentence.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
+	understand(t, e)
 	const name, old, home, food = "Hello, my name is Greta Solheim and I live in Bergen.", "I live in Bergen.", "we moved to Aarhus last week", "I'm vegetarian, no fish either"
 	for i, text := range []string{
 		name, old, "my doctor put me on warfarin", "my sister owes me 800 euros", food, home, "my wife has her operation on Friday", "the trip to Rome costs 300",

@@ -23,17 +23,22 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
-// openAny opens an empty store.
-func openAny(t testing.TB) (*Store, error) {
+// openEmbedded opens an empty store that ends with the test.
+func openEmbedded(t testing.TB) *Store {
 	t.Helper()
 	if postgrestest.Chosen(t) {
 		e := openShared(t, postgrestest.Database(t))
 		if _, _, err := e.db.(*postgres.DB).Take(t.Context()); err != nil { // it delivers
 			t.Fatal(err)
 		}
-		return e, nil
+		return e
 	}
-	return Open(filepath.Join(t.TempDir(), "memory.db"))
+	e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
 }
 
 // openShared returns the store of a new replica.
@@ -270,11 +275,7 @@ func forgetAgainstWriters(t *testing.T, forgets int, all ...*ledger.Ledger) {
 // TestExpire checks that old messages are deleted with the facts that only they support, that a
 // history does not restore their turns, and that newer messages stay.
 func TestExpire(t *testing.T) {
-	e, err := openAny(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := openEmbedded(t)
 	say := func(t *ledger.Turn, _ graphiti.Scope) []graphiti.Row {
 		return []graphiti.Row{{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), Role: graphiti.RoleUser, Text: t.User, Said: t.Said}}
 	}
@@ -330,11 +331,7 @@ func TestRetention(t *testing.T) {
 		"only a hold":            {ledger.Retention{Of: map[string]time.Duration{"user:ann": ledger.Hold}}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := openAny(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
+			e := openEmbedded(t)
 			s := e.Ledger(func(t *ledger.Turn, _ graphiti.Scope) []graphiti.Row {
 				return []graphiti.Row{{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), Role: graphiti.RoleUser, Text: t.User, Said: t.Said}}
 			})
@@ -397,11 +394,7 @@ func TestRetention(t *testing.T) {
 // and that a hold keeps facts.
 func TestRetentionOfFacts(t *testing.T) {
 	const day = 24 * time.Hour
-	e, err := openAny(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := openEmbedded(t)
 	s := e.Ledger(func(t *ledger.Turn, _ graphiti.Scope) []graphiti.Row {
 		return []graphiti.Row{{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), Role: graphiti.RoleUser, Text: t.User, Said: t.Said}}
 	})

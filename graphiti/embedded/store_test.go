@@ -13,16 +13,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-func openEmbedded(t testing.TB) *Store {
-	t.Helper()
-	e, err := openAny(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	return e
-}
-
 var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 // tell stores one turn.

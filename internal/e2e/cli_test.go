@@ -269,9 +269,7 @@ func TestIgnoreFile(t *testing.T) {
 	for i, c := range append([]coder{olderClaude, qwenCode}, theCoders...) {
 		t.Run(c.name, func(t *testing.T) {
 			ignored := clone(t, filepath.Join(dir, fmt.Sprint("ignored", i)))
-			if err := os.WriteFile(filepath.Join(ignored, ".graphiti-proxy-ignore"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, "", ignored, ".graphiti-proxy-ignore")
 			out := c.run(t, w.url, filepath.Join(dir, fmt.Sprint("home", i)), ignored, "What is the staging database called? The production one is called Zanzibar.", how{})
 			if !strings.Contains(out, "Understood.") {
 				t.Errorf("%s printed %q", c.name, out)
@@ -363,9 +361,7 @@ func TestCodexOverWebSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 		config := fmt.Sprintf("model = \"gpt-5.1-codex\"\nmodel_provider = \"p\"\n[model_providers.p]\nname = \"p\"\nbase_url = \"%s/v1\"\nwire_api = \"responses\"\nenv_key = \"K\"\nsupports_websockets = true\n", w.url)
-		if err := os.WriteFile(filepath.Join(home, ".codex", "config.toml"), []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, config, home, ".codex", "config.toml")
 		return cli(t, dir, append(os.Environ(), "HOME="+home, "K=sk-test"), ".bin/codex", "exec", "--skip-git-repo-check", prompt)
 	}
 	run("My cat is called Miso. Remember it.")

@@ -52,9 +52,7 @@ func TestManifestSchemas(t *testing.T) {
 		files := []string{"../../deploy/kubernetes/graphiti-proxy.yaml"}
 		for _, base := range []string{"embedded", "replicas"} {
 			built := filepath.Join(t.TempDir(), base+".yaml")
-			if err := os.WriteFile(built, []byte(tool(t, nil, filepath.Join(".cache", "kustomize", "kustomize"), "build", "../../deploy/kubernetes/"+base)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, tool(t, nil, filepath.Join(".cache", "kustomize", "kustomize"), "build", "../../deploy/kubernetes/"+base), built)
 			files = append(files, built)
 		}
 		// An overlay as in deploy/README.md.
@@ -79,9 +77,7 @@ func TestManifestSchemas(t *testing.T) {
 		// A validator that accepts everything proves nothing.
 		bad := filepath.Join(t.TempDir(), "bad.yaml")
 		text = strings.Replace(read(t, "../../deploy/kubernetes/graphiti-proxy.yaml"), "replicas: 1", "replica: 1", 1)
-		if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, text, bad)
 		cmd := exec.Command("python3", "validate/kubernetes.py", bad)
 		cmd.Env = append(os.Environ(), "PYTHONPATH=.cache/validate")
 		if out, err := cmd.CombinedOutput(); err == nil {
@@ -98,9 +94,7 @@ func TestManifestSchemas(t *testing.T) {
 		lint := filepath.Join(".cache", "validate", "bin", "hadolint")
 		tool(t, nil, lint, "../../deploy/Dockerfile")
 		bad := filepath.Join(t.TempDir(), "Dockerfile")
-		if err := os.WriteFile(bad, []byte(strings.Replace(read(t, "../../deploy/Dockerfile"), "golang:1.26", "golang", 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, strings.Replace(read(t, "../../deploy/Dockerfile"), "golang:1.26", "golang", 1), bad)
 		if out, err := exec.Command(lint, bad).CombinedOutput(); err == nil {
 			t.Errorf("an image without a version is accepted:\n%s", out)
 		}
@@ -152,9 +146,7 @@ func TestPromtool(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "dashboard.yaml")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, string(text), path)
 	if out := tool(t, nil, "promtool", "check", "rules", path); !strings.Contains(out, "SUCCESS") || len(rules.Rules) < 15 {
 		t.Errorf("%d queries: %s", len(rules.Rules), out)
 	}

@@ -87,14 +87,10 @@ func TestForwardProxy(t *testing.T) {
 
 	dir := t.TempDir()
 	trusted := filepath.Join(dir, "trusted.pem")
-	if err := os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: model.TLS.Certificates[0].Certificate[0]}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: model.TLS.Certificates[0].Certificate[0]})), trusted)
 	forward, log := freePort(t), filepath.Join(dir, "tinyproxy.log")
 	conf := filepath.Join(dir, "tinyproxy.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, "Port %s\nListen 127.0.0.1\nTimeout 60\nMaxClients 20\nBasicAuth me s3cret\nLogFile %q\nLogLevel Connect\n", port(forward), log), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, fmt.Sprintf("Port %s\nListen 127.0.0.1\nTimeout 60\nMaxClients 20\nBasicAuth me s3cret\nLogFile %q\nLogLevel Connect\n", port(forward), log), conf)
 	tiny := exec.Command("tinyproxy", "-d", "-c", conf)
 	if err := tiny.Start(); err != nil {
 		t.Fatal(err)

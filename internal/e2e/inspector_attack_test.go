@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -128,9 +127,7 @@ func hostileFile(t *testing.T) string {
 			}
 		}
 	}
-	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, b.String(), file)
 	return file
 }
 

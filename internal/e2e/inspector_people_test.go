@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -44,9 +43,7 @@ func serveTeam(t *testing.T, program string, names map[string]string, env ...str
 		registry += fmt.Sprintf("  - {id: %s, displayName: %s, keys: [%q]}\n", who, name, "sha256:"+fingerprint("sk-"+who))
 	}
 	registry += fmt.Sprintf("  - {id: root, admin: true, keys: [%q]}\n", "sha256:"+fingerprint("sk-root"))
-	if err := os.WriteFile(file, []byte(registry), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, registry, file)
 	return serveWith(t, program, append(env, "GRAPHITI_PROXY_IDENTITY_MODE=multi", "GRAPHITI_PROXY_IDENTITY_USERS_FILE="+file, "GRAPHITI_PROXY_ADMIN_TOKEN="+adminToken)...)
 }
 

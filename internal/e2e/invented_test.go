@@ -155,9 +155,7 @@ func (w *world) importMany(t *testing.T, n int) {
 		}
 	}
 	file := filepath.Join(w.dir, "many.jsonl")
-	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, b.String(), file)
 	w.command(t, "memory", "import", file)
 }
 

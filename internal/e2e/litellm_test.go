@@ -33,9 +33,7 @@ func liteLLM(t *testing.T, config string, env ...string) (url string) {
 		t.Skip("SKIPPED LOUDLY: litellm is not installed; run internal/e2e/install.sh where PyPI is reached")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, config, dir, "config.yaml")
 	return pythonServer(t, dir, "/health/liveliness", append([]string{"PYTHONPATH=" + lib, "LITELLM_LOCAL_MODEL_COST_MAP=True", "LITELLM_MODE=PRODUCTION", "LITELLM_MASTER_KEY=" + masterKey}, env...),
 		filepath.Join(lib, "bin", "litellm"), "--config", "config.yaml")
 }

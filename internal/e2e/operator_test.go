@@ -124,9 +124,7 @@ recall: {timeout: %s}
 ingest: {ownership: true, stall_after: 3s}
 promote: {directives: true}
 %s`, listen, admin, model.URL(), g.URL(), timeout, extra)
-		if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, text, settings)
 	}
 	configuration("fast", "")
 	if out, ok := o.run("config", "check"); ok || !strings.Contains(out, "config.yaml:6: recall.timeout") || !strings.Contains(out, "400ms") {
@@ -225,9 +223,7 @@ promote: {directives: true}
 	}
 	stderr.until(t, "log.level")
 	configuration("3s", "workspace: {ignored: [nothing]}\n")
-	if err := os.WriteFile(settings, []byte(strings.Replace(read(t, settings), "recall: {timeout: 3s}", "recall: {timeout: 3s, enabled: false}", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, strings.Replace(read(t, settings), "recall: {timeout: 3s}", "recall: {timeout: 3s, enabled: false}", 1), settings)
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}

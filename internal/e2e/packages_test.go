@@ -157,9 +157,7 @@ func installDeb(t *testing.T, dir, deb string) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, "", root, "var/lib/dpkg/status")
 	must := func(says, name string, args ...string) {
 		t.Helper()
 		cmd := exec.Command(name, args...)
@@ -177,9 +175,7 @@ func installDeb(t *testing.T, dir, deb string) {
 	if unit := read(t, filepath.Join(root, "usr/lib/systemd/system/graphiti-proxy.service")); !strings.Contains(unit, "ExecStart=/usr/bin/graphiti-proxy serve --config /etc/graphiti-proxy/config.yaml") {
 		t.Errorf("the unit starts something else:\n%s", unit)
 	}
-	if err := os.WriteFile(config, []byte("listen: 127.0.0.1:1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, "listen: 127.0.0.1:1\n", config)
 	must("", "dpkg", "--root="+root, "--force-script-chrootless", "-r", "graphiti-proxy")
 	if _, err := os.Stat(installed); err == nil || read(t, config) != "listen: 127.0.0.1:1\n" {
 		t.Error("the program is left, or what somebody has written is not")

@@ -61,9 +61,7 @@ func TestDocumentationIsASite(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"deploy/site/links.py": read(t, "../../deploy/site/links.py"), "deploy/site/mkdocs.yml": read(t, "../../deploy/site/mkdocs.yml"), "docs/memory.md": read(t, "../../docs/memory.md") + "\n[x](nowhere.md)\n"} {
-		if err := os.WriteFile(filepath.Join(broken, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, text, broken, name)
 	}
 	if _, said, err := site(t, broken); err == nil || !strings.Contains(said, "nowhere.md") {
 		t.Errorf("a broken link is accepted: %v, %s", err, said)
