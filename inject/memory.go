@@ -27,7 +27,7 @@ type Services struct {
 	Redact    Redact
 	Decides   Decides          // of messages of persons
 	Proof     *proof.Proof     // experiment that withholds blocks; nil for none
-	Now       func() time.Time // clock for the ages of facts; nil means time.Now
+	Now       func() time.Time // clock for the ages of facts
 	Log       *slog.Logger
 }
 
@@ -80,7 +80,7 @@ type Planner struct {
 // New returns a Planner that is ready for use.
 func New(s Services, g Groups, set RecallSettings) *Planner {
 	m := new(Planner)
-	m.o.Store(&options{s.withDefaults(), g, set})
+	m.o.Store(&options{&s, g, set})
 	m.base, m.cancel = context.WithCancel(context.Background())
 	return m
 }

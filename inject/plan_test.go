@@ -115,7 +115,7 @@ func (targets) Writes(graphiti.Who) []graphiti.Target {
 // memory returns a Planner over fakes.
 func memory(t testing.TB, search searchFunc, blocks *fakeDecisions) *Planner {
 	t.Helper()
-	m := New(Services{Search: search, Decisions: blocks}, targets{}, RecallSettings{
+	m := New(Services{Search: search, Decisions: blocks}.withDefaults(), targets{}, RecallSettings{
 		Timeout: 400 * time.Millisecond, MaxFacts: 12, Asked: 24, MaxChars: 2000,
 		Compaction: true, StaleAfter: 30 * 24 * time.Hour,
 	})

@@ -26,7 +26,7 @@ func explained(t *testing.T, m *Memory, namer graphiti.Namer, path string, heade
 	t.Helper()
 	var planner Planner
 	if m.Off.Reason == inject.ReasonNone {
-		dry := inject.New(inject.Services{}, namer, inject.RecallSettings{Timeout: time.Minute, MaxFacts: 10, MaxChars: 1000})
+		dry := inject.New(planning(inject.Services{}), namer, inject.RecallSettings{Timeout: time.Minute, MaxFacts: 10, MaxChars: 1000})
 		t.Cleanup(dry.Close)
 		planner = dry
 	}
@@ -189,7 +189,7 @@ func TestExplanationEqualsRequest(t *testing.T) {
 	st, namer := newState(), graphiti.Namer{}
 	services := inject.Services{Search: st, Decisions: st}
 	settings := inject.RecallSettings{Timeout: time.Minute, MaxFacts: 10, MaxChars: 1000}
-	live, dry := &served{Planner: inject.New(services, namer, settings)}, inject.New(inject.Services{Search: st, Decisions: readDecisions{st}}, namer, settings)
+	live, dry := &served{Planner: inject.New(planning(services), namer, settings)}, inject.New(planning(inject.Services{Search: st, Decisions: readDecisions{st}}), namer, settings)
 	t.Cleanup(live.Close)
 	t.Cleanup(dry.Close)
 	stub := newStub(t, say(okAnswer))
@@ -288,7 +288,7 @@ func TestRefusalsInTheirOrder(t *testing.T) {
 	} {
 		var planner Planner
 		if m.Off.Reason == inject.ReasonNone {
-			dry := inject.New(inject.Services{}, graphiti.Namer{}, inject.RecallSettings{Timeout: time.Minute, MaxFacts: 10, MaxChars: 1000})
+			dry := inject.New(planning(inject.Services{}), graphiti.Namer{}, inject.RecallSettings{Timeout: time.Minute, MaxFacts: 10, MaxChars: 1000})
 			t.Cleanup(dry.Close)
 			planner = dry
 		}

@@ -41,6 +41,34 @@ func (m Memory) withDefaults() *Memory {
 	return &m
 }
 
+// planning returns the services of a planner, with nil ones replaced by services that do nothing.
+func planning(s inject.Services) inject.Services {
+	s.Search = cmp.Or[graphiti.Searcher](s.Search, noRecall{})
+	s.Decisions = cmp.Or[inject.Decisions](s.Decisions, noRecall{})
+	s.Snapshots, s.Opening = noRecall{}, noRecall{}
+	s.Redact = func(text string, _ time.Time) (string, bool) { return text, true }
+	s.Decides = func(context.Context, string) bool { return false }
+	s.Now, s.Log = time.Now, slog.New(slog.DiscardHandler)
+	return s
+}
+
+// noRecall implements services of a planner that do nothing.
+type noRecall struct{}
+
+func (noRecall) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
+	return nil, nil
+}
+func (noRecall) Keep(_ context.Context, _ [16]byte, d inject.Decision, _ ...string) (*inject.Decision, error) {
+	return &d, nil
+}
+func (noRecall) Drop(context.Context, [16]byte, inject.Decision) error { return nil }
+func (noRecall) Lookup(_ context.Context, _ int64, keys [][16]byte) ([]*inject.Decision, error) {
+	return make([]*inject.Decision, len(keys)), nil
+}
+func (noRecall) Load(context.Context, string) ([]byte, error)                    { return nil, nil }
+func (noRecall) Save(context.Context, string, []byte, int64, ...string) error    { return nil }
+func (noRecall) Standing(context.Context, graphiti.Who) ([]graphiti.Fact, error) { return nil, nil }
+
 // noService implements services that do nothing.
 type noService struct{}
 

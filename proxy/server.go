@@ -101,9 +101,6 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	o.Memo = cmp.Or(o.Memo, memo.New(memo.Size))
-	if err := o.Memo.Observe(o.Meter); err != nil {
-		return nil, err //nolint:wrapcheck // it says what
-	}
 	ln, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen for clients: %w; choose another address with listen", err)

@@ -124,6 +124,7 @@ func (o *opener) openParts() (*remembering, error) {
 		Snapshots: state.Snapshots,
 		Redact:    r.pipeline.RedactedBy, Decides: r.decides,
 		Proof: r.proof,
+		Now:   time.Now,
 		Log:   o.quiet,
 	}, r.groups(cfg, namer), o.planning(cfg))
 	o.stop.OnClose("recall", closes(r.planner.Close))

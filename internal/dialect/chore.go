@@ -75,10 +75,6 @@ func kindOf(system [][]byte, said []messagePart, tools bool) (kind Kind, agent b
 	return KindTurn, agent, ""
 }
 
-// mayAskChore reports whether a client's text that asks for a chore may begin with this
-// byte.
-func mayAskChore(first byte) bool { return asking[first] != nil }
-
 // asksChore reports whether this part of a message in the history is a client's request for
 // a chore: then no person wrote the message.
 func asksChore(p messagePart) bool {

@@ -252,7 +252,7 @@ func (c *Conversation) asked(i int) bool {
 	m := &c.Messages[i]
 	for _, s := range c.spans[m.from:min(m.to, m.from+maxParts)] {
 		raw := trimRaw(c.body[s.Start:s.End])
-		if len(raw) > 0 && mayAskChore(raw[0]) && asksChore(c.partAt(s)) {
+		if len(raw) > 0 && asking[raw[0]] != nil && asksChore(c.partAt(s)) {
 			return true
 		}
 	}

@@ -4,13 +4,7 @@
 // It owns LRU, the kind of bounded map that all packages use if entries differ in size.
 package memo
 
-import (
-	"context"
-	"fmt"
-	"hash/maphash"
-
-	"go.opentelemetry.io/otel/metric"
-)
+import "hash/maphash"
 
 // Size is the default limit of the cache, in bytes.
 const Size = 4 << 20
@@ -37,19 +31,6 @@ type Memo struct {
 // New returns a Memo limited to a number of bytes. 0 disables it.
 func New(bytes int) *Memo { return &Memo{maphash.MakeSeed(), NewLRU[Key, any](bytes)} }
 
-// Observe registers the metric of the cache's size.
-func (m *Memo) Observe(meter metric.Meter) error {
-	_, err := meter.Int64ObservableGauge("graphiti_proxy_memo_bytes", metric.WithUnit("By"), metric.WithDescription("RAM of the cache of running conversations, at most 4 MiB."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(m.Bytes()))
-			return nil
-		}))
-	if err != nil {
-		return fmt.Errorf("make metrics: %w", err)
-	}
-	return nil
-}
-
 // Name returns a session's name for keys of its owner.
 func (m *Memo) Name(session string) uint64 { return maphash.String(m.seed, session) }
 
@@ -70,10 +51,4 @@ func (m *Memo) Update(k Key, change func(was any) (is any, bytes int)) {
 		}
 		return is, bytes
 	})
-}
-
-// Bytes returns the size of all entries.
-func (m *Memo) Bytes() int {
-	_, size := m.all.Held()
-	return size
 }

@@ -61,3 +61,9 @@ func TestLRUStaysWithinItsBounds(t *testing.T) {
 		t.Errorf("an entry over the limit leaves %d entries, %d bytes; want none", n, size)
 	}
 }
+
+// Bytes returns the size of all entries.
+func (m *Memo) Bytes() int {
+	_, size := m.all.Held()
+	return size
+}

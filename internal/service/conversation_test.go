@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -178,7 +179,10 @@ func decided(t *testing.T, m *servicetest.Fixture, id string, d inject.Decision,
 func pieces(t *testing.T, m *servicetest.Fixture, asked string, found ...graphiti.Fact) inject.Decision {
 	t.Helper()
 	kept := &keeps{}
-	planner := inject.New(inject.Services{Search: finds(found), Decisions: kept}, reads{}, inject.RecallSettings{
+	planner := inject.New(inject.Services{
+		Search: finds(found), Decisions: kept, Snapshots: m.State.Snapshots, Opening: noCard{}, Redact: m.Pipeline.RedactedBy,
+		Decides: func(context.Context, string) bool { return false }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	}, reads{}, inject.RecallSettings{
 		Timeout: 10 * time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000, MinScore: 0.15,
 	})
 	t.Cleanup(planner.Close)
@@ -291,6 +295,11 @@ type finds []graphiti.Fact
 
 func (f finds) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) { return f, nil }
 func (finds) Weighs() bool                                                             { return true }
+
+// noCard is a card without entries.
+type noCard struct{}
+
+func (noCard) Standing(context.Context, graphiti.Who) ([]graphiti.Fact, error) { return nil, nil }
 
 // reads directs all reads and writes to the owner's group.
 type reads struct{}

@@ -79,9 +79,13 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 	})
 	must(err)
 	recall := &recall{turns: p, namer: graphiti.Namer{Raw: !o.Hashed}}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	planner := inject.New(inject.Services{
 		Search: state.Ended.Search(kept), Decisions: state.Decisions, Snapshots: state.Snapshots,
 		Opening: recall, Redact: p.RedactedBy, Now: o.Now, Log: log,
+		Decides: func(context.Context, string) bool { return false },
 	}, recall, inject.RecallSettings{
 		Timeout: time.Minute, MaxFacts: 8, Asked: 16, MaxChars: 1500, MinScore: 0.18,
 		Share: 0.05, Window: 32_000, StaleAfter: 30 * 24 * time.Hour, CardChars: 400,

@@ -9,7 +9,7 @@ import (
 )
 
 // withDefaults replaces nil services by ones without effect.
-func (s Services) withDefaults() *Services {
+func (s Services) withDefaults() Services {
 	if s.Search == nil {
 		s.Search = noSearch{}
 	}
@@ -34,7 +34,7 @@ func (s Services) withDefaults() *Services {
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
-	return &s
+	return s
 }
 
 // noDecisions is an empty Decisions.
