@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,20 +16,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-const (
-	// A sweep reads all tables, because an index by age would cost a page in each write. The
-	// first one comes firstSweep after the start, and later ones at sweepPart of the ttl.
-	firstSweep = 10 * time.Minute
-	sweepPart  = 30
-
-	// sweepKeys bounds the keys that a sweep holds in RAM. One transaction removes at most
-	// sweepRows records, so that requests do not wait for it.
-	sweepKeys = 10_000
-	sweepRows = 1000
-
-	// maxLookup is the most keys in one query.
-	maxLookup = 500
-)
+// maxLookup is the most keys in one query.
+const maxLookup = 500
 
 // table creates the table of a kind. In a table for all kinds, the records of a request
 // would be far apart, each on its own page.
@@ -101,50 +88,6 @@ func (f *tables) close() error {
 	close(f.stop)
 	<-f.done
 	return f.db.Close()
-}
-
-func (f *tables) sweepLoop(ctx context.Context) {
-	defer close(f.done)
-	t := time.NewTimer(firstSweep)
-	defer t.Stop()
-	for {
-		select {
-		case <-f.stop:
-			return
-		case now := <-t.C:
-			for f.sweep(ctx, now) {
-			}
-			t.Reset(f.ttl / sweepPart)
-		}
-	}
-}
-
-// sweep removes up to sweepKeys expired records of each kind, and reports whether there may
-// be more.
-func (f *tables) sweep(ctx context.Context, now time.Time) (more bool) {
-	for _, k := range kinds {
-		before := now.Add(-k.lives(f.ttl)).UnixMicro()
-		var old []record
-		err := f.each(ctx, "SELECT list, key, '' FROM "+k.name+" WHERE born < ? LIMIT ?", []any{before, sweepKeys}, func(list string, key, _ []byte) error {
-			old = append(old, record{list: list, key: bytes.Clone(key)})
-			return nil
-		})
-		for some := range slices.Chunk(old, sweepRows) {
-			if err != nil {
-				break
-			}
-			err = f.db.Write(ctx, func(tx *database.Tx) error {
-				for i := range some {
-					if _, err := tx.Exec("DELETE FROM "+k.name+" WHERE list = ? AND key = ? AND born < ?", some[i].list, some[i].key, before); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		}
-		more = more || err == nil && len(old) == sweepKeys
-	}
-	return more
 }
 
 // get calls found for each key with a record. It does not search named lists. Values are valid
@@ -368,129 +311,4 @@ func (f *tables) put(tx *database.Tx, r *record) (value []byte, err error) {
 // beyondMost returns the statement that removes the oldest records of a list.
 func beyondMost(k *kind) string {
 	return "DELETE FROM " + k.name + " WHERE list = ?1 AND key IN (SELECT key FROM " + k.name + " WHERE list = ?1 ORDER BY born DESC LIMIT -1 OFFSET ?2)"
-}
-
-// older reports whether one of a record's scopes has a newer generation.
-func (f *tables) older(tx *database.Tx, r *record) (found bool, err error) {
-	if f.shared == nil && r.generation >= f.newest {
-		return false, nil
-	}
-	for _, scope := range r.scopes {
-		var floor []byte
-		err := tx.QueryRow("SELECT value FROM "+floorKind.name+" WHERE list = '' AND key = ?", []byte(scope)).Scan(&floor)
-		if errors.Is(err, sql.ErrNoRows) {
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
-		if n, err := strconv.ParseInt(string(floor), 10, 64); err != nil || n > r.generation {
-			return true, err
-		}
-	}
-	return false, nil
-}
-
-// forget ends the records with a scope and returns their number.
-func (f *tables) forget(ctx context.Context, k *kind, scope string) (int, error) {
-	n := 0
-	err := f.db.Write(ctx, func(tx *database.Tx) (err error) {
-		tx.Checkpoint()
-		if k.rest != nil {
-			n, err = leaveRest(tx, k, scope)
-			return err
-		}
-		r, err := tx.Exec("DELETE FROM "+k.name+" WHERE instr(scopes, ?) > 0", listed(scope))
-		if err != nil {
-			return err
-		}
-		gone, err := r.RowsAffected()
-		n = int(gone)
-		return err
-	})
-	if err != nil {
-		return 0, err // the transaction may still be setting n
-	}
-	return n, nil
-}
-
-func ofScope(k *kind) string {
-	return "SELECT key, value FROM " + k.name + " WHERE list = '' AND instr(scopes, ?) > 0"
-}
-
-// leaveRest reduces the records of a scope to their rest, and returns the number of counted
-// ones.
-func leaveRest(tx *database.Tx, k *kind, scope string) (n int, err error) {
-	rows, err := tx.Query(ofScope(k), listed(scope))
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	var keys, rests [][]byte
-	for rows.Next() {
-		var key, value sql.RawBytes
-		if err := rows.Scan(&key, &value); err != nil {
-			return 0, err
-		}
-		rest, counted := k.rest(value)
-		keys, rests = append(keys, bytes.Clone(key)), append(rests, rest)
-		if counted {
-			n++
-		}
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return 0, err
-	}
-	for i := range keys {
-		if _, err := tx.Exec("UPDATE "+k.name+" SET value = ?, scopes = '' WHERE list = '' AND key = ?", rests[i], keys[i]); err != nil {
-			return 0, err
-		}
-	}
-	return n, nil
-}
-
-// raise increments the number of forgets, or seen if that is higher, and makes the result the
-// generation of the scopes. It stores o with the number before its value. If the returned number
-// is not zero, all of that is stored, even with an error.
-func (f *tables) raise(ctx context.Context, o *record, seen int64, scopes []string) (int64, error) {
-	var number int64
-	err := f.db.Alone(ctx, func(tx *database.Tx) error {
-		number = 1
-		var text []byte
-		err := tx.QueryRow("SELECT value FROM "+generationKind.name+" WHERE list = '' AND key = ?", []byte(generationKey)).Scan(&text)
-		if err == nil {
-			number, err = strconv.ParseInt(string(text), 10, 64)
-		}
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return err
-		}
-		number = max(number, seen) + 1
-		f.newest = max(f.newest, number)
-		text = strconv.AppendInt(nil, number, 10)
-		records := []*record{
-			{kind: generationKind, key: []byte(generationKey), value: text},
-			{kind: o.kind, key: o.key, value: append(slices.Clip(text), o.value...)},
-		}
-		for _, scope := range scopes {
-			records = append(records, &record{kind: floorKind, key: []byte(scope), value: text})
-		}
-		for _, r := range records {
-			if _, err := f.put(tx, r); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	return number, f.announce(ctx)
-}
-
-// announce returns when every process that shares the store has applied its forgets and proofs.
-func (f *tables) announce(ctx context.Context) error {
-	if f.shared == nil {
-		return nil
-	}
-	return f.shared.Announce(ctx)
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"slices"
 
 	"github.com/valyala/fasthttp"
@@ -12,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // fate decides the fate of a request's newest message, as far as the request shows it: open, if
@@ -224,4 +226,35 @@ func (p *pendingTurn) lost(why string) { p.settle(graphiti.Fate{Name: graphiti.F
 // isNew reports whether a request has a new message, unlike a tool round.
 func (d *decision) isNew(r *request) bool {
 	return r.route.Use == dialect.UseTurn && d.pending == nil && (d.parsed.conv == nil || !d.parsed.conv.Answered())
+}
+
+// lossOf returns the reason for not storing an answer with this end.
+func lossOf(end dialect.End, clean bool) string {
+	switch {
+	case end == dialect.EndError:
+		return graphiti.LostFailed
+	case end == dialect.EndFilter:
+		return graphiti.LostFiltered
+	case !clean:
+		return graphiti.LostCutOff
+	}
+	return graphiti.LostNoEnd
+}
+
+// unread counts an answer that its reader dropped.
+func (p *pendingTurn) unread() { p.lost(graphiti.LostUnread) }
+
+// broke calls cutOff for a turn that should have been stored.
+func (p *pendingTurn) broke() {
+	if p.kept() && p.turn.Kind == "" {
+		wire.Contain(p.s.log, "noting an answer that was cut off", p.cutOff)
+	}
+}
+
+// cutOff notes that a later history or transcript must not be used to store this turn. The
+// note survives a restart; this process knows the turn anyway.
+func (p *pendingTurn) cutOff() {
+	if err := p.memory.Turns.CutOff(context.Background(), p.turn); err != nil {
+		p.s.log.Warn("note a turn failed, it may be stored from a later history", "error", err)
+	}
 }

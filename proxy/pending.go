@@ -3,11 +3,8 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"strings"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -15,7 +12,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
@@ -127,37 +123,6 @@ func (p *pendingTurn) work() inject.Done {
 	d.IsList = d.IsList && !p.child // the list of a subagent is not the session's
 	p.turn.AddWork(d.Lines)
 	return d
-}
-
-// lossOf returns the reason for not storing an answer with this end.
-func lossOf(end dialect.End, clean bool) string {
-	switch {
-	case end == dialect.EndError:
-		return graphiti.LostFailed
-	case end == dialect.EndFilter:
-		return graphiti.LostFiltered
-	case !clean:
-		return graphiti.LostCutOff
-	}
-	return graphiti.LostNoEnd
-}
-
-// unread counts an answer that its reader dropped.
-func (p *pendingTurn) unread() { p.lost(graphiti.LostUnread) }
-
-// broke calls cutOff for a turn that should have been stored.
-func (p *pendingTurn) broke() {
-	if p.kept() && p.turn.Kind == "" {
-		wire.Contain(p.s.log, "noting an answer that was cut off", p.cutOff)
-	}
-}
-
-// cutOff notes that a later history or transcript must not be used to store this turn. The
-// note survives a restart; this process knows the turn anyway.
-func (p *pendingTurn) cutOff() {
-	if err := p.memory.Turns.CutOff(context.Background(), p.turn); err != nil {
-		p.s.log.Warn("note a turn failed, it may be stored from a later history", "error", err)
-	}
 }
 
 // kept reports whether there is a group to store the turn in.
@@ -305,148 +270,4 @@ func (p *pendingTurn) add(answer string) error {
 // called Miso, can she eat cheese?".
 func isKnown(block, said, answer string) bool {
 	return block != "" && words.OnlyAsks(said) && words.Holds(block, said) && words.Holds(block+"\n"+said, answer)
-}
-
-// remember stores the fingerprints of the session after this turn, in one write.
-func (p *pendingTurn) remember(a dialect.Answer) {
-	var by [][16]byte
-	if len(a.Text) >= dialect.Telling {
-		// A request may contain the session as a transcript, or a summary in place of its
-		// messages. Some clients send the summary as a message of the model.
-		by = append(by, p.at.person.OfAnswer([]byte(dialect.SummaryIn(a.Text))))
-		if p.chained || p.turn.Kind != "" {
-			by = append(by, p.at.here.Link(dialect.RoleAssistant, []byte(a.Text)))
-		}
-	}
-	if !p.chained {
-		for _, f := range by {
-			p.memory.Sessions.PutAsync(f, p.own)
-		}
-		return
-	}
-	if err := p.memory.Sessions.Put(context.Background(), p.own, p.chain(a, by)...); err != nil {
-		p.s.log.Warn("store session failed", "error", err)
-	}
-	p.memory.Sessions.EndPending(p.why.With)
-}
-
-// chain adds the fingerprints that the beginning of the next request may have.
-func (p *pendingTurn) chain(a dialect.Answer, by [][16]byte) [][16]byte {
-	for _, id := range []string{a.ID, a.Item} { // the next request may contain only a reference to this answer
-		if id == "" {
-			continue
-		}
-		by = append(by, p.at.here.Reference(id))
-		if p.at.here != p.at.base { // it may not state its place
-			by = append(by, p.at.base.Reference(id))
-		}
-	}
-	by = append(by, askedIn(p.why.With))
-	if a.Text == "" {
-		return append(by, p.end)
-	}
-	rest := a.Text
-	if p.prefill != "" { // the client may join the prefill and the answer, or not
-		by = append(by, p.before.Link(dialect.RoleAssistant, []byte(a.Text)))
-		rest = strings.TrimPrefix(rest, p.prefill)
-	}
-	return append(by, p.end.Link(dialect.RoleAssistant, []byte(rest)))
-}
-
-// orderOf returns a number for a conversation, or 0 without a session. Answers with the same number
-// are reported in their order.
-func orderOf(session string) uint64 {
-	if session == "" {
-		return 0
-	}
-	return xxhash.Sum64String(session)
-}
-
-const (
-	// roundsFor is how long a reference to an answer stays valid: a client may ask the person before
-	// it uses a tool.
-	roundsFor = 2 * time.Hour
-
-	maxRounds      = 64 << 20 // bytes of turns that requests can refer to
-	referenceBytes = 1 << 10  // approximate size of one without its texts
-)
-
-// PendingTurns are the turns that have not ended. If the provider holds a conversation,
-// a request with the results of tools has only a reference to its turn.
-type PendingTurns struct {
-	*capture.PendingTurns
-	rounds *memo.LRU[dialect.Fingerprint, openRound]
-}
-
-// openRound is a turn for requests that refer to its answer.
-type openRound struct {
-	turn pendingTurn
-	at   time.Time
-}
-
-// NewPendingTurns returns pending turns that call keep with a turn after no request of
-// the turn has arrived for the time after.
-func NewPendingTurns(after time.Duration, keep func(context.Context, ledger.Turn) error, log *slog.Logger) *PendingTurns {
-	return &PendingTurns{capture.NewPending(after, keep, log), memo.NewLRU[dialect.Fingerprint, openRound](maxRounds)}
-}
-
-// find returns the turn of a request with a reference.
-func (d *PendingTurns) find(reference dialect.Fingerprint) (turn pendingTurn, ok bool) {
-	if d == nil {
-		return turn, false
-	}
-	if r, ok := d.rounds.Get(reference); ok && time.Since(r.at) <= roundsFor {
-		return r.turn, true
-	}
-	return turn, false
-}
-
-// Referable reports whether a request can refer to any turn.
-func (d *PendingTurns) Referable() bool {
-	n, _ := d.rounds.Held()
-	return n > 0
-}
-
-// goesOn makes the turn available to requests that refer to its last answer, by the
-// answer's id, or to its conversation.
-func (p *pendingTurn) goesOn(answer string) {
-	next := openRound{*p, time.Now()}
-	next.turn.turn.Assistant, next.turn.round = "", nil // the next request and its answer set them
-	size := referenceBytes + len(p.turn.User)
-	for i := range p.calls {
-		size += len(p.calls[i].Arguments)
-	}
-	if answer != "" {
-		p.memory.Pending.rounds.Add(p.at.person.Reference(answer), next, size)
-	}
-	if p.held != (dialect.Fingerprint{}) {
-		p.memory.Pending.rounds.Add(p.held, next, size)
-	}
-}
-
-// referredBy returns the conversation object of the turn, or else its caller: their later
-// requests may refer to its answer.
-func (p *pendingTurn) referredBy() dialect.Fingerprint {
-	if p.held != (dialect.Fingerprint{}) {
-		return p.held
-	}
-	return p.at.person
-}
-
-// fetched returns the turn with the background answer that this request fetches; nil if
-// unknown.
-func (s *Server) fetched(c *call) *pendingTurn {
-	if !c.body.Whole || c.memory.Planner == nil || !c.memory.Pending.Referable() { // until the body ends, a trailer may change the head
-		return nil
-	}
-	caller := c.identify()
-	if !caller.Known {
-		return nil
-	}
-	p, ok := c.memory.Pending.find(rootOf(&caller.Who).Reference(c.route.ID))
-	if !ok {
-		return nil
-	}
-	p.awaited = true
-	return &p
 }

@@ -1,16 +1,11 @@
 package card
 
 import (
-	_ "embed"
-	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
@@ -49,41 +44,11 @@ func ContentWords(s string) int {
 	return spaced + (pairs+2)/3
 }
 
-// stemsOf returns the stems of all words of a sentence: a part of it may have other function words.
-func stemsOf(s string) map[string]bool {
-	stems := make(map[string]bool)
-	words.Each(s, func(w []byte, _ words.Significance) bool {
-		stems[stem(string(w))] = true
-		return true
-	})
-	return stems
-}
-
-// termsOf returns the stems of the content words of a sentence, without its marks.
-func termsOf(s string) map[string]bool {
-	terms := make(map[string]bool)
-	words.Each(s, func(w []byte, k words.Significance) bool {
-		if k == words.Content && !markTerms[string(w)] {
-			terms[stem(string(w))] = true
-		}
-		return true
-	})
-	return terms
-}
-
 // firstUnspaced is the first letter of the scripts that are read in pairs of characters.
 const firstUnspaced = 'ก'
 
 func unspacedIn(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r >= firstUnspaced })
-}
-
-// stem returns the beginning of a word, which its other forms share.
-func stem(w string) string {
-	if r := []rune(strings.TrimRight(w, "ns")); len(r) > 0 {
-		return string(r[:min(len(r), 6)])
-	}
-	return w
 }
 
 // mark is a phrase of rules.
@@ -265,63 +230,6 @@ func startsUpper(w string) bool {
 	return unicode.IsUpper(first)
 }
 
-// signs matches signs of something to fetch or run: an address, a path, a pipe or another sign of
-// a shell, a flag.
-var signs = regexp.MustCompile("[|`$&\\\\]|://|(?:^|[\\s'\"(])(?:www\\.|[.~]{0,2}/\\w|-{1,2}[a-zA-Z]|[\\w-]+(?:\\.[\\w-]+)+/)")
-
-// host matches a name with a dot, such as an address without a scheme.
-var host = regexp.MustCompile(`[\pL\pN_-]+(?:\.[\pL\pN_-]+)*\.([\pL\pN_-]+)`)
-
-// notHosts are the last parts of the names of files and of technologies, which no host has, and
-// the most common one of files that also ends hosts.
-var notHosts = strings.Fields("js ts tsx jsx json yaml yml toml txt css html sql env lock go java c h cpp rb php xml csv log md")
-
-// Acts reports whether a text may make a model fetch, run or install something: it has a sign or a
-// host of such a text, or a word for it, unless the text begins with its prohibition.
-func Acts(text string) bool {
-	text = norm.NFKC.String(text)
-	if signs.MatchString(text) {
-		return true
-	}
-	for _, m := range host.FindAllStringSubmatch(text, -1) {
-		if last := strings.ToLower(m[1]); !strings.ContainsFunc(last, unicode.IsLetter) && strings.Count(m[0], ".") > 2 || strings.ContainsFunc(last, unicode.IsLetter) && !slices.Contains(notHosts, last) {
-			return true
-		}
-	}
-	said := saidIn(text)
-	n := 0
-	if m, size := markAt(said, 0); m.forbids {
-		n = size + 1 // "never run terraform apply"
-	}
-	checks := namesChecks(said)
-	for ; n < len(said); n++ {
-		for w := range strings.FieldsFuncSeq(said[n], func(r rune) bool { return !isWordRune(r) }) {
-			if runs.have(w) && (!checks || !plainRuns.have(w)) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// namesChecks reports whether the first thing that is run are the checks of a project, such as "all tests".
-func namesChecks(said []string) bool {
-	ran, content := false, termsOf(strings.Join(said, " "))
-	for _, w := range said {
-		w = bareOf(w)
-		r, _ := utf8.DecodeRuneInString(w)
-		switch ran = ran || plainRuns.have(w); {
-		case r >= firstUnspaced && !unicode.Is(unicode.Hangul, r):
-			return checking.have(w) && !strings.ContainsFunc(w, func(r rune) bool { return r < firstUnspaced && unicode.IsLetter(r) })
-		case checking.have(w):
-			return true
-		case ran && content[stem(words.Term(w))] && !plainRuns.have(w):
-			return false
-		}
-	}
-	return false
-}
-
 // vocabulary is a set of words, of patterns such as "x*" and "*x", and of words in scripts without
 // spaces. Words behind "!" are not in it.
 type vocabulary struct {
@@ -386,75 +294,4 @@ func (v *vocabulary) has(w string, ends bool) bool {
 			is, _ := path.Match(p, w)
 			return is && (ends || p[0] != '*')
 		})
-}
-
-// sharedWords is the share of the shorter text's words that two texts about one subject
-// have in common.
-const sharedWords = 0.75
-
-// SameSubject reports whether two texts are about one subject, so that the newer one
-// replaces the older: they have the same words, or they differ in one value. In doubt they
-// have two subjects, and both texts are shown.
-func SameSubject(a, b string) bool { return comparedOf(a).same(comparedOf(b)) }
-
-// compared is a text to compare with others, with the stems of its content words.
-type compared struct {
-	text  string
-	terms map[string]bool
-}
-
-func comparedOf(text string) compared { return compared{text, termsOf(text)} }
-
-// same is SameSubject.
-func (s compared) same(o compared) bool {
-	if len(s.terms) > len(o.terms) {
-		s, o = o, s
-	}
-	a, b, short, long := s.text, o.text, s.terms, o.terms
-	if len(short) == 0 || len(long) > 3*len(short) {
-		return false
-	}
-	both := 0
-	for w := range short {
-		if long[w] {
-			both++
-		}
-	}
-	switch {
-	case float64(both) >= sharedWords*float64(len(short)):
-		return true
-	case both == 0 || len(short)-both != 1 || len(long)-both != 1 || marksOf(a).forbids != marksOf(b).forbids:
-		return false
-	}
-	x, y := lastValue(a, long), lastValue(b, short)
-	// Two texts that share more than a verb differ in a qualifier: tabs in Go, tabs in C.
-	return x == number && y == number || both == 1 && x != noValue && y != noValue
-}
-
-// value is the kind of the only word of one text that another text lacks.
-type value uint8
-
-const (
-	noValue value = iota
-	name          // has a capital letter, or ends the text after a function word such as "in"
-	number
-)
-
-// lastValue returns the kind of the first word of a text that is not among others.
-func lastValue(text string, others map[string]bool) value {
-	said := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`,.;:!"()`, r) })
-	for n, w := range said {
-		if terms := termsOf(w); len(terms) != 1 || slices.ContainsFunc(slices.Collect(maps.Keys(terms)), func(t string) bool { return others[t] }) {
-			continue
-		}
-		first, _ := utf8.DecodeRuneInString(w)
-		switch {
-		case strings.ContainsFunc(w, unicode.IsDigit):
-			return number
-		case n > 0 && (unicode.IsUpper(first) || n == len(said)-1 && ContentWords(said[n-1]) == 0):
-			return name
-		}
-		return noValue
-	}
-	return noValue
 }
