@@ -3,7 +3,6 @@ package cache
 import (
 	"bytes"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
@@ -15,10 +14,8 @@ const (
 	firstSweep = 10 * time.Minute
 	sweepPart  = 30
 
-	// sweepKeys bounds the keys that a sweep holds in RAM. One transaction removes at most
-	// sweepRows records, so that requests do not wait for it.
-	sweepKeys = 10_000
-	sweepRows = 1000
+	// sweepRows is the most records that one transaction removes: requests wait for it.
+	sweepRows = 2000
 )
 
 func (f *tables) sweepLoop(ctx context.Context) {
@@ -37,30 +34,27 @@ func (f *tables) sweepLoop(ctx context.Context) {
 	}
 }
 
-// sweep removes up to sweepKeys expired records of each kind, and reports whether there may
+// sweep removes up to sweepRows expired records of each kind, and reports whether there may
 // be more.
 func (f *tables) sweep(ctx context.Context, now time.Time) (more bool) {
 	for _, k := range kinds {
 		before := now.Add(-k.lives(f.ttl)).UnixMicro()
 		var old []record
-		err := f.each(ctx, "SELECT list, key, '' FROM "+k.name+" WHERE born < ? LIMIT ?", []any{before, sweepKeys}, func(list string, key, _ []byte) error {
+		err := f.each(ctx, "SELECT list, key, '' FROM "+k.name+" WHERE born < ? LIMIT ?", []any{before, sweepRows}, func(list string, key, _ []byte) error {
 			old = append(old, record{list: list, key: bytes.Clone(key)})
 			return nil
 		})
-		for some := range slices.Chunk(old, sweepRows) {
-			if err != nil {
-				break
-			}
+		if err == nil && len(old) > 0 {
 			err = f.db.Write(ctx, func(tx *database.Tx) error {
-				for i := range some {
-					if _, err := tx.Exec("DELETE FROM "+k.name+" WHERE list = ? AND key = ? AND born < ?", some[i].list, some[i].key, before); err != nil {
+				for i := range old {
+					if _, err := tx.Exec("DELETE FROM "+k.name+" WHERE list = ? AND key = ? AND born < ?", old[i].list, old[i].key, before); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
 		}
-		more = more || err == nil && len(old) == sweepKeys
+		more = more || err == nil && len(old) == sweepRows
 	}
 	return more
 }

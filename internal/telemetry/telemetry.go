@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -145,36 +146,24 @@ var (
 
 // ObserveQueue registers the queue's metrics, which call status at each scrape.
 func (t *Telemetry) ObserveQueue(status func() capture.QueueStatus) error {
-	m := t.Meter()
-	type shown struct {
-		queueMetric
-		as metric.Float64Observable
-	}
-	var all []shown
-	var instruments []metric.Observable
-	show := func(q queueMetric, as metric.Float64Observable, err error) error {
+	m, all := t.Meter(), slices.Concat(queueTotals, queueGauges)
+	shown, instruments := make([]metric.Float64Observable, len(all)), make([]metric.Observable, len(all))
+	for i, q := range all {
+		var err error
+		if i < len(queueTotals) {
+			shown[i], err = m.Float64ObservableCounter("graphiti_proxy_"+q.name, metric.WithDescription(q.about), metric.WithUnit(q.unit))
+		} else {
+			shown[i], err = m.Float64ObservableGauge("graphiti_proxy_"+q.name, metric.WithDescription(q.about), metric.WithUnit(q.unit))
+		}
 		if err != nil {
 			return fmt.Errorf("prepare metrics: %w", err)
 		}
-		all, instruments = append(all, shown{q, as}), append(instruments, as)
-		return nil
-	}
-	for _, q := range queueTotals {
-		c, err := m.Float64ObservableCounter("graphiti_proxy_"+q.name, metric.WithDescription(q.about), metric.WithUnit(q.unit))
-		if err := show(q, c, err); err != nil {
-			return err
-		}
-	}
-	for _, q := range queueGauges {
-		g, err := m.Float64ObservableGauge("graphiti_proxy_"+q.name, metric.WithDescription(q.about), metric.WithUnit(q.unit))
-		if err := show(q, g, err); err != nil {
-			return err
-		}
+		instruments[i] = shown[i]
 	}
 	_, err := m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := status()
-		for _, q := range all {
-			o.ObserveFloat64(q.as, q.of(&s))
+		for i, q := range all {
+			o.ObserveFloat64(shown[i], q.of(&s))
 		}
 		return nil
 	}, instruments...)

@@ -29,17 +29,25 @@ type clients struct {
 // version is a version of a client.
 type version struct{ name, number string }
 
-// client is a client's name and version, see called.
+// client is a client's name and version, see named.
 type client struct {
 	name, version string
 	shown         string // the name, unless it may be a key
 }
 
-// named returns a client's name and version.
-func named(p dialect.Program, sent []byte) client {
-	name, version := called(p, sent)
-	of := client{name, string(version), name}
-	if likeKey(name) {
+// named returns a client's name and version for display. An unknown client has its own
+// name for itself. The version is empty if it would be a library's.
+func named(p dialect.Program, agent []byte) client {
+	product, rest, _ := bytes.Cut(agent, []byte{'/'})
+	version, _, _ := bytes.Cut(rest, []byte{' '})
+	of := client{name: p.Name}
+	if dialect.Named(string(product)) == p.Name && plain(version) {
+		of.version = string(version)
+	}
+	if p.Name == dialect.Other && len(product) > 0 && plain(product) {
+		of.name = string(product)
+	}
+	if of.shown = of.name; likeKey(of.name) {
 		of.shown = hidden
 	}
 	return of
@@ -58,20 +66,6 @@ func (c *clients) of(v version) *graphiti.ClientSigns {
 		c.seen[v] = &graphiti.ClientSigns{Name: v.name, Version: v.number}
 	}
 	return c.seen[v]
-}
-
-// called returns a client's name and version for display. An unknown client has its own
-// name for itself. The version is empty if it would be a library's.
-func called(p dialect.Program, agent []byte) (name string, version []byte) {
-	product, rest, _ := bytes.Cut(agent, []byte{'/'})
-	version, _, _ = bytes.Cut(rest, []byte{' '})
-	if dialect.Named(string(product)) != p.Name || !plain(version) {
-		version = nil
-	}
-	if p.Name == dialect.Other && len(product) > 0 && plain(product) {
-		return string(product), version
-	}
-	return p.Name, version
 }
 
 // plain reports whether a word can be displayed, and is too short to be a secret.
