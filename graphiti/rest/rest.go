@@ -185,6 +185,25 @@ func decodeList[T any](r io.Reader, f func(*T) error) error {
 	return nil
 }
 
+// Facts looks facts up by their ids, with one call for each: the service cannot return
+// several.
+func (r *Client) Facts(ctx context.Context, group string, uuids []string) (facts []graphiti.Fact, ok bool, err error) {
+	facts, err = remote.LookUp(ctx, group, uuids, func(ctx context.Context, uuid string) (f remote.FactJSON, err error) {
+		err = r.call(ctx, http.MethodGet, "/entity-edge/"+url.PathEscape(uuid), nil, &f)
+		return f, err
+	})
+	if err != nil {
+		return facts, true, fmt.Errorf("look up facts: %w", err)
+	}
+	return facts, true, nil
+}
+
+// FactsOf returns the facts of a listed episode.
+func (r *Client) FactsOf(ctx context.Context, group string, episode *graphiti.Row) ([]graphiti.Fact, error) {
+	facts, _, err := r.Facts(ctx, group, episode.Facts)
+	return facts, err
+}
+
 // Health implements graphiti.Connection. It does not cover the queue of accepted messages:
 // getzep/graphiti#1707.
 func (r *Client) Health(ctx context.Context) error {
