@@ -189,14 +189,14 @@ func (p *process) ask(session string, messages []map[string]string) (string, err
 	return a.Choices[0].Message.Content, nil
 }
 
-// TestKillsLoseAndRepeatNoTurn checks that no turn is lost or stored twice. A
-// thousand turns arrive while the proxy is killed three times and Graphiti three times,
-// once in silence. Then hundreds of people get answers, the proxy is killed before any of
+// TestKillsLoseAndRepeatNoTurn checks that no turn is lost or stored twice. Five
+// hundred turns arrive while the proxy is killed three times and Graphiti three times,
+// once in silence. Then a hundred people get answers, the proxy is killed before any of
 // those turns is on disk, and all clients return at once.
 func TestKillsLoseAndRepeatNoTurn(t *testing.T) {
 	t.Parallel()
 	long(t, "takes half a minute")
-	const conversations, length, kills, returning = 50, 20, 3, 200
+	const conversations, length, kills, returning = 25, 20, 3, 100
 	model := startModel(t)
 	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		said := c.Messages[len(c.Messages)-1].Text
