@@ -3,7 +3,10 @@ package service_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -170,6 +173,52 @@ func TestForget_DeletesCopies(t *testing.T) {
 				t.Errorf("the history still has the text: %s", got)
 			}
 		})
+	}
+}
+
+// TestUndo_OfAnother checks that nobody sees, undoes or deletes what another person of the proxy has
+// forgotten, and that its person can.
+func TestUndo_OfAnother(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
+	josh, ann, credential := everybody(t, m)
+	do := func(who *somebody, op service.Mountable, in fields) (string, error) {
+		said, ok, err := attempt(t, m, op, who.caller, in)
+		if !ok {
+			err = errors.New("no such field")
+		}
+		return said, err
+	}
+	for _, forget := range []fields{{"group": ann.self, "undoable": true}, {"group": ann.project, "undoable": true}} {
+		if _, err := do(ann, service.Forget, forget); err != nil {
+			t.Fatal(err)
+		}
+		list, err := do(ann, service.History, fields{"limit": 1})
+		id := regexp.MustCompile(`"id":"([0-9a-f]{12})"`).FindStringSubmatch(list)
+		if err != nil || id == nil || !strings.Contains(list, ann.secret) {
+			t.Fatalf("the history of ann: %s, %v", list, err)
+		}
+		for _, other := range []*somebody{josh, credential} {
+			for _, of := range []fields{{}, {"user": "ann"}, {"group": ann.self}, {"group": ann.project}} {
+				in := maps.Clone(of)
+				if said, _ := do(other, service.History, in); strings.Contains(said, id[1]) || strings.Contains(said, ann.secret) {
+					t.Errorf("%s with %v sees %s", other.caller.Name, of, said)
+				}
+				for _, del := range []bool{false, true} {
+					in := maps.Clone(of)
+					maps.Copy(in, fields{"id": id[1], "delete": del})
+					if said, err := do(other, service.Undo, in); err == nil {
+						t.Errorf("%s with %v: %s", other.caller.Name, in, said)
+					}
+				}
+			}
+		}
+		if said, err := do(ann, service.Undo, fields{"id": id[1]}); err != nil {
+			t.Errorf("ann: %s, %v", said, err)
+		}
+		m.Settle(t)
+		if said, err := do(ann, service.Show, fields{"group": forget["group"]}); err != nil || !strings.Contains(said, ann.secret) {
+			t.Errorf("after the undo: %s, %v", said, err)
+		}
 	}
 }
 

@@ -162,19 +162,22 @@ await withBrowser(async (browser) => {
   });
 
   await check('a held message is stored with the keyboard', async () => {
-    const before = await kept();
-    const held = await fetch(input.proxy + '/v1/chat/completions', {
-      method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: 'Bearer sk-test' },
-      body: JSON.stringify({ model: 'stand-in', messages: [{ role: 'user', content: 'The buoy is blue.' }, { role: 'assistant', content: 'Noted.' }, { role: 'user', content: 'The gangway creaks at low tide.' }] }),
-    });
-    await held.text();
-    await v.open('/');
-    const row = page.locator('form').filter({ has: page.locator('input[name=id]') }).filter({ hasText: 'Store' });
-    if (await kept() > before || !await row.count()) return []; // nothing was held
-    await tabTo(page, row.getByRole('button').first());
+    const messages = [];
+    // A person types after pauses; the last message follows at once, as a program's does.
+    for (const [text, pause] of [['The buoy is blue.', 0], ['The pier is green.', 2100], ['The lock is old.', 2100], ['The gangway creaks at low tide.', 0]]) {
+      await new Promise((done) => setTimeout(done, pause));
+      messages.push({ role: 'user', content: text });
+      const r = await fetch(input.proxy + '/v1/chat/completions', {
+        method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: 'Bearer sk-test' }, body: JSON.stringify({ model: 'stand-in', messages }),
+      });
+      messages.push((await r.json()).choices[0].message);
+    }
+    await v.open('/memory/show');
+    await tabTo(page, page.getByRole('button', { name: 'Store The gangway creaks' }));
     await enter(v);
     await told(v, /Stored/);
-    return [];
+    await v.open('/memory/show');
+    return await page.getByRole('button', { name: 'Store The gangway creaks' }).count() || !await page.locator('.day').getByText('The gangway creaks').count() ? ['it is not stored'] : [];
   });
 
   await check('the live page shows a request as it passes, without what was said', async () => {
