@@ -14,6 +14,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
 var (
@@ -194,6 +196,46 @@ func TestSeparatePeople(t *testing.T) {
 	t.Run("the operator reads names as text", func(t *testing.T) {
 		inBrowser(t, "stored.mjs", map[string]any{"base": w.admin, "token": adminToken, "payloads": payloads[:2], "limit": 12, "from": []string{"/people", "/memory", "/"}, "marks": []string{"MARK-ann", "MARK-josh"}})
 	})
+}
+
+// TestOperatorWithKeyboard confirms a person whose keys are new, delivers a dead letter again and deletes one,
+// on a phone's screen.
+func TestOperatorWithKeyboard(t *testing.T) {
+	t.Parallel()
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	w := serveTeam(t, binary, map[string]string{"ann": "Ann", "josh": "Josh"}, "GRAPHITI_PROXY_MEMORY_BACKEND=graphiti", "GRAPHITI_PROXY_MEMORY_ENDPOINT="+g.URL(), "GRAPHITI_PROXY_MEMORY_CONSENT=true")
+	g.Always(graphititest.Messages, func(rw http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Body = io.NopCloser(bytes.NewReader(body)); bytes.Contains(body, []byte("kiln")) {
+			serve = func(rw http.ResponseWriter, _ *http.Request) { http.Error(rw, "a kiln", http.StatusUnprocessableEntity) }
+		}
+		serve(rw, r)
+	})
+	for text, who := range map[string]string{"The kiln is fired on Saturdays.": "ann", "The door of the kiln is red.": "ann", "The greenhouse has a new lock.": "josh"} {
+		w.attack(t, "/v1/chat/completions", asked("m", text), map[string]string{"Authorization": "Bearer sk-" + who})
+	}
+	w.eventually(t, "two dead letters", func() bool {
+		_, got := w.get(t, adminToken, "queue")
+		return strings.Contains(got, `"dead": 2`)
+	})
+	for _, v := range w.env {
+		if file, ok := strings.CutPrefix(v, "GRAPHITI_PROXY_IDENTITY_USERS_FILE="); ok {
+			users, err := os.ReadFile(file)
+			if err == nil {
+				err = os.WriteFile(file, bytes.ReplaceAll(users, []byte(fingerprint("sk-josh")), []byte(fingerprint("sk-josh-2"))), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.stop(t)
+	w.start(t, w.env...)
+	inBrowser(t, "operator.mjs", map[string]any{"base": w.admin, "token": adminToken})
 }
 
 // TestForeignPages checks that a page of another site, opened in the same
