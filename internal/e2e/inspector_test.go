@@ -45,7 +45,7 @@ func (w *world) linked(t *testing.T, path, begins string) string {
 func (w *world) pages(t *testing.T) []page {
 	t.Helper()
 	list := []page{{"today", "/"}, {"live", "/live"}, {"conversations", "/conversations"}, {"memory", "/memory"}, {"timeline", "/memory/show"},
-		{"facts", "/search?kind=fact&state=valid"}, {"all facts", "/search?kind=fact"}, {"import", "/memory/import"}, {"forget", "/memory/forget"}, {"search", "/search"}, {"changes", "/changes"}, {"delivery", "/delivery"}}
+		{"facts", "/search?kind=fact&state=valid"}, {"all facts", "/search?kind=fact"}, {"import", "/memory/import"}, {"forget", "/memory/forget"}, {"search", "/search"}, {"found", "/search?q=violin+museum"}, {"by week", "/memory/weeks"}, {"changes", "/changes"}, {"delivery", "/delivery"}}
 	if to := w.linked(t, "/conversations", "/conversation/"); to != "" {
 		list = append(list, page{"conversation", to}, page{"message", w.linked(t, to, "/message/")})
 	}
