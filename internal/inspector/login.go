@@ -1,8 +1,6 @@
 package inspector
 
-import (
-	"net/http"
-)
+import "net/http"
 
 // login is the page with the form for a token.
 type login struct {

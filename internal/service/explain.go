@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // Explain returns a conversation with the decision of each turn.
@@ -36,7 +37,7 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 			return x, err
 		}
 		if found, err := sv.message(ctx, s, id); err == nil {
-			_, x.Also, _ = sv.withCopies(ctx, found)
+			_, x.Also, _ = sv.withCopies(ctx, found, graphiti.Filter{Words: words.Of(found[0].row.Text, maxQuery), Newest: true, Text: true})
 		}
 	}
 	for _, o := range groups {

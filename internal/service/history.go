@@ -369,7 +369,7 @@ func (sv *Service) Change(ctx context.Context, in *ManyRequest) (out Many, err e
 	if err != nil {
 		return out, err
 	}
-	found, also, err := sv.withCopies(ctx, found)
+	found, also, err := sv.withCopies(ctx, found, graphiti.Filter{Text: true})
 	if err != nil {
 		return out, err
 	}

@@ -101,8 +101,8 @@ func (sv *Service) messagesIn(ctx context.Context, o ledger.Owned, messages []st
 
 // withCopies returns messages, found in their groups, and then their copies there, and the number of
 // other conversations that have one. In a group of several people, and of a text without a
-// statement, such as "yes", there are none.
-func (sv *Service) withCopies(ctx context.Context, found []held) (all []held, talks int, err error) {
+// statement, such as "yes", there are none. among selects messages that may be copies.
+func (sv *Service) withCopies(ctx context.Context, found []held, among graphiti.Filter) (all []held, talks int, err error) {
 	seen := make(map[string]bool) // sessions
 	known := make(map[string]bool)
 	texts := make(map[string]map[string]bool) // by group
@@ -121,7 +121,7 @@ func (sv *Service) withCopies(ctx context.Context, found []held) (all []held, ta
 	all = slices.Clone(found)
 	for _, group := range slices.Sorted(maps.Keys(texts)) {
 		var copies []string
-		for r, err := range sv.rows(ctx, ledger.Part{Group: group}, graphiti.Filter{Text: true}) {
+		for r, err := range sv.rows(ctx, ledger.Part{Group: group}, among) {
 			if err != nil {
 				return nil, 0, err
 			}
@@ -310,7 +310,7 @@ func (sv *Service) Correct(ctx context.Context, in *CorrectRequest) (c Corrected
 	if slices.ContainsFunc(found, func(h held) bool { return sv.o.State.Generations.Blocks(h.in.Group) }) {
 		return c, errors.New("its group is being forgotten; try again after the deletion: graphiti-proxy status shows its state")
 	}
-	all, also, err := sv.withCopies(ctx, found) // without the replacement
+	all, also, err := sv.withCopies(ctx, found, graphiti.Filter{Text: true}) // without the replacement
 	if err != nil {
 		return c, err
 	}
