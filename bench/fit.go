@@ -145,6 +145,7 @@ func bitOf(is bool) int {
 // corpus has the examples of each gate, by week; the other lists are week 0.
 type corpus struct {
 	asks, states [weekCount + 1][]example
+	pairs        [weekCount + 1][]pair
 	mean         [sentence.Dimensions]float32
 }
 
@@ -211,7 +212,7 @@ func newCorpus(by *cached) (c *corpus, err error) {
 		}
 	}
 	c.center()
-	return c, nil
+	return c, c.addPairs(by)
 }
 
 // center subtracts the mean of all vectors from them if they are all near it: otherwise every two
@@ -260,10 +261,12 @@ func (c *corpus) centered(vec []float32) []float32 {
 const decay = 0.25
 
 // fit fits the gates to all weeks but some.
-func (c *corpus) fit(without ...int) (g embedded.Gates) {
+func (c *corpus) fit(without ...int) (g embedded.Fit) {
 	var asks, tells, states []example
+	var pairs []pair
 	for n := range c.asks {
 		if !slices.Contains(without, n) {
+			pairs = append(pairs, c.pairs[n]...)
 			asks, states = append(asks, c.asks[n]...), append(states, c.states[n]...)
 			for _, e := range c.asks[n] {
 				if e.is {
@@ -278,6 +281,7 @@ func (c *corpus) fit(without ...int) (g embedded.Gates) {
 		}
 	}
 	g.Center, g.Asks, g.Tells, g.States = c.mean, newGate(asks, decay), newGate(tells, 0.1), newGate(states, decay)
+	g.Answers = newAnswers(pairs)
 	return g
 }
 
@@ -430,7 +434,7 @@ var indexOf = func() map[string]int {
 }()
 
 // turnOf returns a turn for fitting: its rows with the gates.
-func (a *weekAsk) turnOf(g *embedded.Gates) fitTurn {
+func (a *weekAsk) turnOf(g *embedded.Fit) fitTurn {
 	t := fitTurn{kind: a.Kind}
 	if a.Person {
 		t.kind = ""
@@ -457,7 +461,7 @@ func (f *figures) String() string {
 }
 
 // strengths returns the strengths of the answers, and the numbers of the answers by them.
-func (a *weekAsk) strengths(w *embedded.Weights, g *embedded.Gates) (of []float64, order []int) {
+func (a *weekAsk) strengths(w *embedded.Weights, g *embedded.Fit) (of []float64, order []int) {
 	for i, r := range a.turnOf(g).rows {
 		of, order = append(of, w.Strength(&r.Features)), append(order, i)
 	}
@@ -466,7 +470,7 @@ func (a *weekAsk) strengths(w *embedded.Weights, g *embedded.Gates) (of []float6
 }
 
 // shown returns the lines of a block.
-func (a *weekAsk) shown(w *embedded.Weights, g *embedded.Gates) []embedded.Candidate {
+func (a *weekAsk) shown(w *embedded.Weights, g *embedded.Fit) []embedded.Candidate {
 	const mostLines, furtherShare = 3, 0.25
 	of, order := a.strengths(w, g)
 	var out []embedded.Candidate
@@ -480,7 +484,7 @@ func (a *weekAsk) shown(w *embedded.Weights, g *embedded.Gates) []embedded.Candi
 }
 
 // strongest returns the strength of the best answer to a turn.
-func (a *weekAsk) strongest(w *embedded.Weights, g *embedded.Gates) float64 {
+func (a *weekAsk) strongest(w *embedded.Weights, g *embedded.Fit) float64 {
 	of, order := a.strengths(w, g)
 	if len(of) == 0 {
 		return 0
@@ -523,7 +527,7 @@ func (f *figures) add(a *weekAsk, lines []embedded.Candidate) {
 // A fitter has the turns of all weeks, without and with facts.
 type fitter struct {
 	corpus *corpus
-	fitted map[string]*embedded.Gates // by the weeks left out
+	fitted map[string]*embedded.Fit // by the weeks left out
 	turns  [len(fitModes)][weekCount + 1][]weekAsk
 	aim    float64 // share of routine requests with a block
 	alike  float64 // of the numbers in the program
@@ -536,7 +540,7 @@ var fitModes = [...]struct {
 }{{"no model", -1}, {"half of the keys", 0.5}}
 
 // without returns the gates fitted to all weeks but some.
-func (f *fitter) without(weeks ...int) *embedded.Gates {
+func (f *fitter) without(weeks ...int) *embedded.Fit {
 	slices.Sort(weeks)
 	key := fmt.Sprint(slices.Compact(weeks))
 	if f.fitted[key] == nil {
@@ -547,7 +551,7 @@ func (f *fitter) without(weeks ...int) *embedded.Gates {
 }
 
 // each calls do for the turns of all weeks but one, with gates fitted without either week.
-func (f *fitter) each(left int, do func(a *weekAsk, g *embedded.Gates)) {
+func (f *fitter) each(left int, do func(a *weekAsk, g *embedded.Fit)) {
 	for m := range f.turns {
 		for n := 1; n <= weekCount; n++ {
 			for i := range f.turns[m][n] {
@@ -563,10 +567,10 @@ func (f *fitter) each(left int, do func(a *weekAsk, g *embedded.Gates)) {
 // candidate of the strength of recall.min_score.
 func (f *fitter) train(left int) embedded.Weights {
 	var all []fitTurn
-	f.each(left, func(a *weekAsk, g *embedded.Gates) { all = append(all, a.turnOf(g)) })
+	f.each(left, func(a *weekAsk, g *embedded.Fit) { all = append(all, a.turnOf(g)) })
 	w := fitScore(all, f.alike)
 	var strengths []float64
-	f.each(left, func(a *weekAsk, g *embedded.Gates) {
+	f.each(left, func(a *weekAsk, g *embedded.Fit) {
 		if a.Kind == "plain" {
 			strengths = append(strengths, a.strongest(&w, g))
 		}
@@ -593,8 +597,10 @@ func (f *fitter) write(folder string, by *cached, left int) error {
 		return err
 	}
 	var file bytes.Buffer
-	if err := binary.Write(&file, binary.LittleEndian, &g); err != nil {
-		return err
+	for _, part := range []any{&g.Gates, g.Answers.Scale, g.Answers.Weights} {
+		if err := binary.Write(&file, binary.LittleEndian, part); err != nil {
+			return err
+		}
 	}
 	path := filepath.Join(folder, by.Name())
 	return errors.Join(os.WriteFile(path+".bin", file.Bytes(), 0o644), os.WriteFile(path+".json", append(b, '\n'), 0o644)) //nolint:gosec // source files
@@ -602,7 +608,7 @@ func (f *fitter) write(folder string, by *cached, left int) error {
 
 // newFitter plays all weeks.
 func newFitter(by *cached, aim float64) (f *fitter, err error) {
-	f = &fitter{fitted: make(map[string]*embedded.Gates), aim: aim, alike: embedded.FitOf(by.Name()).Score.Alike}
+	f = &fitter{fitted: make(map[string]*embedded.Fit), aim: aim, alike: embedded.FitOf(by.Name()).Score.Alike}
 	if f.corpus, err = newCorpus(by); err != nil {
 		return nil, err
 	}

@@ -121,7 +121,7 @@ func (told *toldFacts) distil(store *embedded.Store, talk *weekTalk, t int, sess
 
 // replay plays a week through an embedded memory in this process, and returns its turns. keys is
 // the share of the facts' keys that the memory gets; -1: it gets no facts.
-func replay(n int, dir string, by embedded.Encoder, g *embedded.Gates, keys float64) ([]weekAsk, error) {
+func replay(n int, dir string, by embedded.Encoder, fit *embedded.Fit, keys float64) ([]weekAsk, error) {
 	talks, err := readWeek(n)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func replay(n int, dir string, by embedded.Encoder, g *embedded.Gates, keys floa
 		return nil, err
 	}
 	defer func() { _ = store.Close() }()
-	store.Understand(by, &embedded.Fit{Gates: *g, Score: embedded.FitOf(sentence.Name).Score}, slog.New(slog.DiscardHandler))
+	store.Understand(by, &embedded.Fit{Gates: fit.Gates, Answers: fit.Answers, Score: embedded.FitOf(sentence.Name).Score}, slog.New(slog.DiscardHandler))
 	store.Distil(func() {})
 	ctx, said := context.Background(), time.Now().Add(-time.Hour)
 	const own = "person"

@@ -173,7 +173,7 @@ func (g *groupIndex) candidates(q *asked, v *groupVectors, hits []*hit, pieces [
 	for _, h := range out {
 		at[h.place] = true
 	}
-	for _, s := range slices.Concat(g.bestByPieces(visited(pieces)), g.bestByPieces(visited(q.keys)), v.nearest(q.vec, byLikeness)) {
+	for _, s := range slices.Concat(g.bestByPieces(visited(pieces)), g.bestByPieces(visited(q.keys)), v.nearest(q.answer, byLikeness)) {
 		if note, ok := g.note(s.place); ok && !at[s.place] && !note.isNamed() && !q.repeatedBy(g, s.place, &note) {
 			at[s.place] = true
 			out = append(out, &hit{place: s.place, note: note, ranked: &ranked{place: s.place}})

@@ -13,7 +13,8 @@ import (
 // Fit has the numbers that bench fit has fitted to the vectors of a model.
 type Fit struct {
 	Gates
-	Score Weights
+	Answers Answers
+	Score   Weights
 }
 
 // Gates are the gates of messages.
@@ -33,8 +34,10 @@ func FitOf(model string) *Fit {
 	f := &Fit{}
 	gates, noGates := fitted.ReadFile("fitted/" + model + ".bin")
 	score, noScore := fitted.ReadFile("fitted/" + model + ".json")
-	_, short := binary.Decode(gates, binary.LittleEndian, &f.Gates)
-	if err := errors.Join(noGates, noScore, short, json.Unmarshal(score, &f.Score)); err != nil {
+	n, short := binary.Decode(gates, binary.LittleEndian, &f.Gates)
+	var noAnswers error
+	f.Answers, noAnswers = answersOf(gates[n:])
+	if err := errors.Join(noGates, noScore, short, noAnswers, json.Unmarshal(score, &f.Score)); err != nil {
 		panic(fmt.Errorf("read the numbers fitted to %s: %w", model, err)) // a fault of the build
 	}
 	return f

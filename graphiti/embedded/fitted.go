@@ -25,11 +25,11 @@ func (e *Store) understood(ctx context.Context, g *groupIndex, q *asked) *groupV
 		return nil
 	}
 	if !e.mean.own {
-		q.gate, q.level = surelyAsks, v.level(vec)
+		q.answer, q.gate, q.level = vec, surelyAsks, v.level(vec)
 		q.states = func(h *hit) float64 { return 1 - 2*bit(h.note.Flags&isNoStatement != 0) }
 		return v
 	}
-	q.gate, q.states = e.fit.Wants(vec), func(h *hit) float64 { return e.fit.States.Of(h.vec) }
+	q.answer, q.gate, q.states = e.fit.Answers.Of(vec), e.fit.Wants(vec), func(h *hit) float64 { return e.fit.States.Of(h.vec) }
 	q.asks = q.asks || q.gate >= maybeAsks
 	return v
 }

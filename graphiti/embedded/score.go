@@ -1,6 +1,9 @@
 package embedded
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Features describe a message or a fact as an answer to a question. Their order is that of
 // FeatureNames.
@@ -20,12 +23,13 @@ const (
 	fDated           // it is from the time in question
 	fKey             // rarity of a whole key of a fact in the question, up to 1
 	fExchange        // 1 for an exchange
+	fNewer           // share of the other candidates that are older
 	featureCount
 )
 
 // FeatureNames are the names of the features in weights.json.
 var FeatureNames = [featureCount]string{
-	"asks", "before", "pieces", "like", "together", "behind", "states", "sure", "models", "fact", "dated", "key", "exchange",
+	"asks", "before", "pieces", "like", "together", "behind", "states", "sure", "models", "fact", "dated", "key", "exchange", "newer",
 }
 
 // Weights are the fitted numbers of a logistic regression.
@@ -128,11 +132,18 @@ func (q *asked) features(g *groupIndex, v *groupVectors, all []*hit, pieces []te
 		deviation := math.Sqrt(max(0, squares/n-sum/n*sum/n)) + 0.05
 		return func(h *hit) float64 { return (h.features[of] - sum/n) / deviation }
 	}
+	places := make([]int64, len(all))
+	for i, h := range all {
+		places[i] = h.place
+	}
+	slices.Sort(places)
 	byPieces, byMeaning, best := standard(fPieces, usualPieces), standard(fLike, usualLike), math.Inf(-1)
 	for _, h := range all {
 		f := &h.features
 		f[fTogether] = (byPieces(h) + byMeaning(h)) / 4
 		best = max(best, f[fTogether])
+		older, _ := slices.BinarySearch(places, h.place)
+		f[fNewer] = float64(older) / float64(max(1, len(all)-1))
 	}
 	for _, h := range all {
 		f := &h.features
@@ -145,7 +156,7 @@ func (q *asked) like(vec []int8) float64 {
 	if vec == nil {
 		return usualLike
 	}
-	return likeness(q.vec, vec) - q.level
+	return likeness(q.answer, vec) - q.level
 }
 
 func bit(is bool) float64 {
