@@ -8,8 +8,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
 
-// Answers is a linear map of the vectors of questions to those of their answers. A question is like
-// other questions; the result is like what is said of its subject.
+// Answers is a linear map of the vectors of questions to those of their answers. A question is more like
+// other questions than like its answer.
 type Answers struct {
 	Scale   float32 // of the weights
 	Weights []int8  // a row for each dimension
