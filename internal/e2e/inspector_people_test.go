@@ -212,7 +212,9 @@ func TestOperatorWithKeyboard(t *testing.T) {
 	g.Always(graphititest.Messages, func(rw http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
 		body, _ := io.ReadAll(r.Body)
 		if r.Body = io.NopCloser(bytes.NewReader(body)); bytes.Contains(body, []byte("kiln")) {
-			serve = func(rw http.ResponseWriter, _ *http.Request) { http.Error(rw, "a kiln", http.StatusUnprocessableEntity) }
+			serve = func(rw http.ResponseWriter, _ *http.Request) {
+				http.Error(rw, "a kiln", http.StatusUnprocessableEntity)
+			}
 		}
 		serve(rw, r)
 	})
