@@ -162,8 +162,8 @@ func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 	}
 }
 
-// TestForgetReportsRemainingParts checks that the command and the API return within two seconds, whatever
-// the state of Graphiti, that no block recalls it then, and that both say what is left in Graphiti.
+// TestForgetReportsRemainingParts checks that the command and the API return within two seconds in each
+// state of Graphiti, that no block recalls the message then, and that both list the parts left in Graphiti.
 func TestForgetReportsRemainingParts(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]graphititest.Fault{

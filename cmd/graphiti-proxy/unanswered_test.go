@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestUnansweredMessages checks that what a person says without an answer is stored with the
+// TestUnansweredMessages checks that a message without an answer is stored with the
 // next turn, once, and searched for with it. The upstream refuses the requests that end with
 // a message of failing.
 func TestUnansweredMessages(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
 
-// TestAnswers_NotLikeQuestions checks that what answers a question comes nearer to it, compared with another
+// TestAnswers_NotLikeQuestions checks that an answer comes nearer to its question, compared with another
 // question of the same form.
 func TestAnswers_NotLikeQuestions(t *testing.T) {
 	m, err := sentence.Load()

@@ -9,7 +9,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
-// TestOfSelf checks that a request finds what it needs of the person, the newest first, in any
+// TestOfSelf checks that a request finds the facts about the person that it needs, newest first, in any
 // language, and nothing private.
 func TestOfSelf(t *testing.T) {
 	e := openEmbedded(t)
