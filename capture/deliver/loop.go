@@ -15,11 +15,9 @@ import (
 )
 
 const (
-	firstRetry = 500 * time.Millisecond
-	lastRetry  = 10 * time.Second
-
-	// maxRetryAfter limits a server's Retry-After.
-	maxRetryAfter = time.Hour
+	firstRetry    = 500 * time.Millisecond
+	lastRetry     = 10 * time.Second
+	maxRetryAfter = time.Hour // limit of a server's Retry-After
 
 	// pollLedger is the interval at which the ledger is read without a Wake: other processes may
 	// have written to it.

@@ -302,7 +302,7 @@ func (l *Loop) ask(ctx context.Context, s *sender) {
 // dead gives a copy up.
 func (l *Loop) dead(f *flight, reason string, err error) error {
 	delete(l.blamed, f.Seq)
-	l.o.Log.Warn("turn not stored by the memory, moved to the dead letters", "to_do", deadRemedy)
+	l.o.Log.Warn("turn not stored by the memory, moved to the dead letters", "to_do", "run graphiti-proxy queue list --state dead")
 	l.o.OnDelivered(Delivery{Turn: f.Turn, Group: f.Group, Began: f.since, Err: err})
 	return l.o.Ledger.MarkDead(&f.Copy, reason)
 }

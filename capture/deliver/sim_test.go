@@ -135,7 +135,7 @@ func (l *shelf) MarkSent(c *ledger.Copy) (ok bool, err error) {
 		if ok = !slices.ContainsFunc(all, func(c ledger.Copy) bool { s := l.row(&c).state; return s != "pending" && s != "sent" }); !ok {
 			return
 		}
-		l.sent++
+		l.sent = max(l.sent+1, time.Now().UnixMicro())
 		for i := range all {
 			r := l.row(&all[i])
 			r.state, r.Sends, r.Sent = "sent", r.Sends+1, l.sent
@@ -182,7 +182,7 @@ func (l *shelf) forget(c *ledger.Copy) {
 	r := l.row(c)
 	for i := range r.messages {
 		w := ledger.Withdrawn{ID: int64(len(l.rows) + len(l.withdrawn) + 1), Group: c.Group, Message: graphiti.MessageID(r.messages[i].Name), At: time.Now()}
-		if r.state == "sent" {
+		if r.state == "sent" || r.Sends > 0 {
 			w.Sent = r.Sent
 		}
 		l.withdrawn = append(l.withdrawn, w)

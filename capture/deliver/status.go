@@ -9,13 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-const (
-	// maxReason is the most characters of a stored delivery error.
-	maxReason = 300
-
-	// deadRemedy shows the operator the dead letters.
-	deadRemedy = "run graphiti-proxy queue list --state dead"
-)
+// maxReason is the most characters of a stored delivery error.
+const maxReason = 300
 
 // Progress is the state of delivery.
 type Progress struct {
@@ -25,11 +20,9 @@ type Progress struct {
 	Failing   time.Time // start of the earliest current failure, or zero
 	LastError string
 	Remedy    string
-	Quiet     time.Time // last progress while turns are in flight, or zero
-	Stalled   time.Time // start of a silence, or zero
-
-	// Diagnosis is the most likely reason for a stall or a long quiet.
-	Diagnosis graphiti.Diagnosis
+	Quiet     time.Time          // last progress while turns are in flight, or zero
+	Stalled   time.Time          // start of a silence, or zero
+	Diagnosis graphiti.Diagnosis // most likely reason for a stall or a long quiet
 }
 
 // Status returns the current state of delivery.

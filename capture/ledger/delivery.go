@@ -13,7 +13,7 @@ type Copy struct {
 	Group  string
 	Turn   string
 	Seq    int64
-	Sent   int64 // position in the order of sending, or 0
+	Sent   int64 // position in the order of sending, close to the time in microseconds, or 0
 	Sends  int
 	Losses int
 	Joined []Copy // further copies that are sent and settled with it
@@ -111,10 +111,10 @@ func (s *Ledger) MarkDelivered(c *Copy, verified bool) error {
 // MarkDead gives a copy up, with its number of losses, until Retry.
 func (s *Ledger) MarkDead(c *Copy, reason string) error { return s.settle(c, "dead", reason, false) }
 
-// settle changes the state of a copy, unless it is settled. The position of an unverified delivery stays.
+// settle changes the state of a copy, unless it is settled. The position stays, unless Graphiti lists the copy or it is dead.
 func (s *Ledger) settle(c *Copy, state, reason string, verified bool) error {
 	return s.deliver("mark a turn as "+state, func(tx *database.Tx) error {
-		r, err := tx.Exec(`UPDATE turns SET state = ?2, error = ?3, sends = ?4, losses = ?5, sent = CASE WHEN ?2 = 'delivered' AND NOT ?6 THEN sent ELSE 0 END,
+		r, err := tx.Exec(`UPDATE turns SET state = ?2, error = ?3, sends = ?4, losses = ?5, sent = CASE WHEN ?2 = 'delivered' AND NOT ?6 OR ?2 = 'pending' THEN sent ELSE 0 END,
 			at = CASE WHEN ?2 = 'delivered' THEN ?7 ELSE at END`+inQueue, c.numbers(), state, reason, c.Sends, c.Losses, verified, time.Now().UnixMilli())
 		if err != nil || state != "delivered" {
 			return err

@@ -307,79 +307,88 @@ func (s *shelf) text(turn string) string {
 }
 
 // TestWithdrawn checks that a forget records the part, and the messages that Graphiti may process
-// later, but no waiting copy.
+// later, but no other waiting copy.
 func TestWithdrawn(t *testing.T) {
 	for name, part := range map[string]Part{
 		"a group": {Group: "g"}, "a session": {Group: "g", Session: "session:s"},
 		"a message": {Group: "g", Message: graphiti.MessageID(graphiti.EpisodeName("sent", graphiti.RoleUser))},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := open(t)
-			for _, id := range []string{"sent", "listed", "waiting"} {
-				tn := turn(id, "g")
-				tn.Session = "session:s"
-				if _, err := s.Add(t.Context(), []Turn{tn}, time.Now()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			list, err := s.Next(t.Context(), "", 2)
-			if err != nil || len(list) != 2 {
-				t.Fatal(list, err)
-			}
-			for i := range list {
-				if ok, err := s.MarkSent(&list[i]); !ok || err != nil {
-					t.Fatal(ok, err)
-				}
-			}
-			if err := s.MarkDelivered(&list[1], true); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Forget(part, 2); err != nil {
-				t.Fatal(err)
-			}
-			rows, err := s.Withdrawn(t.Context(), "g")
-			last := len(rows) - 1
-			if err != nil || last < 0 || rows[last].Sent != list[0].Sent || rows[last].Turn+rows[last].Message == "" {
-				t.Fatalf("got %+v, %v, want the turn that was sent, at %d", rows, err, list[0].Sent)
-			}
-			if w := rows[0]; part.Message == "" && (last != 1 || w.Session != graphiti.SessionHash(part.Session) || w.Sent != 0 || w.Turn+w.Message != "") || part.Message != "" && (last != 0 || w.Message != part.Message) {
-				t.Errorf("got %+v, want the part", rows)
-			}
-			if ok, err := s.MarkSent(&list[0]); ok || err != nil {
-				t.Errorf("a forgotten turn is sent again: %v, %v", ok, err)
-			}
-			if n, err := s.Counts(t.Context()); err != nil || n.Withdrawn != len(rows) || part.Message == "" && n.Pending != 0 {
-				t.Errorf("got %+v, %v, want %d withdrawn", n, err, len(rows))
-			}
-			if err := s.Forget(part, 2); err != nil {
-				t.Fatal(err)
-			}
-			if all, err := s.Withdrawn(t.Context(), "g"); err != nil || len(all) != len(rows) {
-				t.Errorf("forgotten again: got %+v, %v, want %d rows", all, err, len(rows))
-			} else {
-				rows = all
-			}
-			again := turn("again", "g")
-			again.Generation = 3
-			if _, err := s.Add(t.Context(), []Turn{again}, time.Now()); err != nil {
-				t.Fatal(err)
-			}
-			for _, group := range []string{"", "g"} {
-				list, err := s.Next(t.Context(), group, 9)
-				if held := part == (Part{Group: "g"}); err != nil || slices.ContainsFunc(list, func(c Copy) bool { return c.Turn == "again" }) == held {
-					t.Errorf("got %+v, %v: want a later turn unless Graphiti still has to delete its group", list, err)
-				}
-			}
-			if err := s.Settle(rows); err != nil {
-				t.Fatal(err)
-			}
-			if list, err := s.Next(t.Context(), "", 9); err != nil || !slices.ContainsFunc(list, func(c Copy) bool { return c.Turn == "again" }) {
-				t.Errorf("got %+v, %v, want the later turn", list, err)
-			}
-			if rows, err := s.Withdrawn(t.Context(), ""); err != nil || len(rows) > 0 {
-				t.Errorf("got %+v, %v, want none", rows, err)
-			}
-		})
+		for when, missed := range map[string]bool{"sent": false, "waits again": true} {
+			t.Run(name+", "+when, func(t *testing.T) { withdraw(t, part, missed) })
+		}
+	}
+}
+
+func withdraw(t *testing.T, part Part, missed bool) {
+	s := open(t)
+	for _, id := range []string{"sent", "listed", "waiting"} {
+		tn := turn(id, "g")
+		tn.Session = "session:s"
+		if _, err := s.Add(t.Context(), []Turn{tn}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := s.Next(t.Context(), "", 2)
+	if err != nil || len(list) != 2 {
+		t.Fatal(list, err)
+	}
+	for i := range list {
+		if ok, err := s.MarkSent(&list[i]); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	if err := s.MarkDelivered(&list[1], true); err != nil {
+		t.Fatal(err)
+	}
+	if missed {
+		if err := s.Requeue(&list[0], ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Forget(part, 2); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := s.Withdrawn(t.Context(), "g")
+	last := len(rows) - 1
+	if err != nil || last < 0 || rows[last].Sent != list[0].Sent || rows[last].Turn+rows[last].Message == "" {
+		t.Fatalf("got %+v, %v, want the turn that was sent, at %d", rows, err, list[0].Sent)
+	}
+	if w := rows[0]; part.Message == "" && (last != 1 || w.Session != graphiti.SessionHash(part.Session) || w.Sent != 0 || w.Turn+w.Message != "") || part.Message != "" && (last != 0 || w.Message != part.Message) {
+		t.Errorf("got %+v, want the part", rows)
+	}
+	if ok, err := s.MarkSent(&list[0]); ok || err != nil {
+		t.Errorf("a forgotten turn is sent again: %v, %v", ok, err)
+	}
+	if n, err := s.Counts(t.Context()); err != nil || n.Withdrawn != len(rows) || part.Message == "" && n.Pending != 0 {
+		t.Errorf("got %+v, %v, want %d withdrawn", n, err, len(rows))
+	}
+	if err := s.Forget(part, 2); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := s.Withdrawn(t.Context(), "g"); err != nil || len(all) != len(rows) {
+		t.Errorf("forgotten again: got %+v, %v, want %d rows", all, err, len(rows))
+	} else {
+		rows = all
+	}
+	again := turn("again", "g")
+	again.Generation = 3
+	if _, err := s.Add(t.Context(), []Turn{again}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range []string{"", "g"} {
+		list, err := s.Next(t.Context(), group, 9)
+		if held := part == (Part{Group: "g"}); err != nil || slices.ContainsFunc(list, func(c Copy) bool { return c.Turn == "again" }) == held {
+			t.Errorf("got %+v, %v: want a later turn unless Graphiti still has to delete its group", list, err)
+		}
+	}
+	if err := s.Settle(rows); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := s.Next(t.Context(), "", 9); err != nil || !slices.ContainsFunc(list, func(c Copy) bool { return c.Turn == "again" }) {
+		t.Errorf("got %+v, %v, want the later turn", list, err)
+	}
+	if rows, err := s.Withdrawn(t.Context(), ""); err != nil || len(rows) > 0 {
+		t.Errorf("got %+v, %v, want none", rows, err)
 	}
 }
 

@@ -45,7 +45,7 @@ func (w *Withdrawn) Means(e *graphiti.Row) (names []string) {
 const unprovenFor = time.Hour
 
 // unproven selects the turns of a group that Graphiti may process later.
-const unproven = "SELECT turn, sent FROM turns" + ofGroup + "AND generation < ?2 AND sent > 0 AND (state = 'sent' OR state = 'delivered' AND sent > ?3)"
+const unproven = "SELECT turn, sent FROM turns" + ofGroup + "AND generation < ?2 AND sent > 0 AND (state = 'sent' OR state = 'pending' AND sends > 0 OR state = 'delivered' AND sent > ?3)"
 
 // withdraw records the remainder of a forget in Graphiti. names are those of the deleted messages, unless
 // the part is the whole group.

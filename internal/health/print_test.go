@@ -75,17 +75,11 @@ func TestStatusCountsOutcomes(t *testing.T) {
 	}
 }
 
-// TestGraphitiPrice checks that the status estimates the calls and tokens of Graphiti's model a
-// day, and counts a first day as a whole one.
+// TestGraphitiPrice checks that the status counts Graphiti's episodes and names the measured cost of a turn.
 func TestGraphitiPrice(t *testing.T) {
-	for want, age := range map[string]time.Duration{
-		"Graphiti got 100 episodes since the start: about 240 calls and 620000 tokens of its model a day": time.Hour,
-		"Graphiti got 100 episodes since the start: about 60 calls and 155000 tokens of its model a day":  96 * time.Hour,
-	} {
-		var b strings.Builder
-		s := Status{Started: time.Now().Add(-age), Queue: capture.QueueStatus{Episodes: 100}}
-		if s.Print(&b); !strings.Contains(b.String(), want) {
-			t.Errorf("%q lacks %q", b.String(), want)
-		}
+	var b strings.Builder
+	s := Status{Queue: capture.QueueStatus{Episodes: 100}}
+	if s.Print(&b); !strings.Contains(b.String(), "Graphiti got 100 episodes since the start; ") || !strings.Contains(b.String(), "800 to 2,700 tokens a turn") {
+		t.Errorf("%q lacks the episodes, or the cost of a turn", b.String())
 	}
 }
