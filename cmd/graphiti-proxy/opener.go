@@ -113,7 +113,7 @@ func (o *opener) openParts() (*remembering, error) {
 	r.responses = response.New(o.quiet, o.budget)
 	r.service = service.New(service.Options{
 		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: func() *inject.Planner { return r.planner }, State: state,
-		Graph: r.backend.Graph, Multi: id.Multi, Owner: owner, Resolve: r.people.Resolve, Registered: r.people.name, People: r.people,
+		Graph: r.backend.Graph, Multi: id.Multi, Owner: owner, People: r.people,
 		Settings: serviceSettings(cfg, namer), Secret: o.secret(), Proof: r.proof,
 		Log: o.log,
 	})

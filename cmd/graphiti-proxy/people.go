@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
@@ -105,39 +102,10 @@ func (p *people) Check(ctx context.Context) error {
 	return err
 }
 
-// errGone is the error after a reload has just removed the person.
-var errGone = errors.New("no person has this id anymore")
-
-func (p *people) name(key string) (name string, ok bool) {
-	if one := p.Registered(key); one != nil {
-		return one.Name, true
-	}
-	return "", false
-}
-
-// All returns all registered people.
-func (p *people) All() []service.Person {
-	registered := p.People()
-	list := make([]service.Person, len(registered))
-	for i := range registered {
-		one := &registered[i]
-		list[i] = service.Person{ID: one.ID, Memory: one.Memory(), Name: one.Name, Admin: one.Admin, Off: one.Off}
-		if one.Doubt != nil {
-			list[i].Doubt = one.Doubt.Why()
-		}
-	}
-	return list
-}
-
 // Accept confirms a person: it makes their current keys and identities the proofs of their
 // memory.
-func (p *people) Accept(ctx context.Context, id string) error {
-	all := p.People()
-	i := slices.IndexFunc(all, func(one identity.Person) bool { return one.ID == id })
-	if i < 0 {
-		return errGone
-	}
-	if err := p.proofs.Assign(ctx, all[i].Memory(), all[i].Proofs()); err != nil {
+func (p *people) Accept(ctx context.Context, one *identity.Person) error {
+	if err := p.proofs.Assign(ctx, one.Memory(), one.Proofs()); err != nil {
 		return err
 	}
 	return p.Check(ctx)

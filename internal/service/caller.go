@@ -111,7 +111,7 @@ func (r *resolution) narrow(s *Selector) error {
 // means reports whether a name is the caller's.
 func (r *resolution) means(user string) bool {
 	key, ok := graphiti.UserKey(user)
-	return ok && r.User != "" && r.sv.o.Resolve(key) == r.User
+	return ok && r.User != "" && r.sv.o.People.Resolve(key) == r.User
 }
 
 // derives reports whether a group is the caller's, or a new one that follows from the selector,

@@ -188,7 +188,7 @@ func (s *hearing) line(one card.Statement) (l card.Line, ok bool) {
 	}
 	l = card.Line{
 		Group: group, Kind: card.KindRule, Text: one.Text, State: card.Pending, Applies: s.alone, Personal: one.Personal, At: time.Now().Unix(),
-		Place: s.Who.Place(), Where: s.where(), Workspace: s.Who.Workspace,
+		Place: s.Who.Place(), Where: cmp.Or(shortWorkspace(s.Who.Workspace), s.Who.Program), Workspace: s.Who.Workspace,
 		Turn: s.Turn, Program: s.Who.Program, Session: graphiti.SessionHash(s.Who.Session), Owner: s.Who.Owner(),
 	}
 	switch {
@@ -214,14 +214,6 @@ func (s *hearing) own() (group string, ok bool) {
 		return "", false
 	}
 	return writes[n].Group, true
-}
-
-// where returns the place of the message in words.
-func (s *hearing) where() string {
-	if s.Who.Workspace != "" {
-		return shortWorkspace(s.Who.Workspace)
-	}
-	return s.Who.Program
 }
 
 const (

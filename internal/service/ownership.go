@@ -48,9 +48,9 @@ func (sv *Service) ownership(t *ledger.Turn, target graphiti.Target) (ledger.Tur
 
 // named returns the name of a person in the configuration.
 func (sv *Service) named(key string) (string, bool) {
-	if name, ok := sv.o.Registered(key); ok {
-		if name != "" {
-			return name + " (" + key + ")", true
+	if p := sv.o.People.Registered(key); p != nil {
+		if p.Name != "" {
+			return p.Name + " (" + key + ")", true
 		}
 		return key, true
 	}

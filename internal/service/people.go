@@ -11,28 +11,20 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
 // People are the registered people and their memories.
 type People interface {
-	// All returns the registered people.
-	All() []Person
+	People() []identity.Person
+	Resolve(key string) string              // key of the person's memory, for any of their identities
+	Registered(key string) *identity.Person // nil without one
 
-	// Accept confirms that the memory of the person with an id is theirs.
-	Accept(ctx context.Context, id string) error
+	// Accept confirms that the memory of a person is theirs.
+	Accept(ctx context.Context, p *identity.Person) error
 
 	// Check determines the owners of the memories again.
 	Check(ctx context.Context) error
-}
-
-// Person is a registered person.
-type Person struct {
-	ID     string
-	Memory string // key of the memory
-	Name   string // display name, or ""
-	Admin  bool
-	Off    bool   // neither recall nor storage
-	Doubt  string // why the person has no memory before a confirmation, or ""
 }
 
 // Acceptance confirms that the memory of an ID belongs to the person registered with it.
@@ -50,13 +42,13 @@ type Accepted struct {
 // Accept gives a registered person the memory of their ID, whoever owned it before. If the
 // memory has content, the caller must confirm with Keep that it is this person's.
 func (sv *Service) Accept(ctx context.Context, a *Acceptance) (Accepted, error) {
-	people := sv.o.People.All()
-	i := slices.IndexFunc(people, func(p Person) bool { return p.ID == a.ID })
+	people := sv.o.People.People()
+	i := slices.IndexFunc(people, func(p identity.Person) bool { return p.ID == a.ID })
 	if i < 0 {
 		return Accepted{}, invalid(fmt.Sprintf("no person of identity.users_file has the id %q; after a change of the file, reload the configuration with SIGHUP", a.ID))
 	}
 	if !a.Keep {
-		found, err := sv.Find(ctx, Selector{User: people[i].Memory})
+		found, err := sv.Find(ctx, Selector{User: people[i].Memory()})
 		if err != nil {
 			return Accepted{}, err
 		}
@@ -64,10 +56,10 @@ func (sv *Service) Accept(ctx context.Context, a *Acceptance) (Accepted, error) 
 			return Accepted{}, invalid(fmt.Sprintf("the memory of %s is not empty; if it is this person's, confirm that with keep, else run graphiti-proxy memory forget --user %s first", a.ID, a.ID))
 		}
 	}
-	if err := sv.o.People.Accept(ctx, a.ID); err != nil {
+	if err := sv.o.People.Accept(ctx, &people[i]); err != nil {
 		return Accepted{}, fmt.Errorf("accept %s: %w", a.ID, err)
 	}
-	return Accepted{ID: a.ID, Memory: people[i].Memory}, nil
+	return Accepted{ID: a.ID, Memory: people[i].Memory()}, nil
 }
 
 // PeopleRequest is the input of ListPeople.
@@ -131,9 +123,11 @@ func (sv *Service) ListPeople(ctx context.Context, in *PeopleRequest) (c PeopleL
 	if !sv.o.Multi {
 		k.entry(sv.o.Owner, ListedPerson{Name: "you", Means: Selector{User: sv.o.Owner}})
 	}
-	for _, p := range sv.o.People.All() {
-		s := k.entry(p.Memory, ListedPerson{Name: cmp.Or(p.Name, p.ID), Means: Selector{User: p.Memory}})
-		s.Registered, s.Admin, s.Off, s.Doubt = true, p.Admin, p.Off, p.Doubt
+	for _, p := range sv.o.People.People() {
+		s := k.entry(p.Memory(), ListedPerson{Name: cmp.Or(p.Name, p.ID), Means: Selector{User: p.Memory()}})
+		if s.Registered, s.Admin, s.Off = true, p.Admin, p.Off; p.Doubt != nil {
+			s.Doubt = p.Doubt.Why()
+		}
 	}
 	for i := range known {
 		k.add(&known[i])

@@ -114,7 +114,7 @@ func (sv *Service) who(s Selector) (w graphiti.Who, err error) {
 	read("agent", s.Agent, graphiti.BareName, &w.Agent)
 	read("workspace", s.Workspace, graphiti.WorkspaceKey, &w.Workspace)
 	read("session", s.Session, graphiti.NamedSession, &w.Session)
-	w.User = sv.o.Resolve(w.User)
+	w.User = sv.o.People.Resolve(w.User)
 	switch upstream, fingerprints, ok := readFingerprints(s.Credential); {
 	case s.Credential != "" && (!ok || !multi):
 		err = errors.Join(err, errors.New("credential: write sha256: and 64 hex digits, separated by commas, with <name>/ before them for a named upstream; it needs identity.mode multi"))

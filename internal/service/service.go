@@ -28,11 +28,6 @@ type Options struct {
 	Multi bool   // every credential is a tenant
 	Owner string // person of single mode
 
-	// Resolve returns the key of a registered person for any of their identities.
-	// Registered returns that person's name.
-	Resolve    func(user string) string
-	Registered func(key string) (name string, ok bool)
-
 	People People // registered people
 
 	Secret []byte // signs the standing texts of exports; nil signs none

@@ -22,6 +22,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
 // Owner is the person of single mode. Their group is OwnersGroup.
@@ -92,7 +93,6 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 	})
 	sv := service.New(service.Options{
 		Secret: []byte("secret"), Memory: kept, Graph: o.Graph, Pipeline: p, Planner: func() *inject.Planner { return planner }, State: state, Multi: o.Multi, Owner: cmp.Or(o.Owner, Owner),
-		Resolve: func(user string) string { return user }, Registered: func(string) (string, bool) { return "", false },
 		People: onePerson{}, Log: log,
 		Settings: service.Settings{Namer: recall.namer, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second, Remember: true},
 	})
@@ -179,8 +179,10 @@ func (m *Fixture) Settle(t testing.TB) {
 // onePerson contains only the owner, with their own memory.
 type onePerson struct{}
 
-func (onePerson) All() []service.Person {
-	return []service.Person{{ID: "josh", Memory: Owner, Name: "Josh", Admin: true}}
+func (onePerson) People() []identity.Person {
+	return []identity.Person{{ID: "josh", Key: Owner, Name: "Josh", Admin: true}}
 }
-func (onePerson) Accept(context.Context, string) error { return nil }
-func (onePerson) Check(context.Context) error          { return nil }
+func (onePerson) Resolve(user string) string                     { return user }
+func (onePerson) Registered(string) *identity.Person             { return nil }
+func (onePerson) Accept(context.Context, *identity.Person) error { return nil }
+func (onePerson) Check(context.Context) error                    { return nil }
