@@ -265,7 +265,7 @@ func (c *corpus) fit(without ...int) (g embedded.Fit) {
 	var asks, tells, states []example
 	var pairs []pair
 	for n := range c.asks {
-		if !slices.Contains(without, n) {
+		if n == 0 || !slices.Contains(without, n) {
 			pairs = append(pairs, c.pairs[n]...)
 			asks, states = append(asks, c.asks[n]...), append(states, c.states[n]...)
 			for _, e := range c.asks[n] {

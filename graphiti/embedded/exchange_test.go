@@ -36,7 +36,7 @@ func TestExchangeAnswersAWholeProblem(t *testing.T) {
 		{"a question and a command", [][]string{{build, header, "go on", "Done."}}, "pyproj blows up again, which one was missing?", build + " (answer: " + header + ")"},
 		{"a choice", [][]string{{"we sing in two rows", "Noted."}, {"which seating for the choir?", offer, "the former it is", "Good."}}, "what did we pick for the seating of the choir?", "which seating for the choir? (answer: " + offer + "; reply: the former it is)"},
 		{"another subject is no choice", [][]string{{"which seating for the choir?", offer, "the mast goes up on Thursday", "Noted."}}, "what did we pick for the seating of the choir?", "the mast goes up on Thursday"}, // it may correct the answer
-		{"nothing followed", [][]string{{build, header}}, "pyproj does not build, which one was missing?", build},                                                                                                         // without the answer
+		{"nothing followed", [][]string{{build, header}}, "pyproj does not build, which one was missing?", ""},
 		{"a long error and its cure", [][]string{{trace, cure, "helped, half an hour of quiet", "Good."}}, "database is locked again, what did we do?", strings.Join(strings.Fields(trace), " ") + " (answer: " + cure + ")"},
 		{"an acknowledgment is no cure", [][]string{{"the decoder dies on an empty buffer", "Noted.", "go on", "Done."}}, "why did the decoder die on its buffer?", "the decoder dies on an empty buffer"},
 	} {
