@@ -123,6 +123,12 @@ await withBrowser(async (browser) => {
     return block.includes('Pepper') && !block.includes('Miso') ? [] : [`the model saw ${block}`];
   });
 
+  await check('the words that the correction replaced are marked', async () => {
+    await v.open('/search?kind=fact&state=valid&q=cat');
+    const marked = await page.locator('.hit [data-version] mark').allTextContents();
+    return marked.join() === 'Miso.' ? [] : [`marked: ${marked}`];
+  });
+
   await check('a piece is pinned to the card, and a new conversation begins with it', async () => {
     await openConversation(v, 'What is my cat called, then?');
     await tabTo(page, piece(page, 'My cat is called Pepper.').getByRole('link', { name: 'Pin' }));

@@ -44,10 +44,11 @@ document.addEventListener("keydown", (e) => {
   document.querySelector(".find input")?.focus();
 });
 
-// Of two versions of a text, the words that the other one lacks are marked.
+// Of two versions of a text, the words that the other one lacks are marked. The valid one, which has
+// the words of a search marked, is only compared.
 for (const hit of document.querySelectorAll(".hit")) {
   const versions = [...hit.querySelectorAll("[data-version]")];
-  const words = versions.map((v) => v.textContent.trim().split(/\s+/));
+  const words = [...versions, ...hit.querySelectorAll(".said")].map((v) => v.textContent.trim().split(/\s+/));
   versions.forEach((v, i) => {
     const other = words[i + 1] ?? words[i - 1];
     if (other) v.replaceChildren(...words[i].flatMap((w) => [other.includes(w) ? w : Object.assign(document.createElement("mark"), { textContent: w }), " "]));
