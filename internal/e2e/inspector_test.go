@@ -68,7 +68,7 @@ func TestInspector(t *testing.T) {
 			for _, c := range invented.Conversations[:6] {
 				w.hold(t, &c)
 			}
-		}, []string{"light", "dark phone"}},
+		}, []string{"light", "half a screen", "dark phone"}},
 		{"100,000 messages", func(t *testing.T, w *world) {
 			w.stop(t)
 			w.importMany(t, 100_000)

@@ -51,6 +51,7 @@ export const looks = {
   dark: { colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
   phone: { colorScheme: 'light', viewport: { width: 390, height: 740 }, isMobile: true, hasTouch: true, timezoneId: 'America/Los_Angeles' },
   'dark phone': { colorScheme: 'dark', viewport: { width: 390, height: 740 }, isMobile: true, hasTouch: true, timezoneId: 'Asia/Tokyo' },
+  'half a screen': { colorScheme: 'light', viewport: { width: 960, height: 800 } },
   'dark tablet': { colorScheme: 'dark', viewport: { width: 768, height: 1024 } },
 };
 
