@@ -33,6 +33,13 @@ type Searcher interface {
 	Search(ctx context.Context, groups []string, query string, max int) ([]Fact, error)
 }
 
+// TrySearch tests a search. Graphiti keeps the number of facts of the newest search for all that run at the
+// same time, so a test asks for as many as recall does: fewer would cut its answers.
+func TrySearch(ctx context.Context, s Searcher, group, query string) error {
+	_, err := s.Search(ctx, []string{group}, query, 24)
+	return err
+}
+
 // Writer stores messages.
 type Writer interface {
 	// Write sends messages of one group, in order, with their name, role, speaker, text, time and

@@ -291,8 +291,7 @@ func (l *Loop) ask(ctx context.Context, s *sender) {
 	s.askAt = now.Add(l.silence() / 6)
 	refused := graphiti.Diagnose(l.search) != graphiti.NoDiagnosis
 	l.search = l.call(ctx, l.o.Timeout(), func(ctx context.Context) error {
-		_, err := l.o.Memory.Search(ctx, []string{f.Group}, graphiti.Shorten(f.missing[0].Text, "…", maxQuery), 1)
-		return err
+		return graphiti.TrySearch(ctx, l.o.Memory, f.Group, graphiti.Shorten(f.missing[0].Text, "…", maxQuery))
 	})
 	if refused && l.search == nil {
 		l.testAll()

@@ -345,8 +345,5 @@ func (m *Client) Check(ctx context.Context, report func(remote.Check)) {
 		return err
 	}, "use Graphiti's MCP server (getzep/graphiti, mcp_server) over streamable HTTP")
 	remote.Run(ctx, report, "get_status", m.CheckDatabase, "check the server's log: its database must be reachable")
-	remote.Run(ctx, report, "search", func(ctx context.Context) error {
-		_, err := m.Search(ctx, []string{"graphiti_proxy_check"}, "test", 1)
-		return err
-	}, "check the server's log: its database and its embedding model must be reachable")
+	remote.Run(ctx, report, "search", func(ctx context.Context) error { return graphiti.TrySearch(ctx, m, "graphiti_proxy_check", "test") }, "check the server's log: its database and its embedding model must be reachable")
 }

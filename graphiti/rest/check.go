@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
@@ -15,8 +16,5 @@ func (r *Client) Check(ctx context.Context, report func(remote.Check)) {
 		return
 	}
 	remote.Run(ctx, report, "database", r.CheckDatabase, "look at Graphiti's log: its database (Neo4j 5.18 or newer) must be reachable")
-	remote.Run(ctx, report, "search", func(ctx context.Context) error {
-		_, err := r.Search(ctx, []string{"graphiti_proxy_check"}, "test", 1)
-		return err
-	}, "look at Graphiti's log: its database (Neo4j 5.18 or newer), its embedding model and the model aliases text-embedding-3-small and gpt-4.1-nano must be reachable")
+	remote.Run(ctx, report, "search", func(ctx context.Context) error { return graphiti.TrySearch(ctx, r, "graphiti_proxy_check", "test") }, "look at Graphiti's log: its database (Neo4j 5.18 or newer), its embedding model and the model aliases text-embedding-3-small and gpt-4.1-nano must be reachable")
 }

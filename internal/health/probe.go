@@ -111,8 +111,7 @@ func (p *Prober) probe(before *Probe, asked bool) *Probe {
 	default:
 		now.Searched = now.At
 		now.Search = p.bounded(func(ctx context.Context) error {
-			_, err := p.memory.Search(ctx, []string{"graphiti_proxy_check"}, "test", 1)
-			return err
+			return graphiti.TrySearch(ctx, p.memory, "graphiti_proxy_check", "test")
 		})
 	}
 	if now.Health != nil || now.Search != nil {
