@@ -23,8 +23,8 @@ type pair struct {
 // mostTexts bounds the texts of a pair.
 const mostTexts = 64
 
-// addPairs adds the questions of the weeks with what was said before them, and those of everywhere.tsv,
-// which are week 0, with the other lines of their memories.
+// addPairs adds the questions of the weeks with the earlier messages of their projects, and those of
+// everywhere.tsv, as week 0, with the other lines of their memories.
 func (c *corpus) addPairs(by *cached) error {
 	vector := func(text string) []float32 {
 		v, err := by.Encode(context.Background(), text[:min(len(text), 1000)])

@@ -33,8 +33,8 @@ type Searcher interface {
 	Search(ctx context.Context, groups []string, query string, max int) ([]Fact, error)
 }
 
-// TrySearch tests a search. Graphiti keeps the number of facts of the newest search for all that run at the
-// same time, so a test asks for as many as recall does: fewer would cut its answers.
+// TrySearch tests whether a search works. Graphiti applies the limit of the newest search to all concurrent
+// ones, so a test has the limit of recall: a smaller one would cut recall's answers.
 func TrySearch(ctx context.Context, s Searcher, group, query string) error {
 	_, err := s.Search(ctx, []string{group}, query, 24)
 	return err

@@ -30,7 +30,7 @@ type Loop struct {
 	o    Options
 	wake chan struct{} // capacity 1: further wakes add nothing
 
-	mu      sync.Mutex // protects the fields below; Run has it except during calls and pauses
+	mu      sync.Mutex // protects the fields below; Run holds it, except during calls and pauses
 	listed  bool       // a listing has shown stored messages
 	senders map[string]*sender
 	erasing map[string]*erasing
@@ -142,7 +142,7 @@ func (l *Loop) read(ctx context.Context) error {
 	return nil
 }
 
-// act copies and deletes what is due, and returns the time of the next call, at most a given one.
+// act makes the calls that are due, and returns the time of the following one, or next if that is earlier.
 func (l *Loop) act(ctx context.Context, next time.Time) (_ time.Time, err error) {
 	do := func(at *time.Time, call func() (time.Duration, error)) {
 		if now := time.Now(); err == nil && !at.After(now) && !l.until.After(now) {

@@ -116,7 +116,7 @@ type asked struct {
 
 	own     int           // number of words of the current question: the first ones
 	vec     []int8        // nil without the model
-	answer  []int8        // what vectors of answers are like; nil without the model
+	answer  []int8        // vec as Answers maps it; nil without the model
 	vectors *groupVectors // of the group, or nil
 	terms   []term        // its words
 	keys    []term        // keys of facts in it

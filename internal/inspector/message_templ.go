@@ -142,7 +142,7 @@ func (m *messagePage) main() templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if m.Ended == "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<section id=\"end\" aria-labelledby=\"h-end\"><h2 id=\"h-end\">End</h2><p>Stops its recall, for a statement that is over. The text stays stored. Restore, on this page, makes it valid again at any time.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<section id=\"end\" aria-labelledby=\"h-end\"><h2 id=\"h-end\">End</h2><p>Stops the recall of an outdated statement. The text stays stored. Restore, on this page, makes it valid again at any time.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
