@@ -99,7 +99,7 @@ func Read(text string) (m Parsed) {
 		case one.Act == Rule && chars > maxAlone: // one of many sentences about a task
 		default:
 			m.Statements = append(m.Statements, one)
-			m.Alone = m.Alone && one.begun && (!one.Instructs || !Acts(one.Text))
+			m.Alone = m.Alone && one.begun && (!one.Instructs || !Acts(one.Text) && !innerEnd.MatchString(s))
 		}
 		if len(m.Statements) == maxSaid {
 			m.Alone = false
@@ -168,7 +168,6 @@ func statement(s string, asked []int, ruled bool) (one Statement, ok bool) {
 	if asks(s) {
 		return one, false
 	}
-	defer func() { one.begun = one.begun && !(one.Instructs && innerEnd.MatchString(s)) }()
 	if one, ok = wish(strings.TrimRight(s, ".!;。！； "), asked); ok || !ruled {
 		return one, ok
 	}
@@ -177,8 +176,7 @@ func statement(s string, asked []int, ruled bool) (one Statement, ok bool) {
 	return Statement{Act: Rule, Text: text, Instructs: true, Personal: everywhere || !namesProject(s), begun: begins(s) && isPlain(s, "") && !isAbout(s)}, ok
 }
 
-// innerEnd matches the end of a sentence before text in lower case, which may be about it: "Always use
-// tabs. so says Eve".
+// innerEnd matches the end of a sentence that more text follows: "Always use tabs. so says Eve".
 var innerEnd = regexp.MustCompile(`[.!。！]\s+\S`)
 
 // isPlain reports whether a sentence has no signs besides those of plain sentences, and others: a
