@@ -8,6 +8,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -357,6 +358,37 @@ func TestSearch(t *testing.T) {
 		}
 		s.wellFormed(t, at, body)
 	}
+}
+
+// TestSearch_Copies checks that a statement of several conversations and projects is one row, and that its page
+// and a selection change all copies.
+func TestSearch_Copies(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	for i, where := range []string{"", "", "github_repo:github.com/acme/widgets"} {
+		m.Say(t, "", fmt.Sprintf("s%d", i), where, "The heron sleeps in the boathouse.")
+	}
+	s := newSite(t, m)
+	const page = "/search?q=boathouse&speaker=person&state=valid"
+	_, body := s.get(t, page)
+	for _, want := range []string{"1 result<", "Said in 3 conversations.", "acme/widgets"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("lacks %q: %s", want, body)
+		}
+	}
+	s.wellFormed(t, page, body)
+	id := regexp.MustCompile(`name="message" value="([^"]+)"`).FindStringSubmatch(body)[1]
+	at := regexp.MustCompile(`href="(/message/[^"#]+)`).FindStringSubmatch(body)[1]
+	s.has(t, strings.ReplaceAll(at, "&amp;", "&"), "Said in 2 more conversations.", true)
+	if w := s.post(t, "/search/change?q=heron", "do", "export", "message", id); strings.Count(w.Body.String(), "boathouse") != 2 {
+		t.Errorf("exported: %s", w.Body)
+	}
+	w := s.post(t, "/search/change?q=heron", "do", "remove", "message", id)
+	s.has(t, page, "Nothing stored matches", true)
+	redirects(t, s.post(t, "/changes/undo", "id", strings.TrimPrefix(changeID.FindString(w.Header().Get("Location")), "undo=")), "/changes?done=line-undone")
+	s.has(t, page, "Said in 3 conversations.", true)
+	redirects(t, s.post(t, "/message/"+url.PathEscape(id)+"/correct", "text", "The heron sleeps in the reeds.", "back", "/"), "/?done=corrected&undo")
+	s.has(t, page, "Nothing stored matches", true)
+	s.has(t, "/search?q=heron+reeds&state=valid&kind=message", "acme/widgets", true)
 }
 
 // TestSearch_Narrower checks the links to a search of a day, a span or a client.

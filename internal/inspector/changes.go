@@ -2,6 +2,7 @@ package inspector
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -68,7 +69,7 @@ func (v *visit) changeMany() error {
 		return errNothing
 	}
 	if do == "export" {
-		return v.exportOnly(messages)
+		return v.exportOnly(strings.Fields(strings.Join(messages, " ")))
 	}
 	back := s.at("/search", s.query()...)
 	var undo []string

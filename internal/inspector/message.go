@@ -51,12 +51,12 @@ func (v *visit) message() error {
 func (v *visit) inConversation(m *messagePage, got *service.Explained) error {
 	for i := range got.Turns {
 		for _, r := range got.Turns[i].Messages {
-			if r.ID != m.ID {
+			if r.ID != strings.Fields(m.ID)[0] {
 				continue
 			}
 			m.Text, m.Role, m.Time, m.Scope, m.Ended, m.Group = editable(textOf(&r)), r.Role, r.Time, r.Scope, r.Ended, cmp.Or(m.Group, r.Group)
 			got.Turns = got.Turns[max(0, i-1):min(len(got.Turns), i+2)] // its own, and one before and after
-			m.Talk = v.shownConversation(got, "/message/"+url.PathEscape(m.ID), m.ID)
+			m.Talk = v.shownConversation(got, "/message/"+url.PathEscape(m.ID), r.ID)
 			if got.Hash != "" { // promoted texts have no conversation
 				m.Talk.Whole = v.whose().conversationAt(got.Hash, "")
 			}

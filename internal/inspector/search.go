@@ -205,8 +205,11 @@ func (v *visit) hit(f *service.Found, back string) (h hitView) {
 	if f.Scope == "user" {
 		h.Scope = v.nameOf(ledger.Owned{Scope: f.Scope})
 	}
+	for _, c := range f.Copies {
+		h.ID, h.Scope = h.ID+" "+c.ID, h.Scope+", "+c.In
+	}
 	if (h.Message || f.Kind == "" && len(f.Keys) == 0) && h.State != service.Waiting {
-		h.Href = v.messageAt(f.ID, f.Group, back)
+		h.Href = v.messageAt(h.ID, f.Group, back)
 	}
 	if h.Conversation != "" {
 		h.Source = v.whose().conversationAt(h.Conversation, h.Turn)

@@ -22,7 +22,7 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	if err := in.checkConversation(); err != nil {
 		return x, err
 	}
-	s, id := in.Selector, in.Message
+	s, ids := in.Selector, strings.Fields(in.Message)
 	s.Message = ""
 	groups, owner, err := sv.owned(ctx, s)
 	if err != nil {
@@ -32,11 +32,13 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	// project.
 	slices.SortStableFunc(groups, func(a, b ledger.Owned) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
 	x.Hash = in.Hash
-	if id != "" {
+	id := ""
+	if len(ids) > 0 {
+		id = ids[0]
 		if x.Hash, err = sv.conversationOf(ctx, groups, id); err != nil {
 			return x, err
 		}
-		if found, err := sv.message(ctx, s, id); err == nil {
+		if found, err := sv.message(ctx, s, ids...); err == nil {
 			_, x.Also, _ = sv.withCopies(ctx, found, graphiti.Filter{Words: words.Of(found[0].row.Text, maxQuery), Newest: true, Text: true})
 		}
 	}
@@ -76,7 +78,7 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 
 func (in *ConversationRequest) checkConversation() error {
 	switch {
-	case (in.Hash == "") == (in.Message == ""):
+	case (in.Hash == "") == (len(strings.Fields(in.Message)) == 0):
 		return invalid("hash: name the conversation by its hash, or by the id of one of its messages (message)")
 	case in.Session != "":
 		return invalid("hash: already selects the conversation; remove session")

@@ -3,13 +3,13 @@ package service
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // The states of a statement or fact.
@@ -39,19 +39,28 @@ type Version struct {
 	By    string `json:"by,omitempty"` // of the correction
 }
 
-// facts returns the facts of a group, and if the search is for facts alone, statements and promoted
+// facts returns the facts of a group. If the search is for facts alone, it adds statements and promoted
 // texts, with the texts that they replaced directly or not. The changes are the newest first.
-func (f *finding) facts(ctx context.Context, group string, changes []Change) (list []Found, err error) {
+func (f *finding) facts(ctx context.Context, o *ledger.Owned, changes []Change) (list []Found, err error) {
+	group := o.Group
 	ended, err := f.sv.o.State.Ended.In(ctx, group)
-	if err == nil && f.in.Kind == KindFact {
-		list, err = f.statements(ctx, group, ended)
+	filter := f.filter()
+	filter.Client, filter.Text = strings.ToLower(f.in.Client), true
+	for _, filter.Roles = range [][]graphiti.RoleType{{graphiti.RoleSystem}, {graphiti.RoleUser}} {
+		if filter.Statements = filter.Roles[0] == graphiti.RoleUser; err == nil && f.in.Kind == KindFact {
+			err = f.rows(ctx, o, filter)
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	of := make(map[string]*Found) // by the ID of a statement, or of a former version
-	for i := range list {
-		of[list[i].ID] = &list[i]
+	of := make(map[string]*Found) // by the ID of a statement, of a copy, or of a former version
+	for i := range f.list {
+		for _, c := range append(f.list[i].copies, f.list[i]) {
+			if c.Group == group && c.Kind == KindFact {
+				of[c.ID] = &f.list[i]
+			}
+		}
 	}
 	for i := range changes {
 		c := &changes[i]
@@ -91,56 +100,6 @@ func (f *finding) facts(ctx context.Context, group string, changes []Change) (li
 	})
 	return list, err
 }
-
-// statements returns the statements and promoted texts of a group that the search selects, in its
-// order. The first message with a text stands for its copies. The memory is read only until the list
-// is full.
-func (f *finding) statements(ctx context.Context, group string, ended map[string]string) (list []Found, err error) {
-	at := make(map[string]int) // index in the list, by origin and words
-	add := func(page []Found) {
-		slices.Reverse(page) // the first stored one of each second first
-		slices.SortStableFunc(page, func(a, b Found) int { return b.at.Compare(a.at) })
-		for _, k := range page {
-			same := k.Origin + "\n" + words.Key(k.Text)
-			if i, again := at[same]; again {
-				list[i].Said, list[i].copies = list[i].Said+1, append(list[i].copies, k.ID)
-				continue
-			}
-			at[same] = len(list)
-			list = append(list, k)
-		}
-	}
-	filter := f.filter()
-	for _, role := range []graphiti.RoleType{graphiti.RoleSystem, graphiti.RoleUser} {
-		var page []Found
-		read := 0
-		filter.Roles, filter.Text, filter.Statements = []graphiti.RoleType{role}, true, role == graphiti.RoleUser
-		for r, err := range f.sv.rows(ctx, ledger.Part{Group: group}, filter) {
-			if err != nil {
-				return nil, err
-			}
-			if origin := originOf(&r); origin != "" {
-				page = append(page, Found{ID: r.ID.String(), Text: textOf(&r), Hit: Hit{
-					Kind: KindFact, Origin: origin, Role: string(graphiti.RoleUser), Message: true, State: stateIf(ended[r.Name] == ""), at: r.Said.Truncate(time.Second),
-				}})
-			}
-			if read++; read%pageStatements > 0 {
-				continue
-			}
-			add(page)
-			page = nil
-			if role == graphiti.RoleUser && len(list) >= f.in.Limit {
-				f.rest += r.Rest
-				break
-			}
-		}
-		add(page)
-	}
-	return list, nil
-}
-
-// pageStatements is the number of messages to read at a time until a list is full.
-const pageStatements = 64
 
 // originOf returns the origin of a statement or a promoted text, or "" for other messages.
 func originOf(r *graphiti.Row) string {

@@ -79,16 +79,25 @@ type Hit struct {
 	ByMeaning    bool      `json:"by_meaning,omitempty"` // it has no word of the query
 	Message      bool      `json:"message,omitempty"`    // its ID is that of a message
 	Origin       string    `json:"origin,omitempty"`     // of a fact: said, fact for one of a model, or the kind of a promoted text
-	Said         int       `json:"said,omitempty"`       // other messages with these words
+	Said         int       `json:"said,omitempty"`       // number of conversations with it, if several
+	Copies       []Copy    `json:"copies,omitempty"`     // in other memories, one in each
 	Before       []Version `json:"before,omitempty"`     // oldest first
 	LastShown    *InTurn   `json:"last_shown,omitempty"` // of a fact, in the newest turns
 	Line         *Standing `json:"line,omitempty"`       // of a rule
 	Marks        [][2]int  `json:"marks,omitempty"`      // places of the query's words in the text, in bytes
 
 	at     time.Time
-	found  int      // words of the query
-	rank   int      // by words found; of as many, rules come first and questions last
-	copies []string // IDs of Said
+	found  int     // words of the query
+	rank   int     // by words found; of as many, rules come first, then questions, and then ended texts
+	same   string  // equal for copies, or "" for a text that has none
+	copies []Found // older ones
+}
+
+// Copy is a message with the words of a result in another memory.
+type Copy struct {
+	ID    string `json:"id"`
+	Group string `json:"group"`
+	In    string `json:"in"` // name of its memory
 }
 
 // InTurn is a turn whose block had a fact.
@@ -112,6 +121,7 @@ type finding struct {
 	list         []Found
 	rest         int             // results that were not read
 	seen         map[string]bool // by key; a personal statement in a project is in both groups
+	said         map[string]int  // index in the list, by the words of copies
 }
 
 // finding returns the search of a valid request.
@@ -127,7 +137,7 @@ func (sv *Service) finding(in *SearchRequest) (f finding, err error) {
 	if in.All {
 		return f, invalid("explain: judges what a chat recalls, which has no filter; remove the filters")
 	}
-	f = finding{sv: sv, in: in, words: words.Of(sv.o.Pipeline.Redacted(in.Query), maxQuery), seen: make(map[string]bool)}
+	f = finding{sv: sv, in: in, words: words.Of(sv.o.Pipeline.Redacted(in.Query), maxQuery), seen: make(map[string]bool), said: make(map[string]int)}
 	f.roles = rolesOf[in.Speaker]
 	if f.least = min(1, len(f.words)); in.Newest {
 		f.least = len(f.words)
@@ -165,6 +175,7 @@ func (sv *Service) find(ctx context.Context, in *SearchRequest) (out Searched, e
 	out.Facts = append(out.Facts, f.list[:min(in.Limit, len(f.list))]...)
 	for i := range out.Facts {
 		out.Facts[i].excerpt(f.words)
+		out.Facts[i].count()
 	}
 	if in.Kind == KindFact {
 		err = sv.lastShown(ctx, in, out.Facts)
@@ -209,9 +220,11 @@ func (f *finding) add(r Found) {
 		!strings.Contains(strings.ToLower(r.Client), strings.ToLower(f.in.Client)):
 		return
 	}
-	switch r.rank = 3 * r.found; {
+	switch r.rank = 4 * r.found; {
 	case len(f.words) == 0 || f.in.Newest:
 		r.rank = 0
+	case r.State == Ended:
+		r.rank -= 2
 	case r.Kind == card.KindRule:
 		r.rank++
 	case words.IsQuestion(r.Text):
@@ -219,7 +232,41 @@ func (f *finding) add(r Found) {
 	}
 	f.seen[r.key()] = true
 	r.Since = dateOf(r.at)
-	f.list = append(f.list, r)
+	same := strings.Join([]string{r.Kind, r.State, r.Role, r.same}, "\n")
+	at, again := f.said[same]
+	if !again || r.same == "" {
+		f.said[same], f.list = len(f.list), append(f.list, r)
+		return
+	}
+	first := &f.list[at]
+	if r.at.After(first.at) {
+		r.copies, first.copies = first.copies, nil
+		r, *first = *first, r
+	}
+	first.copies = append(first.copies, r)
+}
+
+// sameWords returns the words that a message and its copies share, or "" if there are no copies: in a
+// memory of several people, and of a text without a statement, such as "yes".
+func sameWords(in *ledger.Owned, text string) string {
+	if in.Shared || card.ContentWords(text) < minEnds {
+		return ""
+	}
+	return words.Key(text)
+}
+
+// count counts the conversations and the memories with a result.
+func (f *Found) count() {
+	talks, groups := map[string]bool{f.Conversation: true}, map[string]bool{f.Group: true}
+	for _, c := range f.copies {
+		if !groups[c.Group] {
+			f.Copies = append(f.Copies, Copy{c.ID, c.Group, c.In})
+		}
+		talks[c.Conversation], groups[c.Group] = true, true
+	}
+	if len(talks) > 1 {
+		f.Said = len(talks)
+	}
 }
 
 // filter selects the messages of the time with the words.
@@ -249,18 +296,21 @@ func (f *finding) messages(ctx context.Context, places []ledger.Owned) error {
 	return err
 }
 
-// rows adds the messages of a group that are in a listing.
+// pageRows is the number of messages to read at a time until a list is full.
+const pageRows = 64
+
+// rows adds the messages of a group that are in a listing, in a search for facts as statements.
 func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Filter) error {
 	ended, err := f.sv.o.State.Ended.In(ctx, o.Group)
 	if err != nil {
 		return err
 	}
-	if f.in.State == Ended {
+	if f.in.State == Ended && f.in.Kind != KindFact {
 		if filter = (graphiti.Filter{Names: slices.Collect(maps.Keys(ended)), Text: true}); len(ended) == 0 {
 			return nil
 		}
 	}
-	before := len(f.list)
+	before, read := len(f.list), 0
 	for r, err := range f.sv.rows(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner}, filter) {
 		if err != nil {
 			return err
@@ -268,9 +318,12 @@ func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Fil
 		turn, _ := graphiti.TurnOf(r.Name)
 		h := Hit{
 			Kind: "message", Message: true, State: stateIf(ended[r.Name] == ""), Role: string(r.Role), Client: gjson.Get(r.Source, "client").Str, In: NameOf(*o, f.in.Whose()),
-			Conversation: sessionIn(o, &r), Turn: turn, at: r.Said, found: f.count(r.Text),
+			Conversation: sessionIn(o, &r), Turn: turn, at: r.Said, found: f.count(r.Text), same: sameWords(o, r.Text),
 		}
-		if graphiti.IsWork(r.Name) {
+		switch {
+		case f.in.Kind == KindFact:
+			h.Kind, h.Origin, h.Role = KindFact, originOf(&r), string(graphiti.RoleUser)
+		case graphiti.IsWork(r.Name):
 			h.Kind, h.Role = graphiti.KindWork, string(graphiti.RoleAssistant)
 		}
 		if len(filter.Names) == 0 {
@@ -278,8 +331,10 @@ func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Fil
 		} else {
 			h.ByMeaning = h.found < f.least && f.in.State != Ended
 		}
-		f.add(Found{ID: r.ID.String(), Group: o.Group, Scope: o.Scope, Text: textOf(&r), Hit: h})
-		if len(f.list)-before > f.in.Limit {
+		if h.Kind != KindFact || h.Origin != "" {
+			f.add(Found{ID: r.ID.String(), Group: o.Group, Scope: o.Scope, Text: textOf(&r), Hit: h})
+		}
+		if read++; read%pageRows == 0 && len(f.list)-before > f.in.Limit {
 			f.rest += r.Rest
 			return nil
 		}
@@ -302,7 +357,7 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 	}
 	for i := range places {
 		o := &places[i]
-		found, err := f.facts(ctx, o.Group, changes)
+		found, err := f.facts(ctx, o, changes)
 		if err != nil {
 			return err
 		}
@@ -323,6 +378,9 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 func ruleHit(l *card.Line) Found {
 	s := standing(l)
 	h := Hit{Kind: card.KindRule, State: stateIf(l.State == card.Local || l.State == card.Confirmed), Role: string(graphiti.RoleUser), Client: l.Program, Conversation: l.Session, Turn: l.Turn, Line: &s, at: time.Unix(l.At, 0)}
+	if l.Personal { // a decision is one for all of them
+		h.same = strings.Join([]string{string(l.State), l.Kind, l.Group, strings.ToLower(l.Text)}, "\n")
+	}
 	if l.State == card.Pending {
 		h.State = Waiting
 	}
@@ -375,11 +433,11 @@ func (sv *Service) lastShown(ctx context.Context, in *SearchRequest, list []Foun
 	}
 	all := make(map[string]map[string]*Found) // by group and ID
 	for i := range list {
-		if all[list[i].Group] == nil {
-			all[list[i].Group] = make(map[string]*Found)
-		}
-		for _, id := range append(list[i].copies, list[i].ID) {
-			all[list[i].Group][id] = &list[i]
+		for _, one := range append(list[i].copies, list[i]) {
+			if all[one.Group] == nil {
+				all[one.Group] = make(map[string]*Found)
+			}
+			all[one.Group][one.ID] = &list[i]
 		}
 	}
 	turns := make(map[string][]*InTurn) // by the name of the message

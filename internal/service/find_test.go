@@ -89,13 +89,16 @@ func TestSearch_Filter(t *testing.T) {
 }
 
 // TestSearch_FilterMarks checks that a result shows a long text around the first word of the query.
-// TestSearch_Order checks that of texts with as many words, rules come first and questions last.
+// TestSearch_Order checks that of texts with as many words, rules come first, and then questions and ended texts last.
 func TestSearch_Order(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s1", "", "Never restart the nightly job.")
 	m.Say(t, "", "s2", "", "The nightly job runs at three.")
 	m.Say(t, "", "s3", "", "When does the nightly job run?")
 	m.Say(t, "", "s4", "", "The job is done.")
+	m.Say(t, "", "s5", "", "The nightly job runs at four.")
+	all := run(t, m, service.Search, service.SearchRequest{Query: "four", SearchFilter: service.SearchFilter{Kind: "message"}, Limit: 1}).Facts
+	run(t, m, service.ChangeMany, service.ManyRequest{Do: "end", Messages: []string{all[0].ID}})
 	if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Log each nightly job."}}); err != nil {
 		t.Fatal(err)
 	}
@@ -105,9 +108,9 @@ func TestSearch_Order(t *testing.T) {
 		query  string
 		want   []string
 	}{
-		"best first": {false, "nightly job", []string{"Log each", "The nightly", "When does", "The job"}},
-		"newest":     {true, "nightly job", []string{"When does", "The nightly", "Never"}},
-		"no words":   {false, "", []string{"The job", "When does", "The nightly", "Never"}},
+		"best first": {false, "nightly job", []string{"Log each", "The nightly job runs at three", "When does", "The nightly job runs at four", "The job"}},
+		"newest":     {true, "nightly job", []string{"The nightly job runs at four", "When does", "The nightly job runs at three", "Never"}},
+		"no words":   {false, "", []string{"The nightly job runs at four", "The job", "When does", "The nightly job runs at three", "Never"}},
 	} {
 		got := run(t, m, service.Search, service.SearchRequest{Query: tc.query, SearchFilter: service.SearchFilter{Everything: true, Newest: tc.newest}, Limit: 50})
 		last := -1
@@ -201,6 +204,50 @@ func TestSearch_LastShown(t *testing.T) {
 	}
 }
 
+// TestSearch_Copies checks that a statement of several conversations is one result, also with a limit, and that
+// its IDs select all copies in all memories.
+func TestSearch_Copies(t *testing.T) {
+	const widgets, gears = "github_repo:github.com/acme/widgets", "github_repo:github.com/acme/gears"
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	for i, where := range []string{"", "", widgets, gears} {
+		m.Say(t, "", fmt.Sprintf("s%d", i), where, "The heron sleeps in the boathouse.")
+		m.Say(t, "", fmt.Sprintf("s%d", i), where, "Yes, please.")
+	}
+	m.Say(t, "", "s9", "", "The heron sleeps in the boathouse.")
+	m.Say(t, "", "s9", "", "The heron eats in the harbor.")
+	find := func(limit int, f service.SearchFilter) service.Searched {
+		return run(t, m, service.Search, service.SearchRequest{Query: "heron", SearchFilter: f, Limit: limit})
+	}
+	var ids []string
+	for name, f := range map[string]service.SearchFilter{"message": {Kind: "message"}, "fact": {Kind: service.KindFact}, "newest": {Newest: true, Kind: "message"}} {
+		if got := find(1, f); got.All != 2 || len(got.Facts) != 1 {
+			t.Errorf("%s: %d of %d results, want one of two", name, len(got.Facts), got.All)
+		}
+		for _, one := range find(50, f).Facts {
+			if !strings.Contains(one.Text, "boathouse") {
+				continue
+			}
+			if ids = []string{one.ID}; one.Said != 5 || len(one.Copies) != 2 || one.Copies[0].In == one.Copies[1].In {
+				t.Errorf("%s: said in %d conversations, with %+v; want five, and two more memories", name, one.Said, one.Copies)
+			}
+			for _, c := range one.Copies {
+				ids = append(ids, c.ID)
+			}
+		}
+	}
+	if got := run(t, m, service.Search, service.SearchRequest{Query: "yes please", SearchFilter: service.SearchFilter{Kind: "message", Speaker: "person"}, Limit: 50}); len(got.Facts) != 4 {
+		t.Errorf("%d results for an answer, want each of four", len(got.Facts))
+	}
+	run(t, m, service.Correct, service.CorrectRequest{Selector: service.Selector{Message: strings.Join(ids, " ")}, Text: "The heron sleeps in the reeds."})
+	m.Settle(t)
+	for state, want := range map[string]string{service.Valid: "reeds", service.Ended: "boathouse"} {
+		got := find(50, service.SearchFilter{Kind: "message", State: state}).Facts
+		if i := slices.IndexFunc(got, func(f service.Found) bool { return strings.Contains(f.Text, want) }); i < 0 || len(got[i].Copies) != 2 {
+			t.Errorf("%s after a correction: %+v, want one result in three memories", state, got)
+		}
+	}
+}
+
 // TestSearch_FactSource checks that a fact has the client and the conversation of the message that it is from.
 func TestSearch_FactSource(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
@@ -213,8 +260,13 @@ func TestSearch_FactSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := run(t, m, service.Search, service.SearchRequest{SearchFilter: service.SearchFilter{Kind: service.KindFact, Client: "codex"}, Limit: 50}).Facts
-	if len(list) != 1 || list[0].Text != fact.Text || list[0].Client != "codex" || list[0].Conversation != said.OfSession() {
-		t.Errorf("got %+v, want the fact with its client and conversation %s", list, said.OfSession())
+	for i := range list {
+		if list[i].Client != "codex" || list[i].Conversation != said.OfSession() {
+			t.Errorf("got %+v, want the client and the conversation %s", list[i], said.OfSession())
+		}
+	}
+	if len(list) != 2 || list[0].Text != said.User || list[1].Text != fact.Text {
+		t.Errorf("got %+v, want the statement and the fact", list)
 	}
 }
 

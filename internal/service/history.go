@@ -352,6 +352,7 @@ func (in *ManyRequest) deletes() bool { return in.Do == whatForget || in.Do == w
 
 // Change implements ChangeMany.
 func (sv *Service) Change(ctx context.Context, in *ManyRequest) (out Many, err error) {
+	in.Messages = strings.Fields(strings.Join(in.Messages, " "))
 	switch {
 	case !slices.Contains(Deeds, in.Do):
 		return out, invalid(fmt.Sprintf("do: unknown value %q; write one of %s", in.Do, strings.Join(Deeds, ", ")))

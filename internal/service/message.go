@@ -100,8 +100,7 @@ func (sv *Service) messagesIn(ctx context.Context, o ledger.Owned, messages []st
 }
 
 // withCopies returns messages, found in their groups, and then their copies there, and the number of
-// other conversations that have one. In a group of several people, and of a text without a
-// statement, such as "yes", there are none. among selects messages that may be copies.
+// other conversations that have one. among selects messages that may be copies.
 func (sv *Service) withCopies(ctx context.Context, found []held, among graphiti.Filter) (all []held, talks int, err error) {
 	seen := make(map[string]bool) // sessions
 	known := make(map[string]bool)
@@ -109,14 +108,18 @@ func (sv *Service) withCopies(ctx context.Context, found []held, among graphiti.
 	owners := make(map[string]ledger.Owned)
 	for _, h := range found {
 		group := h.in.Group
+		if len(seen) > 0 && !seen[h.row.Session] && words.Key(h.row.Text) == words.Key(found[0].row.Text) {
+			talks++ // a copy in another memory
+		}
 		seen[h.row.Session], known[group+h.row.Name] = true, true
-		if h.owner.Shared || card.ContentWords(h.row.Text) < minEnds {
+		same := sameWords(&h.owner, h.row.Text)
+		if same == "" {
 			continue
 		}
 		if owners[group] = h.owner; texts[group] == nil {
 			texts[group] = make(map[string]bool)
 		}
-		texts[group][words.Key(h.row.Text)] = true
+		texts[group][same] = true
 	}
 	all = slices.Clone(found)
 	for _, group := range slices.Sorted(maps.Keys(texts)) {
@@ -303,7 +306,7 @@ func (sv *Service) Correct(ctx context.Context, in *CorrectRequest) (c Corrected
 		return c, err
 	}
 	s.Message = ""
-	found, err := sv.message(ctx, s, id)
+	found, err := sv.message(ctx, s, strings.Fields(id)...)
 	if err != nil {
 		return c, err
 	}

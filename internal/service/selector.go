@@ -23,7 +23,7 @@ type Selector struct {
 	// Own adds the person's own memory to a workspace.
 	Own bool `json:"own,omitempty"`
 
-	// Message is a message ID, for forget, correct, restore and conversation.
+	// Message is a message ID, or those of copies, for forget, correct, restore and conversation.
 	Message string `json:"message,omitempty"`
 
 	unshared bool // the caller is no operator, so groups with other owners are omitted
