@@ -225,7 +225,7 @@ func (p *pendingTurn) quotable(calls ...string) {
 	}
 	var list []quotable
 	for _, text := range texts {
-		q := quotable{normalized([]byte(text), quotedRunes), answered, len(calls) > 0, p.turn.Client, p.why.Twin.Tools, p.why.Twin.Prompt, time.Now(), parent{p.own, p.at.place}}
+		q := quotable{normalized([]byte(text), quotedRunes), answered, len(calls) > 0, p.client, p.why.Twin.Tools, p.why.Twin.Prompt, time.Now(), parent{p.own, p.at.place}}
 		if utf8.RuneCount(q.said) >= least && (q.call || utf8.RuneCount(answered) >= least) {
 			list = append(list, q)
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -174,7 +173,7 @@ func (s *decider) noteLost(of sessionOf, turn string, isLost bool) (was graphiti
 
 // countNew counts the new messages of a request, as far as it shows their fates.
 func (s *Server) countNew(c *call, d *decision) {
-	t := ledger.Turn{ID: d.plan.Turn, Targets: d.plan.Write, Client: identity.Client(c.head.UserAgent())}
+	t := ledger.Turn{ID: d.plan.Turn, Targets: d.plan.Write, Client: d.who.Program}
 	if d.opened = d.fate.Name == graphiti.FateOpen; d.opened || d.fate.Reason == graphiti.LostLate {
 		s.count(c.memory, &d.who, d.base, &t, graphiti.FateNone, d.fate)
 	} else if d.fate.Name != graphiti.FateStored { // it was counted when it was stored
@@ -198,7 +197,7 @@ func (s *Server) unanswered(c *call, status int, d *decision) {
 	if status == statusGone {
 		f.Reason = graphiti.LostCutOff
 	}
-	t := ledger.Turn{ID: d.plan.Turn, Targets: d.plan.Write, Client: identity.Client(c.head.UserAgent())}
+	t := ledger.Turn{ID: d.plan.Turn, Targets: d.plan.Write, Client: d.who.Program}
 	newest := s.count(c.memory, &d.who, d.base, &t, graphiti.FateOpen, f)
 	for i := range d.earlier {
 		if e := &d.earlier[i]; e.fate == graphiti.FateOpen || e.fate == graphiti.FateHeld { // none was held without an answer

@@ -30,6 +30,7 @@ type turnOwner struct {
 	sequel  *lastAnswer  // the summary that replaces the history in the request; nil if none is known
 	summary bool         // the newest message has that summary, so it is not a person's
 	why     capture.Doubt
+	client  string // the product of the User-Agent
 
 	// Evidence for the end of the answer; see witness.
 	task       firstMessage          // of the conversation; zero for a subagent's
@@ -55,6 +56,7 @@ func (s *decider) owner(ctx context.Context, r *request, p *parsed, at *placed) 
 	if c.Last > 0 {
 		f.why.Before = f.chain[c.Last-1]
 	}
+	f.client = identity.Product(r.head.UserAgent())
 	note := s.sessionNote(sessionOf{at.base, f.id})
 	if f.unseen = f.kind == dialect.KindMachine && c.Last >= 0 && note == (sessionNote{}) && (f.first || f.withoutPlace); f.unseen {
 		f.kind, asked = dialect.KindTurn, dialect.KindTurn
@@ -65,7 +67,7 @@ func (s *decider) owner(ctx context.Context, r *request, p *parsed, at *placed) 
 	case note.isChore(c, f.chain):
 		f.kind, f.guess, f.chore = c.Beside(), true, true
 	default:
-		f.kind, doubt = s.aboutTurn(&note, c, at, identity.Client(r.head.UserAgent()))
+		f.kind, doubt = s.aboutTurn(&note, c, at, f.client)
 	}
 	f.doubts(&note, c, doubt)
 	if f.sequel, f.summary, at.pending = s.sequelOf(c, at); at.pending != nil {

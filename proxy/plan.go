@@ -32,9 +32,9 @@ var searchReasons = []inject.Reason{inject.ReasonNone, inject.ReasonNothing, inj
 func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c *caller, at *placed) (d planned) {
 	f, w := &at.session, &at.project
 	d.who, d.promises = c.Who, c.promises
-	d.who.Session, d.who.Workspace, d.who.Directory, d.who.Alone = f.id, w.key, w.Directory, w.alone
+	d.who.Program, d.who.Session, d.who.Workspace, d.who.Directory, d.who.Alone = p.claims.Client(), f.id, w.key, w.Directory, w.alone
 	if w.key == "" { // the place of standing texts
-		d.who.Application, d.who.Program = p.claims.Application()
+		d.who.Application = p.claims.Application()
 	}
 	mode := s.mode(r, p, c, at)
 	d.fate = s.fate(r, p, c, at)

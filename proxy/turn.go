@@ -201,7 +201,7 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 		Said:    d.arrived,
 
 		Workspace: d.who.Workspace,
-		Client:    identity.Client(c.head.UserAgent()),
+		Client:    d.who.Program,
 		Targets:   d.plan.Write,
 
 		Generation: generation,

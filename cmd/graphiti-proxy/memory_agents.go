@@ -136,7 +136,7 @@ func (d *agentImport) sort(all []transcripts.Found, cfg *config.Config, places *
 		p.Turns, p.To = p.Turns+1, t.At
 		if p.LeftOut == "" {
 			p.turns = append(p.turns, service.PastTurn{
-				Client: t.Client, Session: session, Workspace: p.key, User: cmp.Or(commands.Words(&p.repo, t.Words, time.Second), t.Words), Assistant: t.Answer, Keys: t.Keys,
+				Client: t.Program, Session: session, Workspace: p.key, User: cmp.Or(commands.Words(&p.repo, t.Words, time.Second), t.Words), Assistant: t.Answer, Keys: t.Keys,
 				ID: t.ID, Said: timeText(t.At), Answered: timeText(t.Answered),
 			})
 			turns = append(turns, p.turns[len(p.turns)-1])

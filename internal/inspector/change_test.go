@@ -416,7 +416,7 @@ func TestSearch_Narrower(t *testing.T) {
 func TestConversation_Unstored(t *testing.T) {
 	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
 	status, body := s.get(t, "/conversation/a355887fe380")
-	if status != http.StatusNotFound || !strings.Contains(body, "No message of this conversation is stored.") || !strings.Contains(body, "page Live") {
+	if status != http.StatusNotFound || !strings.Contains(body, "No message of this conversation is stored.") || !strings.Contains(body, `<p><a href="/live">Live</a></p>`) {
 		t.Errorf("%d %s", status, body)
 	}
 	s.wellFormed(t, "conversation", body)

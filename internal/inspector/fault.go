@@ -14,6 +14,7 @@ type errorPage struct {
 	Says, Remedy string
 	Title        string
 	Off          bool // memory is off
+	Live         bool // the page Live has the reasons
 }
 
 func (v *visit) fail(err error) {
@@ -43,6 +44,7 @@ func (v *visit) judge(err error) (int, errorPage) {
 	case errors.As(err, &invalid):
 		return f.titled(http.StatusBadRequest, "Invalid request")
 	case errors.Is(err, errUnstored):
+		f.Live = true
 		return f.titled(http.StatusNotFound, "Nothing is stored")
 	case errors.Is(err, errNowhere):
 		return f.titled(http.StatusNotFound, "Page not found")

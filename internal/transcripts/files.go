@@ -28,6 +28,7 @@ const (
 // client describes where a client stores conversations.
 type client struct {
 	name   string
+	shown  string   // name in its requests
 	Moves  string   // variable that moves Dir
 	Dir    string   // below home, or below XDG_DATA_HOME if XDG
 	XDG    bool     // Dir is below the XDG data directory
@@ -52,7 +53,11 @@ var readers = map[string]func(f *source, t *turns) error{
 var clients = func() (all []client) {
 	dialect.EachClient(func(file string, decode func(into any)) {
 		c := client{name: file, read: readers[file]}
-		if decode(&struct{ Transcripts *client }{&c}); c.read != nil {
+		decode(&struct {
+			Name        *string
+			Transcripts *client
+		}{&c.shown, &c})
+		if c.shown, _, _ = strings.Cut(c.shown, ","); c.read != nil {
 			all = append(all, c)
 		}
 	})
@@ -152,7 +157,7 @@ func (h Home) read(c *client, paths []string, note func()) Found {
 			continue
 		}
 		s := &source{path: path, modified: info.ModTime(), found: &found}
-		t := &turns{Exchange: Exchange{Client: c.name, OnWire: c.OnWire}}
+		t := &turns{Exchange: Exchange{Client: c.name, Program: c.shown, OnWire: c.OnWire}}
 		if c.inProject {
 			t.File = path
 		}

@@ -17,6 +17,8 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // unpack extracts an archive of recordings.
@@ -126,6 +128,9 @@ func TestRead_Recordings(t *testing.T) {
 				t.Fatalf("got %d clients: %+v; want %s alone, without problems", len(found), found, p.client)
 			}
 			got := found[0].Turns
+			if got[0].Program == "" || !slices.Contains(dialect.Names(), got[0].Program) && p.client != "aider" {
+				t.Errorf("the program is %q, want the name of a client in requests", got[0].Program)
+			}
 			slices.SortStableFunc(got, func(a, b Exchange) int { return a.At.Compare(b.At) })
 			var wanted []expected
 			for _, e := range want.Clients[p.recording] {

@@ -18,6 +18,7 @@ import (
 // Exchange is a turn of a person: their words and the model's answer.
 type Exchange struct {
 	Client   string
+	Program  string // the client's name in its requests
 	Session  string // the client's id of the conversation
 	OnWire   bool   // the client's requests state that id
 	File     string // transcript in the project's directory, which may have come with it, or ""

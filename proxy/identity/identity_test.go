@@ -232,19 +232,21 @@ func TestSessionHeadersOfSomeClients(t *testing.T) {
 	}
 }
 
-func TestClaims_TitleOfAFork(t *testing.T) {
+func TestClaims_Client(t *testing.T) {
 	for _, tc := range []struct{ title, agent, want string }{
+		{"", "codex_cli_rs/0.169.0 (linux)", "Codex"},
+		{"", "my-tool/1.2 (linux)", "my-tool"},
 		{"Kilo Code", "opencode/7.7.9 (linux; x64) ai-sdk/provider-utils/4.0.40", "Kilo"},
 		{"Kilo Code", "Kilo-Code/7.7.9", "Kilo"},
 		{"Kilo Code", "ai-sdk/openai/3", "Kilo"},
 		{"My app", "opencode/1.18.33", "opencode"},
 		{"", "opencode/1.18.33", "opencode"},
-		{"", "", dialect.Other},
+		{"", "", ""},
 	} {
 		var h fasthttp.RequestHeader
 		h.Set("User-Agent", tc.agent)
 		h.Set("x-title", tc.title)
-		if got := new(Claims).ReadHead(&h).Program().Name; got != tc.want {
+		if got := new(Claims).ReadHead(&h).Client(); got != tc.want {
 			t.Errorf("the title %q and the User-Agent %q are of %q, want %q", tc.title, tc.agent, got, tc.want)
 		}
 	}
@@ -265,8 +267,7 @@ func TestClaims_Application(t *testing.T) {
 		if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"system","content":"`+prompt+`"},{"role":"user","content":"x"}]}`), &conv) {
 			t.Fatal("not parsed")
 		}
-		hash, _ := claimsIn(&h, &conv).Application()
-		return hash
+		return claimsIn(&h, &conv).Application()
 	}
 	mail := application(script, "k", "Summarize the e-mail.")
 	for name, tc := range map[string]struct {

@@ -71,9 +71,8 @@ func ofThisMachine(host []byte) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || name == "host.docker.internal" || name == "host.containers.internal"
 }
 
-// Client returns the name of a client for the source description of a turn: the
-// first word of its User-Agent, without the version.
-func Client(agent []byte) string {
+// Product returns the first word of a User-Agent, without the version.
+func Product(agent []byte) string {
 	name, _, _ := strings.Cut(string(agent[:min(len(agent), 64)]), " ")
 	name, _, _ = strings.Cut(name, "/")
 	return strings.Map(func(r rune) rune {
@@ -93,25 +92,28 @@ func (cl *Claims) InChat() bool { return cl.program.Chats() || cl.FromServer() }
 // IsLibrary reports whether an unknown program sends the request with a known library.
 func (cl *Claims) IsLibrary() bool { return cl.program.Library && !cl.InChat() }
 
-// Application returns a hash of the client program and its credentials, and the program's name if
-// known. The system prompt and the whole User-Agent without its versions distinguish the programs
-// that people do not talk with: many share a library. Call it after ReadBody.
-func (cl *Claims) Application() (hash, name string) {
-	agent := cl.h.UserAgent()
-	if name = cl.program.Name; name == "" || name == dialect.Other {
-		name = Client(agent)
+// Client returns the name of the client program, or the product of an unknown one. Call it after ReadBody.
+func (cl *Claims) Client() string {
+	if name := cl.program.Name; name != dialect.Other {
+		return name
 	}
-	parts := []string{name}
+	return Product(cl.h.UserAgent())
+}
+
+// Application returns a hash of the client program and its credentials. The system prompt and the whole User-Agent without its versions distinguish the programs
+// that people do not talk with: many share a library. Call it after ReadBody.
+func (cl *Claims) Application() string {
+	parts := []string{cl.Client()}
 	if !cl.InChat() {
 		product := bytes.Map(func(r rune) rune {
 			if unicode.IsDigit(r) {
 				return -1
 			}
 			return r
-		}, agent)
+		}, cl.h.UserAgent())
 		parts = append(parts, string(product), strconv.FormatUint(cl.conv.PromptHash(), 16))
 	}
 	var buf [256]byte
 	sum := graphiti.Digest("application", append(parts, string(cl.AppendCredentials(buf[:0])))...)
-	return hex.EncodeToString(sum[:8]), name
+	return hex.EncodeToString(sum[:8])
 }

@@ -2,7 +2,11 @@
 
 const here = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
-document.cookie = `zone=${here.resolvedOptions().timeZone}; path=/; samesite=strict; max-age=31536000`;
+// Days on a page are those of the browser: the first page is loaded again, once its zone is known.
+const zone = `zone=${here.resolvedOptions().timeZone}`;
+const known = document.cookie.split("; ").includes(zone);
+document.cookie = `${zone}; path=/; samesite=strict; max-age=31536000`;
+if (!known && document.cookie.includes(zone)) location.reload();
 
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const today = new Date().toDateString();
