@@ -111,7 +111,7 @@ func (h Home) Read(note func(files int)) (all []Found) {
 	for _, dir := range projects {
 		paths = append(paths, filepath.Join(dir, aiderFile))
 	}
-	aider := &client{name: "aider", inProject: true, read: readAider}
+	aider := &client{name: "aider", shown: "aider", inProject: true, read: readAider}
 	if f := h.read(aider, paths, func() { files++; note(files) }); f.Files > 0 {
 		all = append(all, f)
 	}
