@@ -36,7 +36,11 @@ func (v *visit) weeks() error {
 			return err
 		}
 		for i := range got.Facts {
-			if f := &got.Facts[i]; s.Kind != service.KindFact || len(f.Before) > 0 {
+			f := &got.Facts[i]
+			if f.Origin == service.KindSaid && card.Decides(f.Text) {
+				f.Kind = "decision"
+			}
+			if f.Kind != service.KindFact || len(f.Before) > 0 {
 				p.add(v.hit(f, a.Weeks()), v.zone())
 			}
 		}

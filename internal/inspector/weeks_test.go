@@ -9,13 +9,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// TestWeeks checks that a project's page by week has its rules and its changed facts with their former
+// TestWeeks checks that a project's page by week has its rules, decisions, and changed facts with their former
 // texts, and no other messages.
 func TestWeeks(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	s := newSite(t, m)
 	m.Say(t, "", "one", widgets, "We deploy to Fly.")
 	m.Say(t, "", "one", widgets, "The cat is called Miso.")
+	m.Say(t, "", "one", widgets, "We decided that the nightly job runs at four.")
+	m.Say(t, "", "two", widgets, "We decided that the nightly job runs at four.")
 	id, group := "", ""
 	shown, err := service.Show.Run(t.Context(), m.Host, &service.ShowRequest{Selector: service.Selector{Workspace: widgets}, Last: 10})
 	if err != nil {
@@ -34,6 +36,9 @@ func TestWeeks(t *testing.T) {
 	at := "/memory/weeks?group=" + group
 	now := time.Now().UTC()
 	monday := now.AddDate(0, 0, -(int(now.Weekday())+6)%7).Format(time.DateOnly)
+	if _, body := s.get(t, at); strings.Count(body, "nightly job") != 1 || !strings.Contains(body, `<span class="tag">decision</span> <span dir="auto">We decided that`) {
+		t.Errorf("the decision is not listed once: %s", body)
+	}
 	for _, want := range []string{"Week of " + monday, "Commits are signed.", "We deploy to Render.", ": We deploy to Fly.", "since=" + monday, `aria-current="page">By week`} {
 		s.has(t, at, want, true)
 	}

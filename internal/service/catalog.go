@@ -40,12 +40,15 @@ func (s *Span) count(at time.Time) {
 		return
 	}
 	if s.first.IsZero() || at.Before(s.first) {
-		s.first, s.First = at, momentOf(at)
+		s.first = at
 	}
 	if at.After(s.last) {
-		s.last, s.Last = at, momentOf(at)
+		s.last = at
 	}
 }
+
+// counted sets the times for display, after all messages are counted.
+func (s *Span) counted() { s.First, s.Last = momentOf(s.first), momentOf(s.last) }
 
 // Kept describes the memory in one group.
 type Kept struct {
@@ -107,7 +110,7 @@ func (sv *Service) Catalog(ctx context.Context, in *ListRequest) (Catalog, error
 		if err != nil {
 			return c, err
 		}
-		if k.Messages > 0 && o.Scope != string(graphiti.ScopeSession) {
+		if k.counted(); k.Messages > 0 && o.Scope != string(graphiti.ScopeSession) {
 			c.Memories = append(c.Memories, k)
 		}
 	}
@@ -212,6 +215,7 @@ func (sv *Service) newest(ctx context.Context, l *catalog, until time.Time, limi
 	}
 	list := make([]Conversation, len(all))
 	for i, t := range all {
+		t.counted()
 		list[i] = t.Conversation
 	}
 	return list, nil

@@ -54,7 +54,7 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 		if err := g.from(ctx, o, &k); err != nil {
 			return x, err
 		}
-		if k.Messages > 0 {
+		if k.counted(); k.Messages > 0 {
 			x.Memories = append(x.Memories, k)
 		}
 	}
@@ -213,6 +213,7 @@ func (g *gathering) describe(x *Explained) {
 		}
 		x.Session = cmp.Or(x.Session, m.Session)
 	}
+	x.counted()
 	first := slices.MinFunc(g.messages, func(a, b gathered) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
 	x.In, x.Group = first.kept.Name, first.kept.Group
 }
