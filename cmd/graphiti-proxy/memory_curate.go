@@ -161,9 +161,6 @@ func printHits(w io.Writer, answer *service.Searched) {
 		if f.Said > 0 {
 			kind += ", in " + terminal.Count(f.Said, "conversation")
 		}
-		for _, c := range f.Copies {
-			f.In += ", " + c.In
-		}
 		by := cmp.Or(map[string]string{"user": "person", "system": "person", "assistant": "model"}[f.Role], "-")
 		t.Row(cmp.Or(f.ID, "-"), minute(f.Since), kind, f.State, by, cmp.Or(f.Client, "-"), f.In, f.Text)
 	}

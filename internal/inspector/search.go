@@ -203,10 +203,8 @@ func (v *visit) hit(f *service.Found, back string) (h hitView) {
 	}
 	h.ID, h.Group, h.Time, h.text, h.Parts, h.Back = f.ID, f.Group, f.Since, f.Text, partsOf(f.Text, h.Marks), back
 	if f.Scope == "user" {
-		h.Scope = v.nameOf(ledger.Owned{Scope: f.Scope})
-	}
-	for _, c := range f.Copies {
-		h.ID, h.Scope = h.ID+" "+c.ID, h.Scope+", "+c.In
+		_, others, copied := strings.Cut(f.In, ", ")
+		h.Scope = v.nameOf(ledger.Owned{Scope: f.Scope}) + onlyIf(copied, ", "+others)
 	}
 	if (h.Message || f.Kind == "" && len(f.Keys) == 0) && h.State != service.Waiting {
 		h.Href = v.messageAt(h.ID, f.Group, back)

@@ -35,11 +35,24 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	id := ""
 	if len(ids) > 0 {
 		id = ids[0]
-		if x.Hash, err = sv.conversationOf(ctx, groups, id); err != nil {
-			return x, err
+		var found []held
+		for _, o := range groups {
+			some, err := sv.messagesIn(ctx, o, ids)
+			if err != nil {
+				return x, err
+			}
+			for i := range some { // a promoted text has no hash
+				if some[i].row.ID.String() == id {
+					x.Hash = cmp.Or(x.Hash, sessionIn(&o, &some[i].row))
+				}
+			}
+			found = append(found, some...)
 		}
-		if found, err := sv.message(ctx, s, ids...); err == nil {
-			_, x.Also, _ = sv.withCopies(ctx, found, graphiti.Filter{Words: words.Of(found[0].row.Text, maxQuery), Newest: true, Text: true})
+		if len(found) == 0 {
+			return x, notTheirs(id)
+		}
+		if _, x.Also, err = sv.withCopies(ctx, found, graphiti.Filter{Words: words.Of(found[0].row.Text, maxQuery), Newest: true, Text: true}); err != nil {
+			return x, err
 		}
 	}
 	for _, o := range groups {
@@ -95,35 +108,6 @@ func indexOf(turns []Turn, id string) int {
 	})
 }
 
-// conversationOf returns the hash of a message's conversation, or "" for a message outside
-// conversations, such as a promoted text.
-func (sv *Service) conversationOf(ctx context.Context, groups []ledger.Owned, message string) (hash string, err error) {
-	id, ok := graphiti.ParseID(message)
-	if !ok {
-		return "", notTheirs(message)
-	}
-	found := false
-	for _, o := range groups {
-		if sv.o.State.Generations.Blocks(o.Group) {
-			continue
-		}
-		for r, err := range sv.rows(ctx, ledger.Part{Group: o.Group}, graphiti.Filter{IDs: []graphiti.ID{id}}) {
-			if err != nil {
-				return "", err
-			}
-			found = true
-			hash = cmp.Or(hash, sessionIn(&o, &r))
-		}
-		if hash != "" {
-			return hash, nil
-		}
-	}
-	if !found {
-		return "", notTheirs(message)
-	}
-	return "", nil
-}
-
 // gathering collects the messages of one conversation, or a single message.
 type gathering struct {
 	sv       *Service
@@ -150,7 +134,7 @@ func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) error {
 	f := graphiti.Filter{Text: true}
 	switch of := sessionIn(&o, &graphiti.Row{}); {
 	case g.hash == "":
-		id, _ := graphiti.ParseID(g.message) // conversationOf has parsed it
+		id, _ := graphiti.ParseID(g.message) // message has parsed it
 		f.IDs = []graphiti.ID{id}
 	case of == "":
 		f.Session = g.hash

@@ -80,7 +80,6 @@ type Hit struct {
 	Message      bool      `json:"message,omitempty"`    // its ID is that of a message
 	Origin       string    `json:"origin,omitempty"`     // of a fact: said, fact for one of a model, or the kind of a promoted text
 	Said         int       `json:"said,omitempty"`       // number of conversations with it, if several
-	Copies       []Copy    `json:"copies,omitempty"`     // in other memories, one in each
 	Before       []Version `json:"before,omitempty"`     // oldest first
 	LastShown    *InTurn   `json:"last_shown,omitempty"` // of a fact, in the newest turns
 	Line         *Standing `json:"line,omitempty"`       // of a rule
@@ -91,13 +90,6 @@ type Hit struct {
 	rank   int     // by words found; of as many, rules come first, then questions, and then ended texts
 	same   string  // equal for copies, or "" for a text that has none
 	copies []Found // older ones
-}
-
-// Copy is a message with the words of a result in another memory.
-type Copy struct {
-	ID    string `json:"id"`
-	Group string `json:"group"`
-	In    string `json:"in"` // name of its memory
 }
 
 // InTurn is a turn whose block had a fact.
@@ -175,10 +167,12 @@ func (sv *Service) find(ctx context.Context, in *SearchRequest) (out Searched, e
 	out.Facts = append(out.Facts, f.list[:min(in.Limit, len(f.list))]...)
 	for i := range out.Facts {
 		out.Facts[i].excerpt(f.words)
-		out.Facts[i].count()
 	}
 	if in.Kind == KindFact {
 		err = sv.lastShown(ctx, in, out.Facts)
+	}
+	for i := range out.Facts {
+		out.Facts[i].count()
 	}
 	return out, err
 }
@@ -255,12 +249,12 @@ func sameWords(in *ledger.Owned, text string) string {
 	return words.Key(text)
 }
 
-// count counts the conversations and the memories with a result.
+// count counts the conversations of a result, and adds its copies in other memories.
 func (f *Found) count() {
 	talks, groups := map[string]bool{f.Conversation: true}, map[string]bool{f.Group: true}
 	for _, c := range f.copies {
 		if !groups[c.Group] {
-			f.Copies = append(f.Copies, Copy{c.ID, c.Group, c.In})
+			f.ID, f.In = f.ID+" "+c.ID, f.In+", "+c.In
 		}
 		talks[c.Conversation], groups[c.Group] = true, true
 	}

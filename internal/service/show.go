@@ -38,7 +38,7 @@ type Record struct {
 
 // Found is a search result.
 type Found struct {
-	ID      string `json:"id,omitempty"` // of its message or distilled fact
+	ID      string `json:"id,omitempty"` // of its message or distilled fact; then those of copies in other memories
 	Group   string `json:"group"`
 	Scope   string `json:"scope"`
 	Text    string `json:"text"`

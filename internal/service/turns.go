@@ -38,9 +38,7 @@ type TurnsImport struct {
 // texts, and invalid turns. No text in them becomes a standing text.
 var ImportTurns = Operation[TurnsImport, Imported]{
 	Spec: Spec{Name: "memory/import-turns", About: "Import finished turns from transcripts of clients, each once", Size: 16 << 20, Takes: ForgetTimeout},
-	Run: func(ctx context.Context, h *Host, in *TurnsImport) (Imported, error) {
-		return h.Memory.ImportTurns(ctx, in)
-	},
+	Run:  withMemory((*Service).ImportTurns),
 	Audit: func(in *TurnsImport, out *Imported) Entry {
 		if in.Dry {
 			return Entry{"count new turns", in.Import, out.Groups, nil}
