@@ -77,7 +77,7 @@ func TestMessagesAreForgottenCorrectedAndPinned(t *testing.T) {
 	m.Say(t, "", "s", "", "Our database is MySQL.")
 	s := newSite(t, m)
 
-	redirects(t, s.post(t, "/message/"+s.idOf(t, "Miso")+"/forget", "back", "/conversation/abc#t-1"), "/conversation/abc?done=message-forgotten#t-1")
+	redirects(t, s.post(t, "/message/"+s.idOf(t, "Miso")+"/forget", "back", "/conversation/abc#t-1"), "/conversation/abc?done=forget#t-1")
 	redirects(t, s.post(t, "/message/"+s.idOf(t, "MySQL")+"/correct", "text", " Our database is Postgres. ", "back", "https://example.com/"), "/memory?done=corrected&undo")
 	m.Settle(t)
 	if got := s.texts(t); strings.Contains(got, "Miso") || !regexp.MustCompile(`tag">ended.*MySQL`).MatchString(got) || !strings.Contains(got, "Our database is Postgres.") {
@@ -155,7 +155,7 @@ func TestForgettingIsTyped(t *testing.T) {
 	if slices.Contains(s.audit, "forget") {
 		t.Errorf("audited: %v", s.audit)
 	}
-	redirects(t, s.post(t, "/memory/forget", "group", project, "typed", " acme/widgets "), "/memory?done=forgotten")
+	redirects(t, s.post(t, "/memory/forget", "group", project, "typed", " acme/widgets "), "/memory?done=forget")
 	if _, body := s.get(t, "/memory"); strings.Contains(body, "acme/widgets") || !strings.Contains(body, "own memory") {
 		t.Errorf("got %s", body)
 	}
@@ -195,15 +195,15 @@ func TestForgetting_Undo(t *testing.T) {
 		return regexp.MustCompile(`undo=([0-9a-f]+)`).FindStringSubmatch(at)[1]
 	}
 	has("/message/"+s.idOf(t, "Miso"), leaves, true)
-	id := undo(s.post(t, "/message/"+s.idOf(t, "Miso")+"/remove", "back", "/memory"), "/memory?done=removed&undo")
+	id := undo(s.post(t, "/message/"+s.idOf(t, "Miso")+"/remove", "back", "/memory"), "/memory?done=remove&undo")
 	has("/search?q=Miso", "called Miso", false)
 	redirects(t, s.post(t, "/changes/undo", "id", id), "/changes?done=line-undone")
 	has("/memory/forget", leaves, true)
-	id = undo(s.post(t, "/memory/forget", "do", "remove"), "/memory?done=removed&undo")
+	id = undo(s.post(t, "/memory/forget", "do", "remove"), "/memory?done=remove&undo")
 	has("/memory", "No messages are stored yet", true)
 	has("/changes", "called Miso", true)
 	redirects(t, s.post(t, "/changes/undo", "id", id), "/changes?done=line-undone")
-	id = undo(s.post(t, "/search/change", "do", "remove", "message", s.idOf(t, "Miso")), "/search?done=many-remove&undo")
+	id = undo(s.post(t, "/search/change", "do", "remove", "message", s.idOf(t, "Miso")), "/search?done=remove&undo")
 	redirects(t, s.post(t, "/changes/undo", "id", id, "do", "delete"), "/changes?done=copy-deleted")
 	has("/changes?done=copy-deleted", leaves, true)
 	has("/changes", "called Miso", false)
@@ -441,9 +441,9 @@ func TestForgetting_Graphiti(t *testing.T) {
 	for _, call := range []graphititest.Call{graphititest.Forget, graphititest.Episodes, graphititest.DropEpisode} {
 		g.Always(call, graphititest.Refuse())
 	}
-	redirects(t, s.post(t, "/message/"+s.idOf(t, "Miso")+"/forget", "back", "/memory"), "/memory?done=message-forgotten&left=1")
-	redirects(t, s.post(t, "/memory/forget", "typed", "forget everything"), "/memory?done=forgotten&left=2")
-	if _, page := s.get(t, "/memory?done=forgotten&left=1"); !strings.Contains(page, "1 forgotten part may still be in Graphiti") {
+	redirects(t, s.post(t, "/message/"+s.idOf(t, "Miso")+"/forget", "back", "/memory"), "/memory?done=forget&left=1")
+	redirects(t, s.post(t, "/memory/forget", "typed", "forget everything"), "/memory?done=forget&left=2")
+	if _, page := s.get(t, "/memory?done=forget&left=1"); !strings.Contains(page, "1 forgotten part may still be in Graphiti") {
 		t.Errorf("got %s", page)
 	}
 }
@@ -486,7 +486,7 @@ func TestResultsAreChanged(t *testing.T) {
 	}
 	mysql := s.idOf(t, "MySQL")
 	w := s.post(t, "/search/change?q=database", "do", "end", "message", mysql)
-	redirects(t, w, "/search?done=many-end&q=database&undo")
+	redirects(t, w, "/search?done=end&q=database&undo")
 	if got := ended(); !strings.Contains(got, "MySQL") || strings.Contains(got, "backup") {
 		t.Errorf("ended: %s", got)
 	}
@@ -506,7 +506,7 @@ func TestResultsAreChanged(t *testing.T) {
 	if w := s.post(t, "/search/change?q=database", "do", "export", "message", mysql); !strings.Contains(w.Body.String(), "MySQL") || strings.Contains(w.Body.String(), "backup") {
 		t.Errorf("exported: %s", w.Body)
 	}
-	redirects(t, s.post(t, "/search/change", "do", "forget", "message", mysql), "/search?done=many-forget")
+	redirects(t, s.post(t, "/search/change", "do", "forget", "message", mysql), "/search?done=forget")
 	if _, body := s.get(t, "/search?q=MySQL"); strings.Contains(body, "Our database is") {
 		t.Errorf("left: %s", body)
 	}
@@ -536,7 +536,7 @@ func TestOfTwoValuesOneStays(t *testing.T) {
 		}
 	}
 	w := s.post(t, strings.ReplaceAll(forms[0][1], "&amp;", "&"), "message", old, "do", "end")
-	redirects(t, w, "/search?done=many-end&kind=fact&state=valid&undo")
+	redirects(t, w, "/search?done=end&kind=fact&state=valid&undo")
 	if _, body := s.get(t, page); strings.Contains(body, "Two values") || strings.Contains(body, "starts at 2") {
 		t.Errorf("afterwards: %s", body)
 	}

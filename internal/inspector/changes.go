@@ -97,5 +97,5 @@ func (v *visit) changeMany() error {
 		}
 		undo = append(undo, out.Undo)
 	}
-	return v.done(back, "many-"+do, slices.DeleteFunc(undo, func(id string) bool { return id == "" })...)
+	return v.done(back, do, slices.DeleteFunc(undo, func(id string) bool { return id == "" })...)
 }

@@ -54,14 +54,12 @@ func (v *visit) forgetting() (*forgetting, []ledger.Owned, error) {
 		return nil, nil, err
 	}
 	counts := make(map[string]service.Kept)
-	if f.Group == "" || f.whose != (whose{}) || !v.multi() || !v.Caller.Operator {
-		list, err := look(v, service.List, func(in *service.ListRequest) { in.Selector, in.Limit = f.whose.selector(), rowsAtMost })
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, k := range list.Memories {
-			counts[k.Group] = k
-		}
+	list, err := look(v, service.List, func(in *service.ListRequest) { in.Selector, in.Limit = v.ofWhom(f.Group), rowsAtMost })
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, k := range list.Memories {
+		counts[k.Group] = k
 	}
 	var doomed []ledger.Owned
 	for _, o := range found {
@@ -92,26 +90,17 @@ func (v *visit) forgetting() (*forgetting, []ledger.Owned, error) {
 
 // toForget returns the groups, and parts of groups, of the request.
 func (v *visit) toForget(f *forgetting) ([]ledger.Owned, error) {
-	s := f.selector()
-	if f.Group != "" && f.Session == "" { // listed, for its owner and its name
-		s = f.whose.selector()
-		if s == (service.Selector{}) && v.multi() && v.Caller.Operator {
-			return []ledger.Owned{{Group: f.Group}}, nil
-		}
-	}
-	m, err := look(v, service.Groups, func(in *service.Selector) { *in = s })
-	if err != nil {
-		return nil, err
-	}
 	if f.Group == "" || f.Session != "" {
-		return append(m.Groups, m.Parts...), nil
+		m, err := look(v, service.Groups, func(in *service.Selector) { *in = f.selector() })
+		return append(m.Groups, m.Parts...), err
 	}
-	for _, o := range m.Groups {
+	groups, err := v.groups()
+	for _, o := range groups {
 		if o.Group == f.Group {
 			return []ledger.Owned{o}, nil
 		}
 	}
-	return []ledger.Owned{{Group: f.Group}}, nil
+	return []ledger.Owned{{Group: f.Group}}, err
 }
 
 // typed returns the text that confirms a deletion: the name of the memory, if a keyboard
@@ -157,5 +146,5 @@ func (v *visit) forget() error {
 		_, _ = v.w.Write(receipts) // fails only after the browser has left
 		return nil
 	}
-	return v.done(f.at("/memory"), map[bool]string{true: "removed", false: "forgotten"}[undoable], undo...)
+	return v.done(f.at("/memory"), map[bool]string{true: "remove", false: "forget"}[undoable], undo...)
 }

@@ -83,9 +83,9 @@ func onMessage[In, Out any](v *visit, op service.Operation[In, Out], notice stri
 }
 
 // changing returns an action that changes the message of a form.
-func changing(do, notice string) func(*visit) error {
+func changing(do string) func(*visit) error {
 	return func(v *visit) error {
-		return onMessage(v, service.ChangeMany, notice, func(in *service.ManyRequest, s service.Selector) {
+		return onMessage(v, service.ChangeMany, do, func(in *service.ManyRequest, s service.Selector) {
 			in.Do, in.Messages, s.Message = do, []string{s.Message}, ""
 			in.Selector = s
 		})

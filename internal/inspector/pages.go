@@ -53,12 +53,12 @@ var routes = map[string]func(*visit) error{
 	"GET /conversation/{hash}": (*visit).conversation,
 
 	"GET /message/{id}":          (*visit).message,
-	"POST /message/{id}/end":     changing("end", "ended"),
-	"POST /message/{id}/forget":  changing("forget", "message-forgotten"),
-	"POST /message/{id}/remove":  changing("remove", "removed"),
+	"POST /message/{id}/end":     changing("end"),
+	"POST /message/{id}/forget":  changing("forget"),
+	"POST /message/{id}/remove":  changing("remove"),
 	"POST /message/{id}/correct": (*visit).correctMessage,
 	"POST /message/{id}/pin":     (*visit).pinMessage,
-	"POST /message/{id}/restore": changing("restore", "restored"),
+	"POST /message/{id}/restore": changing("restore"),
 
 	"GET /memory":         (*visit).memories,
 	"GET /memory/show":    (*visit).timeline,

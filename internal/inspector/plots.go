@@ -30,7 +30,6 @@ func weekPlots(days []service.Day) (list []plot) {
 		{"Questions answered with memory, by day", []string{"with a block", "without one"}, func(f *service.Figures) []int { return []int{f.Blocks, f.Silent} }},
 		{"Characters added to requests, by day", []string{"characters"}, func(f *service.Figures) []int { return []int{f.Chars} }},
 		{"Tokens of the model that distils facts, by day", []string{"tokens"}, func(f *service.Figures) []int { return []int{f.Distilled} }},
-		{"Turns kept, by day", []string{"turns kept"}, func(f *service.Figures) []int { return []int{f.Turns} }},
 	} {
 		one := plot{Title: p.title, Names: p.names}
 		for i := range days {

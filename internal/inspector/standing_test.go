@@ -127,7 +127,7 @@ func TestEndedMessagesAreRestored(t *testing.T) {
 	s.has(t, facts, "tag\">ended", true)
 	s.has(t, facts, "/message/"+id+"/restore", true)
 	s.has(t, page, "You ended this", true)
-	redirects(t, s.post(t, "/message/"+id+"/restore", "group", servicetest.OwnersGroup, "back", "/memory"), "/memory?done=restored&undo")
+	redirects(t, s.post(t, "/message/"+id+"/restore", "group", servicetest.OwnersGroup, "back", "/memory"), "/memory?done=restore&undo")
 	s.has(t, facts, "Miso", true)
 	s.has(t, page, "You ended this", false)
 }
