@@ -93,8 +93,7 @@ func (sv *Service) Catalog(ctx context.Context, in *ListRequest) (Catalog, error
 	if err != nil {
 		return c, err
 	}
-	// A personal statement in a project is in both groups. Its conversation belongs to the
-	// project.
+	// A personal statement in a project is in both groups. The project has its conversation.
 	slices.SortStableFunc(groups, func(a, b ledger.Owned) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
 	l := catalog{conversations: make(map[string]*counted)}
 	if len(groups) > 1 {

@@ -28,8 +28,7 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	if err != nil {
 		return x, err
 	}
-	// A personal statement in a project is in both groups. Its conversation belongs to the
-	// project.
+	// A personal statement in a project is in both groups. The project has its conversation.
 	slices.SortStableFunc(groups, func(a, b ledger.Owned) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
 	x.Hash = in.Hash
 	id := ""
