@@ -46,9 +46,8 @@ var mayImport = map[string][]string{
 	"graphiti/remote":             {"graphiti"},
 	"graphiti/rest":               {"graphiti", "graphiti/remote"},
 	"graphiti/words":              {},
-	"inject":                      {"graphiti", "graphiti/words", "inject/proof", "inject/work", "internal/dialect"},
+	"inject":                      {"graphiti", "graphiti/words", "inject/proof", "internal/dialect"},
 	"inject/proof":                {"graphiti/words"},
-	"inject/work":                 {"graphiti", "internal/dialect"},
 	"internal/budget":             {},
 	"internal/connect":            {"internal/datadir", "internal/dialect"},
 	"internal/datadir":            {"cache/database", "cache/sqlite"},
@@ -79,7 +78,7 @@ var mayImport = map[string][]string{
 const (
 	maxFunctionLines = 70
 	maxSameName      = 2
-	maxPackages      = 54 // lower it when a package is removed
+	maxPackages      = 53 // lower it when a package is removed
 
 	// maxProductLines only falls: a change that adds a mechanism removes the one that it
 	// replaces. Lower the limit to the next hundred after each change that removes more.
