@@ -134,3 +134,13 @@ func scp(s string) (host, path string, ok bool) {
 }
 
 var isHost = regexp.MustCompile(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+\.?$`)
+
+// ShortWorkspace returns the name of a project for people.
+func ShortWorkspace(key string) string {
+	for _, prefix := range []string{RepoPrefix + "github.com/", RepoPrefix, PathPrefix} {
+		if short, ok := strings.CutPrefix(key, prefix); ok {
+			return short
+		}
+	}
+	return key
+}

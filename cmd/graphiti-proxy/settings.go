@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -157,7 +158,11 @@ func (s *settings) planning(cfg *config.Config) inject.RecallSettings {
 }
 
 func serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings {
-	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, Prices: cfg.Cost.Prices, Distils: cfg.Distil.Model, Directives: cfg.Promote.Directives, Remember: cfg.Promote.Remember}
+	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, Prices: cfg.Cost.Prices, Distils: cfg.Distil.Model}
+}
+
+func standingSettings(cfg *config.Config, namer graphiti.Namer) standing.Settings {
+	return standing.Settings{Namer: namer, Directives: cfg.Promote.Directives, Remember: cfg.Promote.Remember}
 }
 
 // retention returns the ages at which messages, facts and the work of agents are deleted.

@@ -120,7 +120,7 @@ func (f *finding) statements(ctx context.Context, group string, ended map[string
 				return nil, err
 			}
 			if origin := originOf(&r); origin != "" {
-				page = append(page, Found{ID: r.ID.String(), Text: textOf(&r), Hit: Hit{
+				page = append(page, Found{ID: r.ID.String(), Text: r.Plain(), Hit: Hit{
 					Kind: KindFact, Origin: origin, Role: string(graphiti.RoleUser), Message: true, State: stateIf(ended[r.Name] == ""), at: r.Said.Truncate(time.Second),
 				}})
 			}

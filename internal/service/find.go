@@ -278,7 +278,7 @@ func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Fil
 		} else {
 			h.ByMeaning = h.found < f.least && f.in.State != Ended
 		}
-		f.add(Found{ID: r.ID.String(), Group: o.Group, Scope: o.Scope, Text: textOf(&r), Hit: h})
+		f.add(Found{ID: r.ID.String(), Group: o.Group, Scope: o.Scope, Text: r.Plain(), Hit: h})
 		if len(f.list)-before > f.in.Limit {
 			f.rest += r.Rest
 			return nil
@@ -321,7 +321,7 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 
 // ruleHit returns a standing line as a result.
 func ruleHit(l *card.Line) Found {
-	s := standing(l)
+	s := standingOf(l)
 	h := Hit{Kind: card.KindRule, State: stateIf(l.State == card.Local || l.State == card.Confirmed), Role: string(graphiti.RoleUser), Client: l.Program, Conversation: l.Session, Turn: l.Turn, Line: &s, at: time.Unix(l.At, 0)}
 	if l.State == card.Pending {
 		h.State = Waiting

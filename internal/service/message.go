@@ -110,7 +110,7 @@ func (sv *Service) withCopies(ctx context.Context, found []held, among graphiti.
 	for _, h := range found {
 		group := h.in.Group
 		seen[h.row.Session], known[group+h.row.Name] = true, true
-		if h.owner.Shared || card.ContentWords(h.row.Text) < minEnds {
+		if h.owner.Shared || card.ContentWords(h.row.Text) < card.MinWords {
 			continue
 		}
 		if owners[group] = h.owner; texts[group] == nil {
@@ -193,7 +193,7 @@ func (sv *Service) keepOtherSide(ctx context.Context, h *held) error {
 // turn returns a turn with a text for the group and conversation of a message.
 func (h *held) turn(why string, text *graphiti.Row) ledger.Turn {
 	t := ledger.Turn{
-		ID: digest(why, h.in.Group, h.row.Name, text.Text), SessionHash: h.row.Session,
+		ID: ledger.DerivedID(why, h.in.Group, h.row.Name, text.Text), SessionHash: h.row.Session,
 		Owner: h.owner.Owner, Speaker: text.Speaker, User: text.Text, Client: "graphiti-proxy",
 		Targets: []graphiti.Target{h.in}, Standalone: true,
 	}
@@ -352,5 +352,5 @@ func (sv *Service) keepInstead(ctx context.Context, h *held, text string) (ledge
 	if err := sv.o.Pipeline.Add(ctx, t); err != nil {
 		return t, fmt.Errorf("keep the correction: %w", err)
 	}
-	return t, sv.validate(ctx, h.in.Group, personsName(&t)) // an undo of the same correction has ended it
+	return t, sv.o.Standing.Restore(ctx, h.in.Group, personsName(&t)) // an undo of the same correction has ended it
 }

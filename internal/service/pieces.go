@@ -194,7 +194,7 @@ func (l *lookup) sayGone(pieces map[string][]*Piece) {
 // found sets the text of the pieces of a message, and the source of facts.
 func (w *wanted) found(r *graphiti.Row) {
 	for _, p := range w.messages[r.Name] {
-		p.Text, p.Role, p.Time, p.Conversation = textOf(r), string(r.Role), dateOf(r.Said), sessionIn(&w.in, r)
+		p.Text, p.Role, p.Time, p.Conversation = r.Plain(), string(r.Role), dateOf(r.Said), sessionIn(&w.in, r)
 	}
 	for _, p := range w.sources[r.Key] {
 		if p.ID == "" { // an entry's second row is the answer

@@ -56,14 +56,6 @@ func recordOf(r *graphiti.Row) Record {
 	return Record{Name: r.Name, Where: "memory", Role: string(r.Role), Text: r.Text, Source: r.Source}
 }
 
-// textOf returns the text of a row, without the form of a curated text.
-func textOf(r *graphiti.Row) string {
-	if c, ok := graphiti.ParseCurated(r.Text); ok && r.Role == graphiti.RoleSystem {
-		return c.Text
-	}
-	return r.Text
-}
-
 // momentOf returns a time in the format of lists. Its fixed length makes texts comparable.
 func momentOf(at time.Time) string {
 	if at.IsZero() {

@@ -1,4 +1,4 @@
-package capture
+package standing
 
 import (
 	"context"
@@ -6,8 +6,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Saying is a person's message that may address the memory, such as "remember that …".
-type Saying struct {
+// Message is a person's message that may address the memory, such as "remember that …".
+type Message struct {
 	Who        graphiti.Who
 	Generation int64  // generation of the turn's first request
 	Turn       string // its ID
@@ -34,6 +34,6 @@ type Saying struct {
 	FromFile func() bool
 }
 
-// MaxSaying is the size limit, in bytes, of a message that may address the memory: longer
+// MaxMessage is the size limit, in bytes, of a message that may address the memory: longer
 // ones were pasted.
-const MaxSaying = 8 << 10
+const MaxMessage = 8 << 10
