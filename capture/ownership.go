@@ -1,48 +1,33 @@
 package capture
 
 import (
-	"context"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// WithOwners is a pipeline that stores a note on the owner of each group before the first turn of the
-// group.
-type WithOwners struct {
-	*Pipeline
-	Named func(owner string) (name string, ok bool) // returns the name of an owner in the configuration
-}
-
-// Add stores a turn after the notes on its groups.
-func (o WithOwners) Add(ctx context.Context, t ledger.Turn) error {
-	return o.AddTurns(ctx, append(o.notes(&t), t))
-}
-
-// Hold holds a turn, and stores the notes on its groups.
-func (o WithOwners) Hold(ctx context.Context, t ledger.Turn, why *Doubt) (graphiti.Fate, error) {
-	if err := o.AddTurns(ctx, o.notes(&t)); err != nil {
-		return graphiti.Fate{}, err
-	}
-	return o.Pipeline.Hold(ctx, t, why)
-}
-
-// notes returns the notes on the groups of a turn that have none yet.
-func (o WithOwners) notes(t *ledger.Turn) (list []ledger.Turn) {
-	for _, target := range t.Targets {
-		if n, ok := o.note(t, target); ok && !o.Kept(n.ID, n.Targets) {
-			list = append(list, n)
+// withOwners returns turns after the notes on their groups that have none yet.
+func (p *Pipeline) withOwners(turns ...ledger.Turn) (list []ledger.Turn) {
+	named := p.opts().Named
+	for i := range turns {
+		for _, target := range turns[i].Targets {
+			if n, ok := ownership(&turns[i], target, named); ok && !p.Kept(n.ID, n.Targets) {
+				list = append(list, n)
+			}
 		}
 	}
-	return list
+	return append(list, turns...)
 }
 
-// note returns a note on the owner of a group. ok is false unless the configuration
+// ownership returns a note on the owner of a group. ok is false unless the configuration
 // names the owner: a claim in a request is not enough. The note's ID depends on the group
 // alone, so each group gets it once.
-func (o WithOwners) note(t *ledger.Turn, target graphiti.Target) (ledger.Turn, bool) {
-	owner, ok := o.Named(t.Owner)
+func ownership(t *ledger.Turn, target graphiti.Target, named func(string) (string, bool)) (ledger.Turn, bool) {
+	if named == nil {
+		return ledger.Turn{}, false
+	}
+	owner, ok := named(t.Owner)
 	if !ok {
 		return ledger.Turn{}, false
 	}

@@ -137,10 +137,5 @@ var isHost = regexp.MustCompile(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+\.?$`)
 
 // ShortWorkspace returns the name of a project for people.
 func ShortWorkspace(key string) string {
-	for _, prefix := range []string{RepoPrefix + "github.com/", RepoPrefix, PathPrefix} {
-		if short, ok := strings.CutPrefix(key, prefix); ok {
-			return short
-		}
-	}
-	return key
+	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(key, PathPrefix), RepoPrefix), "github.com/")
 }

@@ -87,9 +87,6 @@ type Standing interface {
 	// for the state until ctx ends.
 	Apply(ctx context.Context, m standing.Message) inject.Heard
 
-	// Forgets reports whether a message only asks to forget something.
-	Forgets(text string) bool
-
 	// EndTurn ends a turn in its groups, after its message was edited: it stays there, but is not
 	// recalled. generation is the one of the turn that replaced it.
 	EndTurn(ctx context.Context, who graphiti.Who, turn string, in []graphiti.Target, generation int64) error

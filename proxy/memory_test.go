@@ -97,7 +97,6 @@ func (noService) Known([16]byte) bool                                  { return 
 func (noService) Backfill(capture.History)                             {}
 func (noService) Full(string) string                                   { return "" }
 func (noService) Apply(context.Context, standing.Message) inject.Heard { return inject.Heard{} }
-func (noService) Forgets(string) bool                                  { return false }
 func (noService) Accepted(context.Context, string) bool                { return true }
 func (noService) Accept(string)                                        {}
 func (noService) Now() int64                                           { return 0 }

@@ -133,8 +133,7 @@ func (s *decider) mode(r *request, p *parsed, c *caller, at *placed) (mode injec
 	}
 	mode.Recall, mode.Asked, mode.Nobody, mode.Replay = p.recall && m.Recall, p.asked, c.promises.stranger, r.route.replays()
 	if p.conv.Last >= 0 && f.kind == dialect.KindTurn {
-		text := p.conv.Text(p.conv.Last)
-		mode.Silent = len(text) <= standing.MaxMessage && m.Standing.Forgets(string(text))
+		mode.Silent = standing.Forgets(p.conv.Text(p.conv.Last))
 	}
 	return mode
 }

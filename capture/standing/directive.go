@@ -42,9 +42,6 @@ var (
 // Directives returns the directives in a person's message, and the number of overlong ones.
 // Lines within a code block do not count.
 func Directives(text string) (list []Directive, tooLong int) {
-	if !strings.Contains(text, ": ") {
-		return nil, 0
-	}
 	for line := range words.OutsideFences(text) {
 		m := directiveLine.FindStringSubmatch(line)
 		if m == nil {

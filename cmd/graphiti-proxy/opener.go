@@ -215,7 +215,7 @@ func (o *opener) openPipeline(r *remembering, state *cache.State) (p *capture.Pi
 	cfg, b := o.cfg, &r.backend
 	cards := card.Cards{Lists: state.Snapshots}
 	options := capture.Options{
-		Bounds: ingestBounds(cfg),
+		Bounds: r.ingestBounds(cfg),
 		Destination: capture.Destination{Ledger: b.Ledger, Disk: func(ctx context.Context) (int64, error) {
 			s, err := b.Facts.Stored(ctx)
 			return s.Bytes - s.Free + datadir.Size(cfg.DataDir), err

@@ -103,7 +103,7 @@ func (r *remembering) reload(cfg *config.Config, rest func() error) error {
 	if r.others != nil {
 		r.others.Set(allowed, cfg.Recall.Wait)
 	}
-	r.pipeline.Set(ingestBounds(cfg), !allowed)
+	r.pipeline.Set(r.ingestBounds(cfg), !allowed)
 	return nil
 }
 
@@ -200,13 +200,6 @@ func searched(cfg *config.Config, namer graphiti.Namer, others *embedded.Others)
 
 // proxyMemory returns the settings and the parts of memory in a proxy, by a configuration.
 func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) proxy.Memory {
-	var turns interface {
-		proxy.Turns
-		proxy.Doubts
-	} = r.pipeline
-	if cfg.Ingest.Ownership {
-		turns = capture.WithOwners{Pipeline: r.pipeline, Named: r.service.Named}
-	}
 	var providers proxy.Providers
 	if cfg.Distil.Upstream {
 		providers = &r.facts.providers
@@ -224,8 +217,8 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 		Services: proxy.Services{
 			Planner:     r.planner,
 			Sessions:    r.state.Sessions,
-			Turns:       turns,
-			Doubts:      turns,
+			Turns:       r.pipeline,
+			Doubts:      r.pipeline,
 			Standing:    r.standing,
 			Tenants:     r.state.Tenants,
 			Generations: r.state.Generations,

@@ -176,12 +176,16 @@ func retention(cfg *config.Config) ledger.Retention {
 }
 
 // ingestBounds returns the bounds of the record of turns that a reload changes.
-func ingestBounds(cfg *config.Config) capture.Bounds {
-	return capture.Bounds{
+func (r *remembering) ingestBounds(cfg *config.Config) capture.Bounds {
+	b := capture.Bounds{
 		MaxChars: cfg.Ingest.MaxMessageChars, Episodes: capture.Episodes(cfg.Ingest.Episodes),
 		Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, Retain: retention(cfg),
 		Quotas: capture.Quotas{Person: quota(cfg.Quota.Person), Tenant: quota(cfg.Quota.Tenant), All: quota(cfg.Quota.All), Disk: config.Limit(cfg.Quota.All, "disk")},
 	}
+	if cfg.Ingest.Ownership {
+		b.Named = func(owner string) (string, bool) { return r.service.Named(owner) }
+	}
+	return b
 }
 
 func quota(of map[string]string) graphiti.Extent {

@@ -345,12 +345,8 @@ var ChangeMany = Operation[ManyRequest, Many]{
 		return out, err
 	},
 	Own: func(ctx context.Context, h *Host, in *ManyRequest, own Selector) error {
-		one := in.Selector
-		one.Message = strings.Join(in.Messages, " ") // narrowed like one message
-		err := h.Memory.narrow(ctx, &one, own)
-		one.Message = ""
-		in.Selector = one
-		return err
+		in.unshared = true
+		return h.Memory.narrow(ctx, &in.Selector, own)
 	},
 	Audit: func(in *ManyRequest, out *Many) Entry {
 		return in.audit(in.Do+" messages", out.Groups, slog.Int("messages", out.Messages))
