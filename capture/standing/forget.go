@@ -48,7 +48,7 @@ func (s *message) end(ctx context.Context, one *card.Statement, h *inject.Heard)
 	if err != nil {
 		return err
 	}
-	count, ended := m.count(), Ended{Group: here.Group, Names: m.names}
+	count, ended := m.count(), Ending{Group: here.Group, Names: m.names}
 	ends := s.ends && count > 0 && count <= maxEnds && !one.Vague && card.ContentWords(one.Text) >= card.MinWords
 	if ends {
 		for i := range m.lines {
@@ -151,8 +151,8 @@ func (s *message) keepForget(ctx context.Context, text, group string, ended, wai
 	return l.ID, s.k.cards().Put(ctx, l, s.Generation, groups...)
 }
 
-// Ended are statements of a group that a message has ended.
-type Ended struct {
+// Ending is statements of a group that a message has ended.
+type Ending struct {
 	Group string
 	Names []string // of messages, and UUIDs of facts
 	Lines []string // IDs

@@ -57,16 +57,16 @@ type Options struct {
 	Memory   *graphiti.Memory
 	Pipeline *capture.Pipeline
 	State    *cache.State
-	Settings Settings
+	Config   Config
 	Log      *slog.Logger
 
 	// Ended adds the end of statements to the history of their owner, and returns the ID of the
 	// change.
-	Ended func(ctx context.Context, owner, program string, e Ended) (undo string)
+	Ended func(ctx context.Context, owner, program string, e Ending) (undo string)
 }
 
-// Settings may change while the proxy runs.
-type Settings struct {
+// Config may change while the proxy runs.
+type Config struct {
 	Namer      graphiti.Namer
 	Directives bool // apply directives
 	Remember   bool // apply requests to remember or forget
@@ -75,7 +75,7 @@ type Settings struct {
 // Keeper applies persons' messages. It is safe for concurrent use.
 type Keeper struct {
 	o   Options
-	set atomic.Pointer[Settings]
+	set atomic.Pointer[Config]
 
 	base  context.Context // context of background work
 	close context.CancelFunc
@@ -86,7 +86,7 @@ type Keeper struct {
 func New(o Options) *Keeper {
 	k := &Keeper{o: o}
 	k.base, k.close = context.WithCancel(context.Background())
-	k.Set(o.Settings)
+	k.Set(o.Config)
 	return k
 }
 
@@ -96,8 +96,8 @@ func (k *Keeper) Close() {
 	k.work.Wait()
 }
 
-// Set changes the settings of later calls.
-func (k *Keeper) Set(s Settings) { k.set.Store(&s) }
+// Set changes the configuration of later calls.
+func (k *Keeper) Set(c Config) { k.set.Store(&c) }
 
 func (k *Keeper) namer() graphiti.Namer { return k.set.Load().Namer }
 func (k *Keeper) cards() card.Cards     { return card.Cards{Lists: k.o.State.Snapshots} }

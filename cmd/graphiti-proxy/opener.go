@@ -113,8 +113,8 @@ func (o *opener) openParts() (*remembering, error) {
 	o.stop.OnClose("open turns", closes(r.pending.Close))
 	r.responses = response.New(o.quiet, o.budget)
 	r.standing = standing.New(standing.Options{
-		Memory: r.backend.Memory, Pipeline: r.pipeline, State: state, Settings: standingSettings(cfg, namer), Log: o.log,
-		Ended: func(ctx context.Context, owner, program string, e standing.Ended) string {
+		Memory: r.backend.Memory, Pipeline: r.pipeline, State: state, Config: standingConfig(cfg, namer), Log: o.log,
+		Ended: func(ctx context.Context, owner, program string, e standing.Ending) string {
 			return r.service.NoteEnded(ctx, owner, program, e)
 		},
 	})

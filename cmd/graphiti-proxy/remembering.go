@@ -99,7 +99,7 @@ func (r *remembering) reload(cfg *config.Config, rest func() error) error {
 		r.files.set(proxy.Memory{Off: proxy.Off{Reason: inject.ReasonConsent}})
 	}
 	r.service.Set(serviceSettings(cfg, namer))
-	r.standing.Set(standingSettings(cfg, namer))
+	r.standing.Set(standingConfig(cfg, namer))
 	if r.others != nil {
 		r.others.Set(allowed, cfg.Recall.Wait)
 	}

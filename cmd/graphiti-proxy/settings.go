@@ -161,8 +161,8 @@ func serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings 
 	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, Prices: cfg.Cost.Prices, Distils: cfg.Distil.Model}
 }
 
-func standingSettings(cfg *config.Config, namer graphiti.Namer) standing.Settings {
-	return standing.Settings{Namer: namer, Directives: cfg.Promote.Directives, Remember: cfg.Promote.Remember}
+func standingConfig(cfg *config.Config, namer graphiti.Namer) standing.Config {
+	return standing.Config{Namer: namer, Directives: cfg.Promote.Directives, Remember: cfg.Promote.Remember}
 }
 
 // retention returns the ages at which messages, facts and the work of agents are deleted.

@@ -141,7 +141,7 @@ func TestDirectives(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{false, true} {
 		m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
-		m.Standing.Set(standing.Settings{Namer: graphiti.Namer{Raw: true}, Remember: true, Directives: on})
+		m.Standing.Set(standing.Config{Namer: graphiti.Namer{Raw: true}, Remember: true, Directives: on})
 		for text, want := range map[string]inject.Heard{
 			"Please note:\npreference (global): tabs, not spaces\ndecision: Postgres, not MySQL\nprocedure: use " + token + "\nrepo_state (agent): nobody is one": {Pending: 2, Refused: 1, Unscoped: 1},
 			"decision: Redis, not Kafka\npreference (global): short answers":                                                                                      {Promoted: 2, Pending: 1},

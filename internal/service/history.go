@@ -97,7 +97,7 @@ func (sv *Service) note(ctx context.Context, history, by string, c *Change) {
 
 // NoteEnded adds the end of statements by a message to the history of their owner, and returns the
 // ID of the change.
-func (sv *Service) NoteEnded(ctx context.Context, owner, program string, e standing.Ended) string {
+func (sv *Service) NoteEnded(ctx context.Context, owner, program string, e standing.Ending) string {
 	c := Change{What: "end", Parts: []ChangedPart{{Group: e.Group, Ended: e.Names, Lines: e.Lines}}}
 	sv.note(ctx, historyOfOwner(owner), cmp.Or(program, "a chat"), &c)
 	return c.ID

@@ -94,12 +94,7 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 		Share: 0.05, Window: 32_000, StaleAfter: 30 * 24 * time.Hour, CardChars: 400,
 	})
 	var sv *service.Service
-	said := standing.New(standing.Options{
-		Memory: kept, Pipeline: p, State: state, Settings: standing.Settings{Namer: recall.namer, Remember: true}, Log: log,
-		Ended: func(ctx context.Context, owner, program string, e standing.Ended) string {
-			return sv.NoteEnded(ctx, owner, program, e)
-		},
-	})
+	said := openStanding(&sv, kept, p, state, recall.namer, log)
 	sv = service.New(service.Options{
 		Secret: []byte("secret"), Memory: kept, Graph: o.Graph, Pipeline: p, Planner: func() *inject.Planner { return planner }, Standing: said, State: state, Multi: o.Multi, Owner: cmp.Or(o.Owner, Owner),
 		People: onePerson{}, Log: log,
@@ -145,6 +140,16 @@ func destination(store *embedded.Store, o *Options) capture.Destination {
 		to.Facts = store
 	}
 	return to
+}
+
+// openStanding returns the keeper of standing text for a service that is opened later.
+func openStanding(sv **service.Service, m *graphiti.Memory, p *capture.Pipeline, state *cache.State, namer graphiti.Namer, log *slog.Logger) *standing.Keeper {
+	return standing.New(standing.Options{
+		Memory: m, Pipeline: p, State: state, Config: standing.Config{Namer: namer, Remember: true}, Log: log,
+		Ended: func(ctx context.Context, owner, program string, e standing.Ending) string {
+			return (*sv).NoteEnded(ctx, owner, program, e)
+		},
+	})
 }
 
 // keepCards stores the card lines of turns.
