@@ -43,6 +43,13 @@ type Options struct {
 	Now    func() time.Time // clock for the ages of facts; nil means time.Now
 }
 
+func (o *Options) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
+}
+
 // Fixture is the memory that operations use.
 type Fixture struct {
 	*service.Host
@@ -82,12 +89,9 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 	})
 	must(err)
 	recall := &recall{turns: p, namer: graphiti.Namer{Raw: !o.Hashed}}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	planner := inject.New(inject.Services{
 		Search: state.Ended.Search(kept), Decisions: state.Decisions, Snapshots: state.Snapshots,
-		Opening: recall, Redact: p.RedactedBy, Now: o.Now, Log: log,
+		Opening: recall, Redact: p.RedactedBy, Now: o.now, Log: log,
 		Decides: func(context.Context, string) bool { return false },
 	}, recall, inject.RecallSettings{
 		Timeout: time.Minute, MaxFacts: 8, Asked: 16, MaxChars: 1500, MinScore: 0.18,
