@@ -37,7 +37,7 @@ func (sv *Service) keysOf(ctx context.Context, found []inject.Scoped) (map[strin
 				group, uuids = f.Group, append(uuids, f.UUID)
 			}
 		}
-		facts, _, err := sv.o.Memory.Facts(ctx, group, uuids)
+		facts, err := sv.o.Memory.Facts(ctx, group, uuids)
 		if err != nil {
 			return nil, withRemedy(err)
 		}

@@ -73,6 +73,7 @@ type Hit struct {
 	State        string    `json:"state,omitempty"`
 	Role         string    `json:"role,omitempty"`
 	Client       string    `json:"client,omitempty"`
+	Episode      string    `json:"episode,omitempty"`      // of a fact: UUID of its episode in Graphiti
 	In           string    `json:"in,omitempty"`           // name of its memory
 	Conversation string    `json:"conversation,omitempty"` // hash
 	Turn         string    `json:"turn,omitempty"`
