@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // Forget is a forget in progress: from Raise until End, when the deletion in the memory is
@@ -63,6 +65,11 @@ func (g *Generations) Blocks(group string) bool {
 		}
 	}
 	return slices.ContainsFunc(g.UnderWay(), func(f Forget) bool { return f.Group == group })
+}
+
+// Recallable returns the targets whose group is not being forgotten.
+func (g *Generations) Recallable(reads []graphiti.Target) []graphiti.Target {
+	return slices.DeleteFunc(slices.Clone(reads), func(t graphiti.Target) bool { return g.Blocks(t.Group) })
 }
 
 // Blocked returns the groups with a forget in progress at the last read.

@@ -345,7 +345,7 @@ func (p *Pipeline) recordHeld(key string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.AddAll(context.Background(), turns); err != nil {
+	if _, err := p.AddAll(context.Background(), p.withOwners(turns...)); err != nil {
 		return err
 	}
 	for i := range turns {

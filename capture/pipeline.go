@@ -33,6 +33,10 @@ type Bounds struct {
 	StallAfter time.Duration // time without progress
 	Retain     ledger.Retention
 	Quotas     Quotas
+
+	// Named returns the name of an owner in the configuration. The memory of each group then begins with
+	// a note on its owner. Nil stores no notes.
+	Named func(owner string) (name string, ok bool)
 }
 
 // Destination describes the store of turns.

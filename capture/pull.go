@@ -227,7 +227,7 @@ func pulled(f *graphiti.Fact, e *graphiti.Row, names []string) graphiti.Distille
 		d.Until = f.ExpiredAt
 	}
 	if len(f.Episodes) == 0 && d.Until.IsZero() || slices.Contains(f.Episodes, e.Key) {
-		d.Sources = names
+		d.Sources, d.Episode = names, e.Key
 	}
 	return d
 }

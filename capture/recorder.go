@@ -17,11 +17,7 @@ const retryEvery = time.Second
 //
 // While the disk fails, a bounded number of turns waits in RAM.
 func (p *Pipeline) Add(ctx context.Context, t ledger.Turn) error {
-	return p.AddTurns(ctx, []ledger.Turn{t})
-}
-
-// AddTurns is Add for several related turns.
-func (p *Pipeline) AddTurns(ctx context.Context, turns []ledger.Turn) error {
+	turns := p.withOwners(t)
 	fresh := p.prepare(turns)
 	err := p.writeWaiting()
 	if err == nil {

@@ -225,10 +225,18 @@ func (l *loader) file(s Sources) {
 // directory, because another person may own the current directory.
 func (l *loader) placeFiles() {
 	c := l.c
-	for key, path := range map[string]*string{"data_dir": &c.DataDir, "identity.users_file": &c.Identity.UsersFile, "tls.cert": &c.TLS.Cert, "tls.key": &c.TLS.Key} {
+	place := func(key string, path *string) {
 		if c.file != "" && strings.HasPrefix(c.Origin(key), filepath.Base(c.file)+":") && *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(filepath.Dir(c.file), *path)
 		}
+	}
+	for key, path := range map[string]*string{"data_dir": &c.DataDir, "identity.users_file": &c.Identity.UsersFile, "tls.cert": &c.TLS.Cert, "tls.key": &c.TLS.Key, "memory.client_certificate": &c.Memory.ClientCertificate} {
+		place(key, path)
+	}
+	for i, h := range c.Memory.Headers {
+		name, file, _ := strings.Cut(h, "=")
+		place("memory.headers", &file)
+		c.Memory.Headers[i] = name + "=" + file
 	}
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -24,7 +25,7 @@ func TestFileOfTheCurrentDirectoryIsNotRead(t *testing.T) {
 		file, openai string
 	}{
 		{"no file", "", Sources{}, "", "https://api.openai.com"},
-		{"the usual one", "upstream:\n  openai: https://usual.example\nidentity:\n  users_file: users.yaml\n", Sources{}, usual, "https://usual.example"},
+		{"the usual one", "upstream:\n  openai: https://usual.example\nidentity:\n  users_file: users.yaml\nmemory:\n  client_certificate: cert.pem\n  headers: [X-Access=access]\n", Sources{}, usual, "https://usual.example"},
 		{"one that is named", "", Sources{File: "graphiti-proxy.yaml"}, "graphiti-proxy.yaml", "https://evil.example"},
 	} {
 		if tc.text != "" {
@@ -42,6 +43,10 @@ func TestFileOfTheCurrentDirectoryIsNotRead(t *testing.T) {
 		}
 		if users := c.Identity.UsersFile; users != "" && users != filepath.Join(filepath.Dir(usual), "users.yaml") {
 			t.Errorf("%s: people are read from %s", tc.name, users)
+		}
+		dir := filepath.Dir(usual)
+		if m := c.Memory; tc.file == usual && (m.ClientCertificate != filepath.Join(dir, "cert.pem") || !slices.Equal(m.Headers, []string{"X-Access=" + filepath.Join(dir, "access")})) {
+			t.Errorf("%s: files of the memory are %s and %v", tc.name, m.ClientCertificate, m.Headers)
 		}
 	}
 }

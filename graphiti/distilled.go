@@ -19,6 +19,7 @@ type Distilled struct {
 	Keys    []string `json:"keys"`
 	Sources []string `json:"sources"` // names of the messages that it was distilled from
 	Source  string   `json:"-"`       // source description of the last one
+	Episode string   `json:"-"`       // UUID of the episode in Graphiti that has them, of a fact to pull
 
 	Since   time.Time `json:"since"`
 	Until   time.Time `json:"until,omitzero"`

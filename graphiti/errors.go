@@ -41,7 +41,7 @@ func Remedy(err error) string {
 	if errors.As(err, &left) {
 		return left.remedy()
 	}
-	if r := CertificateRemedy(err); r != "" {
+	if r := LocalRemedy(err); r != "" {
 		return r
 	}
 	var op *net.OpError
@@ -74,12 +74,26 @@ func Remedy(err error) string {
 	return "check memory.endpoint, and any proxy in front of it: the answer does not match the request"
 }
 
-// CertificateRemedy returns the remedy for a refused certificate, or "" for other errors.
-func CertificateRemedy(err error) string {
+// FileError is an error of a file that a setting names, before anything was sent.
+type FileError struct {
+	error
+	Remedy string
+}
+
+// NewFileError returns the error of a file that a setting names.
+func NewFileError(setting string, err error, remedy string) error {
+	return &FileError{fmt.Errorf("%s: %w", setting, err), remedy + ", or correct " + setting}
+}
+
+// LocalRemedy returns the remedy for a setting's file or a refused certificate, or "" for other errors.
+func LocalRemedy(err error) string {
+	var file *FileError
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var op *net.OpError
 	switch {
+	case errors.As(err, &file):
+		return file.Remedy
 	case errors.As(err, &authority):
 		return "Graphiti's certificate is from an authority that this machine does not know: set SSL_CERT_FILE to a PEM file with the authority's certificate, and restart the proxy"
 	case errors.As(err, &name):
@@ -90,7 +104,7 @@ func CertificateRemedy(err error) string {
 	return ""
 }
 
-// Unsent reports whether a failed call certainly had no effect: the service was unreachable,
+// Unsent reports whether a failed call certainly had no effect: the service was unreachable, the call lacked a file,
 // or its answer reports that it did nothing.
 func Unsent(err error) bool {
 	var s *StatusError
@@ -98,7 +112,8 @@ func Unsent(err error) bool {
 		return s.Code < 500 || s.Code == http.StatusServiceUnavailable
 	}
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+	var file *FileError
+	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &file)
 }
 
 // BroadQuery returns a query that matches any fact of a group. Most indexes of Graphiti

@@ -33,10 +33,13 @@ type Searcher interface {
 	Search(ctx context.Context, groups []string, query string, max int) ([]Fact, error)
 }
 
+// MaxSearch is the maximum number of facts of a search.
+const MaxSearch = 400
+
 // TrySearch tests whether a search works. Graphiti applies the limit of the newest search to all concurrent
-// ones, so a test has the limit of recall: a smaller one would cut recall's answers.
+// ones, so a test has the highest: a smaller one would cut recall's answers.
 func TrySearch(ctx context.Context, s Searcher, group, query string) error {
-	_, err := s.Search(ctx, []string{group}, query, 24)
+	_, err := s.Search(ctx, []string{group}, query, MaxSearch)
 	return err
 }
 
@@ -110,18 +113,13 @@ func (m *Memory) SearchDated(ctx context.Context, group, query string, max int, 
 	return m.Search(ctx, []string{group}, query, max)
 }
 
-// MaxFacts is the maximum number of facts per lookup.
-const MaxFacts = 500
-
-// Facts returns the existing ones of the first MaxFacts UUIDs. ok is false if the backend
-// cannot look facts up.
-func (m *Memory) Facts(ctx context.Context, group string, uuids []string) (facts []Fact, ok bool, err error) {
-	type knower interface {
-		Facts(ctx context.Context, group string, uuids []string) (facts []Fact, ok bool, err error)
-	}
-	k, ok := m.Searcher.(knower)
+// Facts returns the existing facts with UUIDs, or none if the backend cannot look facts up.
+func (m *Memory) Facts(ctx context.Context, group string, uuids []string) ([]Fact, error) {
+	k, ok := m.Searcher.(interface {
+		Facts(ctx context.Context, group string, uuids []string) ([]Fact, error)
+	})
 	if !ok || len(uuids) == 0 {
-		return nil, ok, nil
+		return nil, nil
 	}
-	return k.Facts(ctx, group, uuids[:min(len(uuids), MaxFacts)])
+	return k.Facts(ctx, group, uuids)
 }

@@ -134,3 +134,8 @@ func scp(s string) (host, path string, ok bool) {
 }
 
 var isHost = regexp.MustCompile(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+\.?$`)
+
+// ShortWorkspace returns the name of a project for people.
+func ShortWorkspace(key string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(key, PathPrefix), RepoPrefix), "github.com/")
+}

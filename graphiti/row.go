@@ -93,6 +93,14 @@ func (r *Row) Identify() {
 	r.ID, r.Turn, r.Session = IDOf(r.Name), turnIDOf(r.Name), gjson.Get(r.Source, "session").Str
 }
 
+// Plain returns the text without the form of a curated text.
+func (r *Row) Plain() string {
+	if c, ok := ParseCurated(r.Text); ok && r.Role == RoleSystem {
+		return c.Text
+	}
+	return r.Text
+}
+
 // Filter selects rows of a group. Its conditions apply together.
 type Filter struct {
 	// A row has one of the IDs, Names or Keys. No value selects all rows.

@@ -82,6 +82,11 @@ func EpisodeName(turn string, role RoleType) string {
 	return turnPrefix + turn + "." + string(role)
 }
 
+// TurnNames returns the names of both sides of a turn.
+func TurnNames(turn string) []string {
+	return []string{EpisodeName(turn, RoleUser), EpisodeName(turn, RoleAssistant)}
+}
+
 // TurnOf returns the turn of an episode name. ok is false for other episodes.
 func TurnOf(name string) (turn string, ok bool) {
 	rest, ok := strings.CutPrefix(name, turnPrefix)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
@@ -54,12 +54,12 @@ func (r *request) identify() identity.Caller {
 // promises are the actions for a request that wait until the upstream has accepted its
 // credential.
 type promises struct {
-	stranger bool           // no upstream has accepted the credential so far
-	tenant   string         // to note as accepted; empty if there is none, or if the operator vouches for it
-	said     capture.Saying // the person's message, which may address the memory
-	isFirst  func() bool    // no request with said was accepted before; set with said
-	left     time.Duration  // how long the request may still wait for the memory
-	heard    inject.Heard   // the effects of said, after keep
+	stranger bool             // no upstream has accepted the credential so far
+	tenant   string           // to note as accepted; empty if there is none, or if the operator vouches for it
+	said     standing.Message // the person's message, which may address the memory
+	isFirst  func() bool      // no request with said was accepted before; set with said
+	left     time.Duration    // how long the request may still wait for the memory
+	heard    inject.Heard     // the effects of said, after keep
 }
 
 // promised returns the promises for a caller. Until an upstream accepts a credential,
@@ -91,7 +91,7 @@ func (p *promises) keep(m *Memory, status int) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.left)
 	defer cancel()
-	p.heard = m.Hearer.Hear(ctx, p.said)
+	p.heard = m.Standing.Apply(ctx, p.said)
 }
 
 // keepPromises keeps the promises at the head of an answer, and adds their counts to the

@@ -138,7 +138,7 @@ func (s *decider) editedAway(c *dialect.Conversation, chain []dialect.Fingerprin
 func (p *pendingTurn) endTurns(turns []sentTurn, reason string) {
 	for _, t := range turns {
 		p.s.observer.Message(p.turn.Client, graphiti.FateStored, graphiti.Fate{Name: graphiti.FateAbout, Reason: reason})
-		if err := p.memory.Edits.EndTurn(context.Background(), p.who, t.turn, t.targets, p.turn.Generation); err != nil {
+		if err := p.memory.Standing.EndTurn(context.Background(), p.who, t.turn, t.targets, p.turn.Generation); err != nil {
 			p.s.log.Warn("end replaced turn failed", "error", err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -80,21 +81,15 @@ type Doubts interface {
 	GoesOn(session string, history []dialect.Fingerprint, drops bool)
 }
 
-// Edits ends the turns whose messages were edited.
-type Edits interface {
-	// EndTurn ends a turn in its groups: it stays there, but is not recalled. generation is
-	// the one of the turn that replaced it.
+// Standing applies what a person's message says to the memory.
+type Standing interface {
+	// Apply carries out a message such as "remember that …", and counts the effects. It may wait
+	// for the state until ctx ends.
+	Apply(ctx context.Context, m standing.Message) inject.Heard
+
+	// EndTurn ends a turn in its groups, after its message was edited: it stays there, but is not
+	// recalled. generation is the one of the turn that replaced it.
 	EndTurn(ctx context.Context, who graphiti.Who, turn string, in []graphiti.Target, generation int64) error
-}
-
-// Hearer carries out the commands to the memory in a person's message.
-type Hearer interface {
-	// Hear carries out the commands in a message, such as "remember that …", and counts
-	// them. It may wait for the state until ctx ends.
-	Hear(ctx context.Context, s capture.Saying) inject.Heard
-
-	// Forgets reports whether a message only asks to forget something.
-	Forgets(text string) bool
 }
 
 // Generations counts forgets. A request reads the count once, and everything that is
@@ -151,8 +146,7 @@ type Services struct {
 	Sessions    Sessions
 	Turns       Turns
 	Doubts      Doubts
-	Edits       Edits
-	Hearer      Hearer
+	Standing    Standing
 	Tenants     Tenants
 	Generations Generations
 	Figures     Statistics

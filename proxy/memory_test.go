@@ -18,6 +18,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -33,8 +34,7 @@ func (m Memory) withDefaults() *Memory {
 	m.Sessions = cmp.Or[Sessions](m.Sessions, noService{})
 	m.Turns = cmp.Or[Turns](m.Turns, noService{})
 	m.Doubts = cmp.Or[Doubts](m.Doubts, noService{})
-	m.Edits = cmp.Or[Edits](m.Edits, noService{})
-	m.Hearer = cmp.Or[Hearer](m.Hearer, noService{})
+	m.Standing = cmp.Or[Standing](m.Standing, noService{})
 	m.Tenants = cmp.Or[Tenants](m.Tenants, noService{})
 	m.Generations = cmp.Or[Generations](m.Generations, noService{})
 	m.Figures = cmp.Or[Statistics](m.Figures, noService{})
@@ -90,20 +90,19 @@ func (noService) Hold(context.Context, ledger.Turn, *capture.Doubt) (graphiti.Fa
 func (noService) EndTurn(context.Context, graphiti.Who, string, []graphiti.Target, int64) error {
 	return nil
 }
-func (noService) Begin(string)                                      {}
-func (noService) CutOff(context.Context, ledger.Turn) error         { return nil }
-func (noService) Kept(string, []graphiti.Target) bool               { return false }
-func (noService) Known([16]byte) bool                               { return false }
-func (noService) Backfill(capture.History)                          {}
-func (noService) Full(string) string                                { return "" }
-func (noService) Hear(context.Context, capture.Saying) inject.Heard { return inject.Heard{} }
-func (noService) Forgets(string) bool                               { return false }
-func (noService) Accepted(context.Context, string) bool             { return true }
-func (noService) Accept(string)                                     {}
-func (noService) Now() int64                                        { return 0 }
-func (noService) Asked(graphiti.Who, inject.Plan)                   {}
-func (noService) Used(graphiti.Who, string, *graphiti.Usage)        {}
-func (noService) Lost(graphiti.Who, string)                         {}
+func (noService) Begin(string)                                         {}
+func (noService) CutOff(context.Context, ledger.Turn) error            { return nil }
+func (noService) Kept(string, []graphiti.Target) bool                  { return false }
+func (noService) Known([16]byte) bool                                  { return false }
+func (noService) Backfill(capture.History)                             {}
+func (noService) Full(string) string                                   { return "" }
+func (noService) Apply(context.Context, standing.Message) inject.Heard { return inject.Heard{} }
+func (noService) Accepted(context.Context, string) bool                { return true }
+func (noService) Accept(string)                                        {}
+func (noService) Now() int64                                           { return 0 }
+func (noService) Asked(graphiti.Who, inject.Plan)                      {}
+func (noService) Used(graphiti.Who, string, *graphiti.Usage)           {}
+func (noService) Lost(graphiti.Who, string)                            {}
 
 // planner is a Planner that calls plan.
 type planner struct {

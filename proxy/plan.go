@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -69,13 +69,13 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 	if d.plan.Turn != "" && p.conv.Last >= 0 && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !f.summary && !p.conv.Answered() {
 		_, repeats := p.conv.Repeats(p.conv.Last)
 		isFirst := s.awaitAccepted(&d, f.chain[p.conv.Last])
-		if text := string(p.conv.Text(p.conv.Last)); isFirst != nil && !repeats && len(text) <= capture.MaxSaying {
+		if text := string(p.conv.Text(p.conv.Last)); isFirst != nil && !repeats && len(text) <= standing.MaxMessage {
 			project, inChat := *w, !f.atOnce && p.conv.InChat(p.claims.InChat()) && !s.byModel(p.conv.Text(p.conv.Last), &at.where)
 			template := inChat && p.claims.IsLibrary() && s.countFirst(p.conv, f) > 1
 			d.promises.left, d.promises.isFirst = time.Until(now.until), func() bool {
 				return isFirst() && s.commands.Words(&project.Repo, text, commandWait) == ""
 			}
-			d.promises.said = capture.Saying{
+			d.promises.said = standing.Message{
 				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: inChat && !template && p.conv.Typed(p.conv.Last), Amid: inChat && p.conv.IsAmid(p.conv.Last), Template: template,
 				Earlier:  r.memory.Responses.Earlier(at.person, orderOf(d.who.Session)),
 				FromFile: func() bool { return s.commands.Hold(&project.Repo, text, commandWait) },
@@ -133,8 +133,7 @@ func (s *decider) mode(r *request, p *parsed, c *caller, at *placed) (mode injec
 	}
 	mode.Recall, mode.Asked, mode.Nobody, mode.Replay = p.recall && m.Recall, p.asked, c.promises.stranger, r.route.replays()
 	if p.conv.Last >= 0 && f.kind == dialect.KindTurn {
-		text := p.conv.Text(p.conv.Last)
-		mode.Silent = len(text) <= capture.MaxSaying && m.Hearer.Forgets(string(text))
+		mode.Silent = standing.Forgets(p.conv.Text(p.conv.Last))
 	}
 	return mode
 }

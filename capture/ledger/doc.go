@@ -34,7 +34,4 @@
 //
 // The rows have no text. Settled rows (not pending, sent or dead) stay for SeenFor, so that the
 // ledger recognizes turns that clients send again.
-//
-// It must not know how a turn is written to a memory, nor who delivers it. Of the module's
-// packages it may import graphiti (scopes and marks) and cache/database.
 package ledger

@@ -3,6 +3,7 @@ package ledger
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -160,4 +161,24 @@ func (t *Turn) Rest() *Turn {
 	sum := sha256.Sum256([]byte(t.ID + ".rest"))
 	r.ID, r.User = hex.EncodeToString(sum[:16]), ""
 	return &r
+}
+
+// Promoted returns the turn of a text that is stored verbatim. Its ID is the same for equal texts of a
+// group.
+func Promoted(who graphiti.Who, target graphiti.Target, generation int64, kind, text string) Turn {
+	now := time.Now()
+	return Turn{
+		ID: DerivedID("promote", kind, target.Group, strings.Join(strings.Fields(text), " ")), Kind: kind, Session: who.Session,
+		Owner: who.Owner(), Workspace: who.Workspace, User: text, Said: now, Answered: now, Client: "graphiti-proxy",
+		Targets: []graphiti.Target{target}, Generation: generation, Standalone: true,
+	}
+}
+
+// DerivedID returns the ID of a turn that no request made. Equal parts have the same ID.
+func DerivedID(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"capture/ledger":              {"cache/database", "cache/sqlite", "graphiti"},
 	"capture/redact":              {},
 	"capture/response":            {"internal/budget", "internal/dialect"},
+	"capture/standing":            {"cache", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/words", "inject"},
 	"cmd/internal/cli":            {"cache/database", "cache/sqlite", "capture/ledger", "config", "graphiti", "graphiti/embedded", "graphiti/mcp", "graphiti/remote", "graphiti/rest", "internal/datadir", "internal/dialect/registry", "internal/sentence", "internal/service", "internal/terminal", "proxy/admin", "proxy/identity", "proxy/wire"},
 	"config":                      {},
 	"deploy/release":              {},
@@ -46,9 +47,8 @@ var mayImport = map[string][]string{
 	"graphiti/remote":             {"graphiti"},
 	"graphiti/rest":               {"graphiti", "graphiti/remote"},
 	"graphiti/words":              {},
-	"inject":                      {"graphiti", "graphiti/words", "inject/proof", "inject/work", "internal/dialect"},
+	"inject":                      {"graphiti", "graphiti/words", "inject/proof", "internal/dialect"},
 	"inject/proof":                {"graphiti/words"},
-	"inject/work":                 {"graphiti", "internal/dialect"},
 	"internal/budget":             {},
 	"internal/connect":            {"internal/datadir", "internal/dialect"},
 	"internal/datadir":            {"cache/database", "cache/sqlite"},
@@ -60,12 +60,12 @@ var mayImport = map[string][]string{
 	"internal/memo":               {"internal/dialect"},
 	"internal/polltest":           {},
 	"internal/sentence":           {},
-	"internal/service":            {"cache", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "graphiti/words", "inject", "inject/proof", "internal/health", "internal/terminal", "proxy/identity"},
-	"internal/servicetest":        {"cache", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "inject", "internal/dialect", "internal/dialect/chat", "internal/health", "internal/polltest", "internal/service", "proxy/identity"},
+	"internal/service":            {"cache", "cache/sqlite", "capture", "capture/ledger", "capture/standing", "graphiti", "graphiti/card", "graphiti/embedded", "graphiti/words", "inject", "inject/proof", "internal/health", "internal/terminal", "proxy/identity"},
+	"internal/servicetest":        {"cache", "capture", "capture/ledger", "capture/standing", "graphiti", "graphiti/card", "graphiti/embedded", "inject", "internal/dialect", "internal/dialect/chat", "internal/health", "internal/polltest", "internal/service", "proxy/identity"},
 	"internal/telemetry":          {"capture", "capture/deliver", "graphiti", "internal/terminal"},
 	"internal/terminal":           {"graphiti/words"},
 	"internal/transcripts":        {"internal/dialect", "internal/dialect/chat", "internal/service"},
-	"proxy":                       {"capture", "capture/ledger", "capture/response", "graphiti", "graphiti/words", "inject", "internal/budget", "internal/dialect", "internal/dialect/registry", "internal/dialect/responses", "internal/memo", "proxy/identity", "proxy/observe", "proxy/wire", "proxy/workspace"},
+	"proxy":                       {"capture", "capture/ledger", "capture/response", "capture/standing", "graphiti", "graphiti/words", "inject", "internal/budget", "internal/dialect", "internal/dialect/registry", "internal/dialect/responses", "internal/memo", "proxy/identity", "proxy/observe", "proxy/wire", "proxy/workspace"},
 	"proxy/admin":                 {"internal/health", "internal/inspector", "internal/mcpserver", "internal/service", "proxy/wire"},
 	"proxy/identity":              {"graphiti", "internal/dialect", "internal/dialect/registry", "proxy/workspace"},
 	"proxy/observe":               {"graphiti", "inject", "internal/dialect", "internal/dialect/registry", "proxy/wire"},
@@ -83,7 +83,7 @@ const (
 
 	// maxProductLines only falls: a change that adds a mechanism removes the one that it
 	// replaces. Lower the limit to the next hundred after each change that removes more.
-	maxProductLines = 77_811
+	maxProductLines = 77_809
 )
 
 // source is one Go file of the tree.

@@ -14,6 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
@@ -111,8 +112,14 @@ func (o *opener) openParts() (*remembering, error) {
 	r.pending = proxy.NewPendingTurns(cfg.Ingest.IdleFlush, r.pipeline.Add, o.quiet)
 	o.stop.OnClose("open turns", closes(r.pending.Close))
 	r.responses = response.New(o.quiet, o.budget)
+	r.standing = standing.New(standing.Options{
+		Memory: r.backend.Memory, Pipeline: r.pipeline, State: state, Config: standingConfig(cfg, namer), Log: o.log,
+		Ended: func(ctx context.Context, owner, program string, e standing.Ending) string {
+			return r.service.NoteEnded(ctx, owner, program, e)
+		},
+	})
 	r.service = service.New(service.Options{
-		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: func() *inject.Planner { return r.planner }, State: state,
+		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: func() *inject.Planner { return r.planner }, Standing: r.standing, State: state,
 		Graph: r.backend.Graph, Multi: id.Multi, Owner: owner, People: r.people,
 		Settings: serviceSettings(cfg, namer), Secret: o.secret(), Proof: r.proof,
 		Log: o.log,
@@ -120,7 +127,7 @@ func (o *opener) openParts() (*remembering, error) {
 	r.planner = inject.New(inject.Services{
 		Search:    state.Ended.Search(r.backend.Memory),
 		Decisions: state.Decisions,
-		Opening:   r.service,
+		Opening:   r.standing,
 		Snapshots: state.Snapshots,
 		Redact:    r.pipeline.RedactedBy, Decides: r.decides,
 		Proof: r.proof,
@@ -130,6 +137,7 @@ func (o *opener) openParts() (*remembering, error) {
 	o.stop.OnClose("recall", closes(r.planner.Close))
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them
 	o.stop.OnClose("forgetting", closes(r.service.Close))
+	o.stop.OnClose("messages to the memory", closes(r.standing.Close))
 	allowed := func() bool { return r.consent.given(o.live.Load()) }
 	r.prober = health.NewProber(cmp.Or(r.backend.Graph, r.backend.Memory), allowed)
 	o.stop.OnClose("probe", closes(r.prober.Close))
@@ -207,7 +215,7 @@ func (o *opener) openPipeline(r *remembering, state *cache.State) (p *capture.Pi
 	cfg, b := o.cfg, &r.backend
 	cards := card.Cards{Lists: state.Snapshots}
 	options := capture.Options{
-		Bounds: ingestBounds(cfg),
+		Bounds: r.ingestBounds(cfg),
 		Destination: capture.Destination{Ledger: b.Ledger, Disk: func(ctx context.Context) (int64, error) {
 			s, err := b.Facts.Stored(ctx)
 			return s.Bytes - s.Free + datadir.Size(cfg.DataDir), err

@@ -11,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -43,6 +44,7 @@ type remembering struct {
 	pipeline  *capture.Pipeline
 	planner   *inject.Planner
 	proof     *proof.Proof // nil without proof mode
+	standing  *standing.Keeper
 	service   *service.Service
 	prober    *health.Prober
 	pending   *proxy.PendingTurns
@@ -97,10 +99,11 @@ func (r *remembering) reload(cfg *config.Config, rest func() error) error {
 		r.files.set(proxy.Memory{Off: proxy.Off{Reason: inject.ReasonConsent}})
 	}
 	r.service.Set(serviceSettings(cfg, namer))
+	r.standing.Set(standingConfig(cfg, namer))
 	if r.others != nil {
 		r.others.Set(allowed, cfg.Recall.Wait)
 	}
-	r.pipeline.Set(ingestBounds(cfg), !allowed)
+	r.pipeline.Set(r.ingestBounds(cfg), !allowed)
 	return nil
 }
 
@@ -179,7 +182,7 @@ func (r *remembering) groups(cfg *config.Config, namer graphiti.Namer) groups {
 			own := slices.DeleteFunc(namer.Reads(w, true), func(t graphiti.Target) bool { return t.Scope == graphiti.ScopeSession })
 			r.pipeline.Import(ledger.Turn{Owner: w.Owner(), Workspace: w.Workspace, Targets: own})
 		}
-		return r.service.Recallable(searched(cfg, namer, r.others)(w, about))
+		return r.state.Generations.Recallable(searched(cfg, namer, r.others)(w, about))
 	}}
 }
 
@@ -195,33 +198,8 @@ func searched(cfg *config.Config, namer graphiti.Namer, others *embedded.Others)
 	}
 }
 
-// ownedTurns records turns after the owners of their groups.
-type ownedTurns struct {
-	*capture.Pipeline
-	owned func([]ledger.Turn) []ledger.Turn
-}
-
-func (t ownedTurns) Add(ctx context.Context, turn ledger.Turn) error {
-	return t.AddTurns(ctx, t.owned([]ledger.Turn{turn})) //nolint:wrapcheck // the pipeline's
-}
-
-func (t ownedTurns) Hold(ctx context.Context, turn ledger.Turn, why *capture.Doubt) (graphiti.Fate, error) {
-	all := t.owned([]ledger.Turn{turn})
-	if err := t.AddTurns(ctx, all[:len(all)-1]); err != nil {
-		return graphiti.Fate{}, err //nolint:wrapcheck // the pipeline's
-	}
-	return t.Pipeline.Hold(ctx, turn, why) //nolint:wrapcheck // the pipeline's
-}
-
 // proxyMemory returns the settings and the parts of memory in a proxy, by a configuration.
 func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) proxy.Memory {
-	var turns interface {
-		proxy.Turns
-		proxy.Doubts
-	} = r.pipeline
-	if cfg.Ingest.Ownership {
-		turns = ownedTurns{r.pipeline, r.service.Owned}
-	}
 	var providers proxy.Providers
 	if cfg.Distil.Upstream {
 		providers = &r.facts.providers
@@ -239,10 +217,9 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 		Services: proxy.Services{
 			Planner:     r.planner,
 			Sessions:    r.state.Sessions,
-			Turns:       turns,
-			Doubts:      turns,
-			Edits:       r.service,
-			Hearer:      r.service,
+			Turns:       r.pipeline,
+			Doubts:      r.pipeline,
+			Standing:    r.standing,
 			Tenants:     r.state.Tenants,
 			Generations: r.state.Generations,
 			Figures:     r.state.Figures,

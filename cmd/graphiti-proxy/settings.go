@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -157,7 +158,11 @@ func (s *settings) planning(cfg *config.Config) inject.RecallSettings {
 }
 
 func serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings {
-	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, Prices: cfg.Cost.Prices, Distils: cfg.Distil.Model, Directives: cfg.Promote.Directives, Remember: cfg.Promote.Remember}
+	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, Prices: cfg.Cost.Prices, Distils: cfg.Distil.Model}
+}
+
+func standingConfig(cfg *config.Config, namer graphiti.Namer) standing.Config {
+	return standing.Config{Namer: namer, Directives: cfg.Promote.Directives, Remember: cfg.Promote.Remember}
 }
 
 // retention returns the ages at which messages, facts and the work of agents are deleted.
@@ -171,12 +176,16 @@ func retention(cfg *config.Config) ledger.Retention {
 }
 
 // ingestBounds returns the bounds of the record of turns that a reload changes.
-func ingestBounds(cfg *config.Config) capture.Bounds {
-	return capture.Bounds{
+func (r *remembering) ingestBounds(cfg *config.Config) capture.Bounds {
+	b := capture.Bounds{
 		MaxChars: cfg.Ingest.MaxMessageChars, Episodes: capture.Episodes(cfg.Ingest.Episodes),
 		Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, Retain: retention(cfg),
 		Quotas: capture.Quotas{Person: quota(cfg.Quota.Person), Tenant: quota(cfg.Quota.Tenant), All: quota(cfg.Quota.All), Disk: config.Limit(cfg.Quota.All, "disk")},
 	}
+	if cfg.Ingest.Ownership {
+		b.Named = func(owner string) (string, bool) { return r.service.Named(owner) }
+	}
+	return b
 }
 
 func quota(of map[string]string) graphiti.Extent {

@@ -29,6 +29,10 @@ func tells(said []string) bool {
 // asks reports whether a sentence ends as a question does.
 func asks(s string) bool { return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") }
 
+// MinWords is the fewest content words of a text that can identify a statement. "The server" is
+// about too much.
+const MinWords = 2
+
 // ContentWords counts the words of a sentence that carry its meaning. In scripts without
 // spaces up to three pairs of characters count as a word.
 func ContentWords(s string) int {

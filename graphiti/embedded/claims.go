@@ -378,10 +378,10 @@ func (h *hit) distilled(group string) graphiti.Fact {
 
 // Facts returns the distilled facts with these UUIDs, with their keys. It implements the lookup
 // of graphiti.Memory.
-func (e *Store) Facts(ctx context.Context, group string, uuids []string) (facts []graphiti.Fact, ok bool, err error) {
+func (e *Store) Facts(ctx context.Context, group string, uuids []string) (facts []graphiti.Fact, err error) {
 	wanted, err := json.Marshal(uuids)
 	if err != nil {
-		return nil, true, fmt.Errorf("read facts: %w", err)
+		return nil, fmt.Errorf("read facts: %w", err)
 	}
 	err = e.db.Each(ctx, `SELECT f.name, f.text, f.valid_from, coalesce((SELECT group_concat(key, char(10)) FROM fact_keys WHERE fact = f.id), ''),
 		(SELECT max(message) FROM fact_sources WHERE fact = f.id)
@@ -397,7 +397,7 @@ func (e *Store) Facts(ctx context.Context, group string, uuids []string) (facts 
 		return nil
 	})
 	if err != nil {
-		return nil, true, fmt.Errorf("read facts: %w", err)
+		return nil, fmt.Errorf("read facts: %w", err)
 	}
-	return facts, true, nil
+	return facts, nil
 }

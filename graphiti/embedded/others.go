@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -35,8 +36,12 @@ type Others struct {
 	cancel context.CancelFunc
 	asking sync.WaitGroup
 
+	// width is the number of facts that all searches ask for: Graphiti cuts concurrent answers to the number
+	// that the newest search asked for.
+	width atomic.Int32
+
 	mu      sync.Mutex              // protects the fields below
-	groups  map[string]bool         // of other programs
+	groups  map[string]*sync.Mutex  // of other programs, each with the lock of its one search in Graphiti
 	facts   map[string]*othersFacts // by group
 	indexed *Store                  // of the facts; nil before the first one
 	paused  bool                    // Graphiti is not asked
@@ -52,7 +57,7 @@ type othersFacts struct {
 
 // OpenOthers returns a search with facts of graph. path is a scratch file.
 func (e *Store) OpenOthers(path string, graph *graphiti.Memory, log *slog.Logger) *Others {
-	o := &Others{Store: e, path: path, graph: graph, log: log, groups: make(map[string]bool), facts: make(map[string]*othersFacts)}
+	o := &Others{Store: e, path: path, graph: graph, log: log, groups: make(map[string]*sync.Mutex), facts: make(map[string]*othersFacts)}
 	o.base, o.cancel = context.WithCancel(context.Background())
 	return o
 }
@@ -75,7 +80,9 @@ func (o *Others) Add(groups []graphiti.Target) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, g := range groups {
-		o.groups[g.Group] = true
+		if o.groups[g.Group] == nil {
+			o.groups[g.Group] = new(sync.Mutex)
+		}
 	}
 }
 
@@ -89,7 +96,7 @@ func (o *Others) Set(ask, wait bool) {
 func (o *Others) has(group string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.groups[group]
+	return o.groups[group] != nil
 }
 
 // Search implements graphiti.Searcher. It waits for Graphiti unless an earlier answer has nearly all words
@@ -107,9 +114,9 @@ func (o *Others) Search(ctx context.Context, groups []string, query string, most
 		return found, err
 	}
 	patience := ctx
-	if by, ok := ctx.Deadline(); ok && len(found) > 0 { // an earlier answer is returned in time
+	if by, ok := ctx.Deadline(); ok { // then earlier answers are searched
 		var cancel context.CancelFunc
-		patience, cancel = context.WithDeadline(ctx, now.Add(by.Sub(now)*3/4))
+		patience, cancel = context.WithDeadline(ctx, now.Add(by.Sub(now)*7/8))
 		defer cancel()
 	}
 	select {
@@ -117,11 +124,9 @@ func (o *Others) Search(ctx context.Context, groups []string, query string, most
 	case <-patience.Done():
 		err = patience.Err()
 	}
-	if err == nil {
-		return o.find(ctx, groups[i], query, most)
-	}
-	if len(found) > 0 {
-		err = nil
+	found, failed := o.find(ctx, groups[i], query, most)
+	if len(found) > 0 || failed != nil {
+		err = failed
 	}
 	return found, err
 }
@@ -136,10 +141,13 @@ func (o *Others) ask(group, query string, most int) (answered <-chan error, hast
 		done <- context.Canceled
 		return done, o.hasty
 	}
+	one := o.groups[group]
 	// Ends with its call, which othersTimeout bounds and Close cancels.
 	o.asking.Go(func() {
 		ctx, cancel := context.WithTimeout(o.base, othersTimeout)
 		defer cancel()
+		one.Lock() // several at once would be late, all of them
+		defer one.Unlock()
 		facts, err := o.live(ctx, group, query, most)
 		if len(facts) > 0 {
 			err = errors.Join(err, o.index(ctx, group, facts, time.Now()))
@@ -152,29 +160,34 @@ func (o *Others) ask(group, query string, most int) (answered <-chan error, hast
 	return done, o.hasty
 }
 
-// live searches Graphiti. Ended facts may fill its answer and hide the valid ones, which began when
-// the last of them ended, or later. A question about the past also asks for its time.
+// live searches Graphiti. Ended facts may fill its answer and hide valid ones, which began when the last
+// of them ended, or later: it searches for more until it has most valid ones. If that fails, it returns none,
+// because the first answer may lack what is valid. A question about the past also asks for its time.
 func (o *Others) live(ctx context.Context, group, query string, most int) (facts []graphiti.Fact, err error) {
 	now, last := time.Now(), time.Time{}
-	for n := most; n < widest; n *= 2 {
+	for range 3 {
+		n := max(most, int(o.width.Load()))
 		more, err := o.graph.SearchDated(ctx, group, query, n, graphiti.Dates{ValidAfter: last})
 		if err != nil {
-			return facts, err
+			return nil, err
 		}
 		facts = append(facts, more...)
-		before := last
+		valid := 0
 		for i := range more {
-			if f := &more[i]; f.IsOver(now) && f.InvalidAt.After(last) {
+			if f := &more[i]; !f.IsOver(now) {
+				valid++
+			} else if f.InvalidAt.After(last) {
 				last = f.InvalidAt
 			}
 		}
-		if len(more) < n || last.Equal(before) {
+		if len(more) < n || valid >= most {
 			break
 		}
+		o.width.Store(int32(min(graphiti.MaxSearch, 2*n*most/max(1, valid)))) // #nosec G115 -- a small number
 	}
 	times := datesIn(firstOf(query), now)
 	for _, w := range times.windows(now) {
-		more, err := o.graph.SearchDated(ctx, group, query, most, graphiti.Dates{ValidBefore: localDay(w.to), InvalidAfter: localDay(w.from)})
+		more, err := o.graph.SearchDated(ctx, group, query, max(most, int(o.width.Load())), graphiti.Dates{ValidBefore: localDay(w.to), InvalidAfter: localDay(w.from)})
 		if err != nil {
 			return facts, err
 		}
@@ -182,9 +195,6 @@ func (o *Others) live(ctx context.Context, group, query string, most int) (facts
 	}
 	return facts, nil
 }
-
-// widest bounds the results of a search.
-const widest = 400
 
 // localDay returns the beginning of a day of this place.
 func localDay(day time.Time) time.Time {

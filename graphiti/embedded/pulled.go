@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/sjson"
+
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -60,7 +62,7 @@ func (g *factGroup) pull(f *graphiti.Distilled) error {
 		}
 		again = again || n > 0
 	}
-	if err := g.readAll(f.Sources); err != nil {
+	if err := g.readAll(f); err != nil {
 		return err
 	}
 	end := f.Until
@@ -136,13 +138,26 @@ func (g *factGroup) pullNew(f *graphiti.Distilled) (err error) {
 		return err
 	}
 	g.added[len(g.added)-1].claim.ended = ending{at: f.Until}
-	return g.readAll(f.Sources)
+	return g.readAll(f)
 }
 
-// readAll marks messages as distilled: their facts answer in their place.
-func (g *factGroup) readAll(names []string) error {
-	for _, name := range names {
+// readAll marks the messages of a fact as distilled: their facts answer in their place. Their sources get
+// the fact's episode.
+func (g *factGroup) readAll(f *graphiti.Distilled) error {
+	for _, name := range f.Sources {
 		if err := g.read(name); err != nil {
+			return err
+		}
+		if f.Episode == "" {
+			continue
+		}
+		source, err := column[string](g.tx, "SELECT source FROM messages WHERE grp = ? AND name = ?", g.group, name)
+		for _, s := range source {
+			if s, err = sjson.Set(s, "episode", f.Episode); err == nil {
+				_, err = g.tx.Exec("UPDATE messages SET source = ? WHERE grp = ? AND name = ?", s, g.group, name)
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}

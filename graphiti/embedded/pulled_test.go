@@ -83,6 +83,29 @@ func TestPull(t *testing.T) {
 	}
 }
 
+// TestPull_Episode checks that a fact names the episode in Graphiti that it is from, besides its message's client.
+func TestPull_Episode(t *testing.T) {
+	t.Parallel()
+	e := openEmbedded(t)
+	said := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
+	if err := e.Write(t.Context(), "g", []graphiti.Row{{Name: "m", Role: graphiti.RoleUser, Text: "My cat is called Miso.", Said: said, Source: `{"client":"codex"}`}}); err != nil {
+		t.Fatal(err)
+	}
+	f := graphiti.Distilled{Name: "graphiti.1", Text: "The cat is called Miso", Role: graphiti.RoleUser, Since: said, Made: said, Sources: []string{"m"}, Episode: "e1"}
+	if err := e.Pull(t.Context(), "g", []graphiti.Distilled{f}); err != nil {
+		t.Fatal(err)
+	}
+	err := e.Distilled(t.Context(), "g", func(d *graphiti.Distilled) error {
+		if want := `{"client":"codex","episode":"e1"}`; d.Source != want {
+			t.Errorf("source is %s, want %s", d.Source, want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPull_EndByPerson checks that Graphiti does not make a fact valid that its person ended.
 func TestPull_EndByPerson(t *testing.T) {
 	t.Parallel()

@@ -89,9 +89,6 @@ func (m *Client) countLeft(ctx context.Context, gone []graphiti.Row, meant func(
 	return err
 }
 
-// factsOfOne is the number of facts to search for one episode.
-const factsOfOne = 100
-
 // forgetFacts deletes the facts that were first read from an episode.
 func (m *Client) forgetFacts(ctx context.Context, e *graphiti.Row) error {
 	facts, err := m.readFrom(ctx, e)
@@ -103,26 +100,13 @@ func (m *Client) forgetFacts(ctx context.Context, e *graphiti.Row) error {
 	return err
 }
 
-// readFrom returns the facts that were first read from an episode, as far as a search for
-// its text finds them: an old server has no other way.
+// readFrom returns the facts that were first read from an episode, as far as factsNear finds them.
 func (m *Client) readFrom(ctx context.Context, e *graphiti.Row) (uuids []string, err error) {
-	args := map[string]any{"query": graphiti.Truncate(e.Text, remote.MaxQueryBytes), "max_facts": factsOfOne}
-	err = m.perGroups(ctx, toolSearchFacts, []string{e.Group}, args, func(_ string, call func(any) error) error {
-		var answer struct {
-			Facts []struct {
-				UUID     string   `json:"uuid"`
-				Episodes []string `json:"episodes"`
-			}
+	facts, err := m.factsNear(ctx, e.Group, e)
+	for _, f := range facts {
+		if len(f.Episodes) > 0 && f.Episodes[0] == e.Key {
+			uuids = append(uuids, f.UUID)
 		}
-		if err := call(&answer); err != nil {
-			return err
-		}
-		for _, f := range answer.Facts {
-			if len(f.Episodes) > 0 && f.Episodes[0] == e.Key {
-				uuids = append(uuids, f.UUID)
-			}
-		}
-		return nil
-	})
+	}
 	return uuids, err
 }

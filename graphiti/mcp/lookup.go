@@ -12,26 +12,6 @@ import (
 // toolFact looks a fact up by its id. Some servers lack this tool.
 var toolFact = toolNames{"get_entity_edge"}
 
-// Facts looks facts up by their ids, with one call for each.
-func (m *Client) Facts(ctx context.Context, group string, uuids []string) (facts []graphiti.Fact, ok bool, err error) {
-	set, err := m.session.tools(ctx)
-	if err != nil {
-		return nil, true, fmt.Errorf("look up facts: %w", err)
-	}
-	name, takes, missing := set.find(toolFact)
-	if ok = missing == nil; !ok {
-		return nil, ok, nil
-	}
-	facts, err = remote.LookUp(ctx, group, uuids, func(ctx context.Context, uuid string) (f remote.FactJSON, err error) {
-		err = m.session.call(ctx, name, keepKnown(map[string]any{"uuid": uuid, "group_id": group}, takes), &f)
-		return f, err
-	})
-	if err != nil {
-		return facts, true, fmt.Errorf("look up facts: %w", err)
-	}
-	return facts, true, nil
-}
-
 // FactsOf returns the facts of an episode. Servers without a tool for them are searched for its
 // text.
 func (m *Client) FactsOf(ctx context.Context, group string, episode *graphiti.Row) ([]graphiti.Fact, error) {
@@ -40,7 +20,7 @@ func (m *Client) FactsOf(ctx context.Context, group string, episode *graphiti.Ro
 		return nil, fmt.Errorf("read the facts of an episode: %w", err)
 	}
 	if _, takes, missing := set.find(toolProvenance); missing != nil || !takes["group_id"] {
-		facts, err := m.facts(ctx, []string{group}, map[string]any{"query": graphiti.Truncate(episode.Text, remote.MaxQueryBytes), "max_facts": factsOfOne})
+		facts, err := m.factsNear(ctx, group, episode)
 		return slices.DeleteFunc(facts, func(f graphiti.Fact) bool { return !slices.Contains(f.Episodes, episode.Key) }), err
 	}
 	var answer struct{ Edges []remote.FactJSON }
@@ -51,12 +31,26 @@ func (m *Client) FactsOf(ctx context.Context, group string, episode *graphiti.Ro
 	for i := range answer.Edges {
 		uuids = append(uuids, answer.Edges[i].UUID)
 	}
-	facts, ok, err := m.Facts(ctx, group, uuids) // with their episodes
-	if ok || err != nil {
-		return facts, err
+	if name, takes, missing := set.find(toolFact); missing == nil { // with their episodes
+		facts, err := remote.LookUp(ctx, group, uuids, func(ctx context.Context, uuid string) (f remote.FactJSON, err error) {
+			err = m.session.call(ctx, name, keepKnown(map[string]any{"uuid": uuid, "group_id": group}, takes), &f)
+			return f, err
+		})
+		if err != nil {
+			return facts, fmt.Errorf("look up facts: %w", err)
+		}
+		return facts, nil
 	}
+	var facts []graphiti.Fact
 	for i := range answer.Edges {
 		facts = append(facts, answer.Edges[i].In(group))
 	}
 	return facts, nil
+}
+
+// factsNear returns the facts that a search for the text of an episode finds: an old server has no other way
+// to its facts.
+func (m *Client) factsNear(ctx context.Context, group string, episode *graphiti.Row) ([]graphiti.Fact, error) {
+	const most = 100
+	return m.search(ctx, []string{group}, map[string]any{"query": graphiti.Truncate(episode.Text, remote.MaxQueryBytes), "max_facts": most})
 }

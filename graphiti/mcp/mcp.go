@@ -78,15 +78,7 @@ func (m *Client) SearchDated(ctx context.Context, group, query string, max int, 
 	return m.search(ctx, []string{group}, args)
 }
 
-func (m *Client) search(ctx context.Context, groups []string, args map[string]any) ([]graphiti.Fact, error) {
-	facts, err := m.facts(ctx, groups, args)
-	if err != nil {
-		return nil, fmt.Errorf("search: %w", err)
-	}
-	return facts, nil
-}
-
-func (m *Client) facts(ctx context.Context, groups []string, args map[string]any) (facts []graphiti.Fact, err error) {
+func (m *Client) search(ctx context.Context, groups []string, args map[string]any) (facts []graphiti.Fact, err error) {
 	max, _ := args["max_facts"].(int)
 	err = m.perGroups(ctx, toolSearchFacts, groups, args, func(group string, call func(any) error) error {
 		var answer struct{ Facts *[]remote.FactJSON }
@@ -103,7 +95,10 @@ func (m *Client) facts(ctx context.Context, groups []string, args map[string]any
 		}
 		return nil
 	})
-	return facts, err
+	if err != nil {
+		return nil, fmt.Errorf("search: %w", err)
+	}
+	return facts, nil
 }
 
 // where returns the group of a fact: the group that the server names, or else asked. ok is

@@ -37,7 +37,7 @@ func run(ctx context.Context, report func(Check), name string, f func(context.Co
 	err := f(ctx)
 	c := Check{Name: name, Took: time.Since(start), OK: err == nil}
 	if err != nil {
-		c.Detail, c.Remedy = err.Error(), cmp.Or(graphiti.CertificateRemedy(err), remedy(err))
+		c.Detail, c.Remedy = err.Error(), cmp.Or(graphiti.LocalRemedy(err), remedy(err))
 	}
 	report(c)
 	return err

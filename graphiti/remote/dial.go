@@ -97,7 +97,7 @@ func Dial(o Options) (base *url.URL, shown string, client *http.Client, err erro
 		t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			c, err := tls.LoadX509KeyPair(o.Certificate, o.Certificate)
 			if err != nil {
-				err = fmt.Errorf("memory.client_certificate: %w", err)
+				err = graphiti.NewFileError("memory.client_certificate", err, "write a certificate and its key into "+o.Certificate+", in PEM")
 			}
 			return &c, err
 		}}
@@ -121,10 +121,13 @@ func (t *withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	for _, h := range t.headers {
 		name, file, _ := strings.Cut(h, "=")
 		value, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("memory.headers: %w", err)
+		if value = bytes.TrimSpace(value); err == nil && (len(value) == 0 || bytes.ContainsAny(value, "\r\n")) {
+			err = errors.New("not one line")
 		}
-		r.Header.Set(name, string(bytes.TrimSpace(value)))
+		if err != nil {
+			return nil, graphiti.NewFileError("memory.headers", err, "write the value into "+file+", in one line")
+		}
+		r.Header.Set(name, string(value))
 	}
 	return t.Transport.RoundTrip(r)
 }

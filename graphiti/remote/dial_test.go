@@ -18,7 +18,7 @@ import (
 )
 
 // TestDial checks that a client sends the headers in its files and its certificate, and that the error
-// of a refused certificate names its remedy.
+// of a refused certificate, or of one of these files, names its remedy.
 func TestDial(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -39,6 +39,8 @@ func TestDial(t *testing.T) {
 		t.Fatal(err)
 	}
 	both := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})) + string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
+	none := filepath.Join(dir, "none")
+	access := func(name, text string) []string { return []string{"X-Access=" + file(name, text)} }
 	for _, tc := range []struct {
 		name      string
 		headers   []string
@@ -47,10 +49,14 @@ func TestDial(t *testing.T) {
 		header    string
 		err, todo string
 	}{
-		{"all", []string{"X-Access=" + file("access", "abc\n")}, file("cert.pem", both), true, "abc", "", ""},
+		{"all", access("access", "abc\n"), file("cert.pem", both), true, "abc", "", ""},
 		{"an unknown authority", nil, file("cert.pem", both), false, "", "unknown authority", "SSL_CERT_FILE"},
 		{"no client certificate", nil, "", true, "", "certificate required", "memory.client_certificate"},
-		{"no file of a header", []string{"X-Access=" + filepath.Join(dir, "none")}, file("cert.pem", both), true, "", "memory.headers", ""},
+		{"no file of a header", []string{"X-Access=" + none}, "", true, "", "memory.headers: open " + none + ": no such file", "write the value into " + none},
+		{"an empty header", access("empty", "\n"), "", true, "", "memory.headers: not one line", "write the value into " + dir},
+		{"a header of two lines", access("two", "a\nb"), "", true, "", "memory.headers: not one line", "write the value into " + dir},
+		{"no file of a certificate", nil, none, true, "", "memory.client_certificate: open " + none + ": no such file", "write a certificate and its key into " + none},
+		{"a certificate without its key", nil, file("half.pem", both[:strings.Index(both, "-----BEGIN PRIVATE")]), true, "", "memory.client_certificate: tls: ", "write a certificate and its key into " + dir},
 		{"a header without a file", []string{"X-Access"}, "", true, "", "has no file", ""},
 	} {
 		got = ""
@@ -77,8 +83,11 @@ func TestDial(t *testing.T) {
 		if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) || got != tc.header {
 			t.Errorf("%s: %v, header %q; want %q, %q", tc.name, err, got, tc.err, tc.header)
 		}
-		if todo := graphiti.CertificateRemedy(err); !strings.Contains(todo, tc.todo) || tc.todo == "" && todo != "" {
+		if todo := graphiti.LocalRemedy(err); !strings.Contains(todo, tc.todo) || tc.todo == "" && todo != "" {
 			t.Errorf("%s: to do %q, want %q", tc.name, todo, tc.todo)
+		}
+		if strings.HasPrefix(tc.err, "memory.") != graphiti.Unsent(err) {
+			t.Errorf("%s: unsent: %v", tc.name, graphiti.Unsent(err))
 		}
 	}
 }

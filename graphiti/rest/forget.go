@@ -3,10 +3,8 @@ package rest
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -40,7 +38,7 @@ func (r *Client) drop(ctx context.Context, path, uuid string) error {
 func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
 	list, err := r.meant(ctx, group, meant)
 	if err != nil {
-		return nil, fmt.Errorf("list episodes: %w", err)
+		return nil, err
 	}
 	rows, going := make([]graphiti.Row, len(list)), make(map[string]*remote.EpisodeJSON, len(list))
 	for i := range list {
@@ -62,15 +60,12 @@ func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 // meant lists the episodes of a group for which meant returns true, with the beginning of
 // their texts.
 func (r *Client) meant(ctx context.Context, group string, meant func(*graphiti.Row) bool) (list []remote.EpisodeJSON, err error) {
-	read := func(body io.Reader) error {
-		return decodeList(io.LimitReader(body, maxRESTExport), func(e *remote.EpisodeJSON) error {
-			if r := e.Row(); meant(&r) {
-				list = append(list, remote.EpisodeJSON{UUID: e.UUID, Name: e.Name, CreatedAt: e.CreatedAt, EntityEdges: e.EntityEdges, Content: strings.Clone(graphiti.Truncate(e.Content, remote.MaxQueryBytes))})
-			}
-			return nil
-		})
-	}
-	err = r.send(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(maxExport), nil, read)
+	err = r.list(ctx, group, maxExport, maxRESTExport, func(e *remote.EpisodeJSON) error {
+		if r := e.Row(); meant(&r) {
+			list = append(list, remote.EpisodeJSON{UUID: e.UUID, Name: e.Name, CreatedAt: e.CreatedAt, EntityEdges: e.EntityEdges, Content: strings.Clone(graphiti.Truncate(e.Content, remote.MaxQueryBytes))})
+		}
+		return nil
+	})
 	return list, err
 }
 

@@ -128,23 +128,12 @@ func (r *Client) Write(ctx context.Context, group string, messages []graphiti.Ro
 }
 
 // Episodes implements graphiti.Arrivals.
-func (r *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Row, error) {
-	var out []graphiti.Row
-	read := func(body io.Reader) error {
-		limited := &io.LimitedReader{R: body, N: maxRESTList + 1}
-		err := decodeList(limited, func(e *remote.EpisodeJSON) error {
-			out = append(out, e.Bounded())
-			return nil
-		})
-		if limited.N <= 0 {
-			return fmt.Errorf("%w (%d MiB)", graphiti.ErrTooLarge, maxRESTList>>20)
-		}
-		return err
-	}
-	if err := r.send(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(n), nil, read); err != nil {
-		return nil, fmt.Errorf("list episodes: %w", err)
-	}
-	return out, nil
+func (r *Client) Episodes(ctx context.Context, group string, n int) (out []graphiti.Row, err error) {
+	err = r.list(ctx, group, n, maxRESTList, func(e *remote.EpisodeJSON) error {
+		out = append(out, e.Bounded())
+		return nil
+	})
+	return out, err
 }
 
 // maxRESTExport bounds the answer with an exported group, in bytes, and maxExport the
@@ -155,11 +144,21 @@ const (
 )
 
 func (r *Client) Export(ctx context.Context, group string, f func(graphiti.Row) error) error {
-	read := func(body io.Reader) error {
-		return decodeList(io.LimitReader(body, maxRESTExport), func(e *remote.EpisodeJSON) error { return f(e.Row()) })
-	}
-	if err := r.send(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(maxExport), nil, read); err != nil {
-		return fmt.Errorf("export group: %w", err)
+	return r.list(ctx, group, maxExport, maxRESTExport, func(e *remote.EpisodeJSON) error { return f(e.Row()) })
+}
+
+// list calls f for the last n episodes of a group, in at most so many bytes.
+func (r *Client) list(ctx context.Context, group string, n int, most int64, f func(*remote.EpisodeJSON) error) error {
+	err := r.send(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(n), nil, func(body io.Reader) error {
+		limited := &io.LimitedReader{R: body, N: most + 1}
+		err := decodeList(limited, f)
+		if limited.N <= 0 {
+			return fmt.Errorf("%w (%d MiB)", graphiti.ErrTooLarge, most>>20)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("list episodes: %w", err)
 	}
 	return nil
 }
@@ -185,23 +184,17 @@ func decodeList[T any](r io.Reader, f func(*T) error) error {
 	return nil
 }
 
-// Facts looks facts up by their ids, with one call for each: the service cannot return
+// FactsOf returns the facts of a listed episode, with one call for each: the service cannot return
 // several.
-func (r *Client) Facts(ctx context.Context, group string, uuids []string) (facts []graphiti.Fact, ok bool, err error) {
-	facts, err = remote.LookUp(ctx, group, uuids, func(ctx context.Context, uuid string) (f remote.FactJSON, err error) {
+func (r *Client) FactsOf(ctx context.Context, group string, episode *graphiti.Row) ([]graphiti.Fact, error) {
+	facts, err := remote.LookUp(ctx, group, episode.Facts, func(ctx context.Context, uuid string) (f remote.FactJSON, err error) {
 		err = r.call(ctx, http.MethodGet, "/entity-edge/"+url.PathEscape(uuid), nil, &f)
 		return f, err
 	})
 	if err != nil {
-		return facts, true, fmt.Errorf("look up facts: %w", err)
+		return facts, fmt.Errorf("look up facts: %w", err)
 	}
-	return facts, true, nil
-}
-
-// FactsOf returns the facts of a listed episode.
-func (r *Client) FactsOf(ctx context.Context, group string, episode *graphiti.Row) ([]graphiti.Fact, error) {
-	facts, _, err := r.Facts(ctx, group, episode.Facts)
-	return facts, err
+	return facts, nil
 }
 
 // Health implements graphiti.Connection. It does not cover the queue of accepted messages:

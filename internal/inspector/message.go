@@ -54,7 +54,7 @@ func (v *visit) inConversation(m *messagePage, got *service.Explained) error {
 			if r.ID != strings.Fields(m.ID)[0] {
 				continue
 			}
-			m.Text, m.Role, m.Time, m.Scope, m.Ended, m.Group = editable(service.Said(r.Role, r.Text)), r.Role, r.Time, r.Scope, r.Ended, cmp.Or(m.Group, r.Group)
+			m.Text, m.Role, m.Time, m.Scope, m.Ended, m.Group = editable(textOf(&r)), r.Role, r.Time, r.Scope, r.Ended, cmp.Or(m.Group, r.Group)
 			got.Turns = got.Turns[max(0, i-1):min(len(got.Turns), i+2)] // its own, and one before and after
 			m.Talk = v.shownConversation(got, "/message/"+url.PathEscape(m.ID), r.ID)
 			if got.Hash != "" { // promoted texts have no conversation

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -42,7 +43,12 @@ func (r *rowView) Class() string {
 func (v *visit) spoken(r *service.Record, back string) rowView {
 	href := v.messageAt(r.ID, r.Group, back)
 	v.used += around / 2
-	return rowView{ID: r.ID, Role: r.Role, Time: r.Time, Text: v.said(service.Said(r.Role, r.Text), href), Href: href, Ended: r.Ended != ""}
+	return rowView{ID: r.ID, Role: r.Role, Time: r.Time, Text: v.said(textOf(r), href), Href: href, Ended: r.Ended != ""}
+}
+
+// textOf returns the text of a message, of a promoted one without its form in the memory.
+func textOf(r *service.Record) string {
+	return (&graphiti.Row{Role: graphiti.RoleType(r.Role), Text: r.Text}).Plain()
 }
 
 // messageAt returns the address of a message in a group, or "" without an id.

@@ -17,11 +17,6 @@ import (
 
 func (sv *Service) cards() card.Cards { return card.Cards{Lists: sv.o.State.Snapshots} }
 
-// Standing returns a caller's card by importance, from the groups of a question about the person.
-func (sv *Service) Standing(ctx context.Context, w graphiti.Who) ([]graphiti.Fact, error) {
-	return sv.cards().Facts(ctx, sv.Recallable(sv.namer().Reads(w, true)), w.Place())
-}
-
 // card returns the lines on the card of whoever a selector means: in a project those of the
 // project, else those of all applications.
 func (sv *Service) card(ctx context.Context, s Selector) (lines []string, err error) {
@@ -33,7 +28,7 @@ func (sv *Service) card(ctx context.Context, s Selector) (lines []string, err er
 	if who, _ := sv.meant(s); s.Group == "" && who.Workspace != "" { // targets has checked it
 		place = who.Place()
 	}
-	facts, err := sv.cards().Facts(ctx, sv.Recallable(targets), place)
+	facts, err := sv.cards().Facts(ctx, sv.o.State.Generations.Recallable(targets), place)
 	for i := range facts {
 		lines = append(lines, facts[i].Text)
 	}
@@ -55,7 +50,7 @@ type Standing struct {
 	Ends     []string       `json:"ends,omitempty"` // statements that a text to forget has ended, or would end
 }
 
-func standing(l *card.Line) Standing {
+func standingOf(l *card.Line) Standing {
 	s := Standing{
 		ID: l.ID, Kind: l.Kind, Text: l.Shown(), State: l.State, Place: l.Where, Personal: l.Personal || l.Workspace == "" && l.Scope != graphiti.ScopeWorkspace, Since: dateOf(time.Unix(l.At, 0)), Group: l.Group,
 		Applies: l.Applies && l.State == card.Pending || l.State == card.Local,
@@ -121,7 +116,7 @@ var Pending = Operation[PendingRequest, PendingLines]{
 			l := &lines[i]
 			p.Full = p.Full || card.IsFull(lines, &card.Line{Group: l.Group, State: card.Pending})
 			if (in.All || l.State == card.Pending) && err == nil {
-				s := standing(l)
+				s := standingOf(l)
 				s.Ends, err = h.Memory.matches(ctx, l, l.State == card.Local || l.State == card.Confirmed)
 				p.Lines = append(p.Lines, s)
 			}
@@ -143,15 +138,15 @@ func (sv *Service) matches(ctx context.Context, l *card.Line, ended bool) (texts
 	if err != nil {
 		return nil, err
 	}
-	said, err := sv.saying(ctx, l.Group, l.Text)
+	said, err := sv.o.Standing.Matches(ctx, l.Group, l.Text)
 	turns := make(map[string]bool)
 	for _, t := range said {
-		turn, ok := graphiti.TurnOf(t.name)
-		if (since[t.name] != "") != ended || turns[turn] && ok || slices.Contains(texts, t.text) || len(texts) == mostMatches {
+		turn, ok := graphiti.TurnOf(t.Name)
+		if (since[t.Name] != "") != ended || turns[turn] && ok || slices.Contains(texts, t.Text) || len(texts) == mostMatches {
 			continue
 		}
 		turns[turn] = true
-		texts = append(texts, t.text)
+		texts = append(texts, t.Text)
 	}
 	return texts, err
 }
@@ -174,7 +169,7 @@ func (sv *Service) lines(ctx context.Context, s Selector) (lines []card.Line, gr
 	for _, t := range targets {
 		groups = append(groups, t.Group)
 	}
-	lines, err = sv.cards().Lines(ctx, sv.Recallable(targets))
+	lines, err = sv.cards().Lines(ctx, sv.o.State.Generations.Recallable(targets))
 	if owner != "" { // a project may have lines of others: each confirms their own
 		lines = slices.DeleteFunc(lines, func(l card.Line) bool { return l.State == card.Pending && l.Owner != owner })
 	}
@@ -277,7 +272,7 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 		if err != nil {
 			return done, err
 		}
-		done.Lines = append(done.Lines, standing(c.l))
+		done.Lines = append(done.Lines, standingOf(c.l))
 		part := done.change.in(c.l.Group)
 		done.change.What, part.Lines = c.what, append(part.Lines, c.l.ID)
 		if !slices.Contains(done.Groups, c.l.Group) {
@@ -320,7 +315,7 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string, c 
 	case l.Kind == card.KindForget:
 		return sv.acceptForget(ctx, l, c)
 	}
-	t := promoted(graphiti.Who{Workspace: l.Workspace}, graphiti.Target{Scope: l.Scope, Group: l.Group}, sv.o.State.Generations.Now(), l.PromotedKind(), text)
+	t := ledger.Promoted(graphiti.Who{Workspace: l.Workspace}, graphiti.Target{Scope: l.Scope, Group: l.Group}, sv.o.State.Generations.Now(), l.PromotedKind(), text)
 	t.Owner, t.SessionHash = l.Owner, l.Session
 	l.Promoted, l.Edited, l.At = personsName(&t), "", t.Said.Unix()
 	if text != l.Text {
@@ -340,6 +335,38 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string, c 
 	return nil
 }
 
+// acceptForget ends the statements of a line's group that say its text, with the other sides of
+// their turns, and adds them to a change.
+func (sv *Service) acceptForget(ctx context.Context, l *card.Line, c *Change) error {
+	part, generation := c.in(l.Group), sv.o.State.Generations.Now()
+	names := graphiti.TurnNames(l.Turn)
+	err := sv.eachLine(ctx, []string{l.Group}, func(o *card.Line) error {
+		if !o.Stands() || o.Kind == card.KindForget || !card.Says(o.Text, l.Text) {
+			return nil
+		}
+		names, part.Lines = append(names, graphiti.TurnNames(o.Turn)...), append(part.Lines, o.ID)
+		return sv.o.Standing.EndLine(ctx, o, generation)
+	})
+	if err != nil {
+		return err
+	}
+	said, err := sv.o.Standing.Matches(ctx, l.Group, l.Text)
+	if err != nil {
+		return withRemedy(err)
+	}
+	for _, t := range said {
+		names = append(names, t.Name)
+		if turn, ok := graphiti.TurnOf(t.Name); ok {
+			names = append(names, graphiti.TurnNames(turn)...)
+		}
+	}
+	part.Ended = append(part.Ended, names...)
+	if err := sv.o.Standing.End(ctx, l.Group, names, generation); err != nil {
+		return err
+	}
+	return sv.setLine(ctx, l, card.Confirmed)
+}
+
 // limit promotes the text of a rule in a project, and ends the line with its promoted text.
 func (sv *Service) limit(ctx context.Context, l *card.Line, in *SettleRequest, c *Change) error {
 	p := Promotion{Kind: l.Kind, Scope: string(graphiti.ScopeWorkspace), Text: cmp.Or(in.Text, l.Shown())}
@@ -357,7 +384,7 @@ func (sv *Service) limit(ctx context.Context, l *card.Line, in *SettleRequest, c
 	if l.Place == "" { // a promoted text is a message, which a search finds
 		part := c.in(l.Group)
 		part.Ended = append(part.Ended, graphiti.EpisodeName(l.Turn, graphiti.RoleSystem))
-		if err := sv.endNames(ctx, l.Group, part.Ended, sv.o.State.Generations.Now()); err != nil {
+		if err := sv.o.Standing.End(ctx, l.Group, part.Ended, sv.o.State.Generations.Now()); err != nil {
 			return err
 		}
 	}
@@ -415,7 +442,7 @@ func (sv *Service) Pending(ctx context.Context, s Selector) (list []Standing, er
 	lines, _, err := sv.lines(ctx, s)
 	for i := range lines {
 		if lines[i].State == card.Pending {
-			list = append(list, standing(&lines[i]))
+			list = append(list, standingOf(&lines[i]))
 		}
 	}
 	return list, err

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -372,7 +372,7 @@ func TestForgetThat_Earlier(t *testing.T) {
 	t.Parallel()
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	who, text := ownerIn(widgets, "s"), "Forget that the staging server is called otter."
-	h := m.Memory.Hear(t.Context(), capture.Saying{
+	h := m.Standing.Apply(t.Context(), standing.Message{
 		Who: who, Generation: m.State.Generations.Now(), Turn: "b", Text: text, Typed: true, FromFile: func() bool { return false },
 		Earlier: func(context.Context) {
 			m.Say(t, servicetest.Owner, "s", widgets, "Remember that the staging server is called otter.")

@@ -154,7 +154,7 @@ func rank(scope string) int {
 func NameOf(o ledger.Owned, person string) string {
 	switch graphiti.Scope(o.Scope) {
 	case graphiti.ScopeWorkspace:
-		return cmp.Or(shortWorkspace(o.Key), o.Group)
+		return cmp.Or(graphiti.ShortWorkspace(o.Key), o.Group)
 	case graphiti.ScopeUser:
 		return person
 	case graphiti.ScopeSession:

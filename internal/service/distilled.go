@@ -37,7 +37,7 @@ func (sv *Service) keysOf(ctx context.Context, found []inject.Scoped) (map[strin
 				group, uuids = f.Group, append(uuids, f.UUID)
 			}
 		}
-		facts, _, err := sv.o.Memory.Facts(ctx, group, uuids)
+		facts, err := sv.o.Memory.Facts(ctx, group, uuids)
 		if err != nil {
 			return nil, withRemedy(err)
 		}
@@ -95,31 +95,6 @@ func (sv *Service) forgetFact(ctx context.Context, in *ManyRequest) (f Forgotten
 		}
 	}
 	return f, true, err
-}
-
-// endNames ends messages of a group, and their distilled facts.
-func (sv *Service) endNames(ctx context.Context, group string, names []string, generation int64) error {
-	now := time.Now()
-	if err := sv.o.State.Ended.Add(ctx, group, names, now, generation); err != nil {
-		return err
-	}
-	return sv.endDistilled(ctx, group, names, now)
-}
-
-// validate makes ended messages of a group valid again, and their distilled facts.
-func (sv *Service) validate(ctx context.Context, group string, names ...string) error {
-	if err := sv.o.State.Ended.Restore(ctx, group, names...); err != nil {
-		return err
-	}
-	return sv.endDistilled(ctx, group, names, time.Time{})
-}
-
-func (sv *Service) endDistilled(ctx context.Context, group string, names []string, at time.Time) error {
-	d, ok := sv.o.Memory.Distiller()
-	if !ok || len(names) == 0 {
-		return nil
-	}
-	return withRemedy(d.EndDistilled(ctx, group, names, at))
 }
 
 // exportFacts exports the facts of a group for which meant returns true. whose has the fields of

@@ -85,7 +85,7 @@ func (f *finding) facts(ctx context.Context, o *ledger.Owned, changes []Change) 
 	err = f.sv.eachDistilled(ctx, group, func(d *graphiti.Distilled) error { // the oldest first
 		k := Found{ID: graphiti.MessageID(d.Name), Text: d.Text, Hit: Hit{
 			Kind: KindFact, Origin: KindFact, Role: string(graphiti.RoleUser), State: stateIf(d.Until.IsZero() || d.Until.After(time.Now())),
-			Before: before[d.Name], Client: gjson.Get(d.Source, "client").Str, Conversation: ledger.SessionOf(d.Source), at: d.Since.Truncate(time.Second),
+			Before: before[d.Name], Client: gjson.Get(d.Source, "client").Str, Episode: gjson.Get(d.Source, "episode").Str, Conversation: ledger.SessionOf(d.Source), at: d.Since.Truncate(time.Second),
 		}}
 		until := dateOf(d.Until)
 		for _, m := range d.Sources { // "forget that …" ended the message

@@ -73,6 +73,7 @@ type Hit struct {
 	State        string    `json:"state,omitempty"`
 	Role         string    `json:"role,omitempty"`
 	Client       string    `json:"client,omitempty"`
+	Episode      string    `json:"episode,omitempty"`      // of a fact: UUID of its episode in Graphiti
 	In           string    `json:"in,omitempty"`           // name of its memory
 	Conversation string    `json:"conversation,omitempty"` // hash
 	Turn         string    `json:"turn,omitempty"`
@@ -243,7 +244,7 @@ func (f *finding) add(r Found) {
 // sameWords returns the words that a message and its copies share, or "" if there are no copies: in a
 // memory of several people, and of a text without a statement, such as "yes".
 func sameWords(in *ledger.Owned, text string) string {
-	if in.Shared || card.ContentWords(text) < minEnds {
+	if in.Shared || card.ContentWords(text) < card.MinWords {
 		return ""
 	}
 	return words.Key(text)
@@ -326,7 +327,7 @@ func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Fil
 			h.ByMeaning = h.found < f.least && f.in.State != Ended
 		}
 		if h.Kind != KindFact || h.Origin != "" {
-			f.add(Found{ID: r.ID.String(), Group: o.Group, Scope: o.Scope, Text: textOf(&r), Hit: h})
+			f.add(Found{ID: r.ID.String(), Group: o.Group, Scope: o.Scope, Text: r.Plain(), Hit: h})
 		}
 		if read++; read%pageRows == 0 && len(f.list)-before > f.in.Limit {
 			f.rest += r.Rest
@@ -370,7 +371,7 @@ func (f *finding) others(ctx context.Context, places []ledger.Owned) error {
 
 // ruleHit returns a standing line as a result.
 func ruleHit(l *card.Line) Found {
-	s := standing(l)
+	s := standingOf(l)
 	h := Hit{Kind: card.KindRule, State: stateIf(l.State == card.Local || l.State == card.Confirmed), Role: string(graphiti.RoleUser), Client: l.Program, Conversation: l.Session, Turn: l.Turn, Line: &s, at: time.Unix(l.At, 0)}
 	if l.Personal { // a decision is one for all of them
 		h.same = strings.Join([]string{string(l.State), l.Kind, l.Group, strings.ToLower(l.Text)}, "\n")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
@@ -224,11 +223,6 @@ func (sv *Service) empty(ctx context.Context, f cache.Forget) (blocks int, raise
 		return blocks, f, err
 	}
 	return blocks, again, err
-}
-
-// Recallable returns the groups without a running forget.
-func (sv *Service) Recallable(reads []graphiti.Target) []graphiti.Target {
-	return slices.DeleteFunc(slices.Clone(reads), func(t graphiti.Target) bool { return sv.o.State.Generations.Blocks(t.Group) })
 }
 
 // inHand hides a command's forget from finishForgets until the command ends.

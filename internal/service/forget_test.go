@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -140,7 +141,7 @@ func TestDirectives(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{false, true} {
 		m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
-		m.Memory.Set(service.Settings{Namer: graphiti.Namer{Raw: true}, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second, Remember: true, Directives: on})
+		m.Standing.Set(standing.Config{Namer: graphiti.Namer{Raw: true}, Remember: true, Directives: on})
 		for text, want := range map[string]inject.Heard{
 			"Please note:\npreference (global): tabs, not spaces\ndecision: Postgres, not MySQL\nprocedure: use " + token + "\nrepo_state (agent): nobody is one": {Pending: 2, Refused: 1, Unscoped: 1},
 			"decision: Redis, not Kafka\npreference (global): short answers":                                                                                      {Promoted: 2, Pending: 1},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 )
@@ -92,6 +93,14 @@ func (sv *Service) note(ctx context.Context, history, by string, c *Change) {
 	if err := sv.keepChange(context.WithoutCancel(ctx), cmp.Or(c.history, history), c); err != nil {
 		sv.o.Log.Warn("store a change for its undo failed", "error", err)
 	}
+}
+
+// NoteEnded adds the end of statements by a message to the history of their owner, and returns the
+// ID of the change.
+func (sv *Service) NoteEnded(ctx context.Context, owner, program string, e standing.Ending) string {
+	c := Change{What: "end", Parts: []ChangedPart{{Group: e.Group, Ended: e.Names, Lines: e.Lines}}}
+	sv.note(ctx, historyOfOwner(owner), cmp.Or(program, "a chat"), &c)
+	return c.ID
 }
 
 func changeID(of string) string {
@@ -191,7 +200,7 @@ func (sv *Service) withTexts(ctx context.Context, p *ChangedPart) error {
 			if slices.Contains(p.Ended, r.Name) {
 				to = &p.Old
 			}
-			if text := graphiti.OneLine(textOf(&r), maxChanged); !slices.Contains(*to, text) && len(*to) < textsOfChange { // copies
+			if text := graphiti.OneLine(r.Plain(), maxChanged); !slices.Contains(*to, text) && len(*to) < textsOfChange { // copies
 				*to = append(*to, text)
 			}
 		}
@@ -288,11 +297,11 @@ func (sv *Service) undoPart(ctx context.Context, p *ChangedPart, moved bool) err
 		}
 	}
 	if !moved {
-		if err := sv.endNames(ctx, p.Group, p.Added, sv.o.State.Generations.Now()); err != nil {
+		if err := sv.o.Standing.End(ctx, p.Group, p.Added, sv.o.State.Generations.Now()); err != nil {
 			return err
 		}
 	}
-	if err := sv.validate(ctx, p.Group, p.Ended...); err != nil {
+	if err := sv.o.Standing.Restore(ctx, p.Group, p.Ended...); err != nil {
 		return err
 	}
 	lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Group: p.Group}})
@@ -336,12 +345,8 @@ var ChangeMany = Operation[ManyRequest, Many]{
 		return out, err
 	},
 	Own: func(ctx context.Context, h *Host, in *ManyRequest, own Selector) error {
-		one := in.Selector
-		one.Message = strings.Join(in.Messages, " ") // narrowed like one message
-		err := h.Memory.narrow(ctx, &one, own)
-		one.Message = ""
-		in.Selector = one
-		return err
+		in.unshared = true
+		return h.Memory.narrow(ctx, &in.Selector, own)
 	},
 	Audit: func(in *ManyRequest, out *Many) Entry {
 		return in.audit(in.Do+" messages", out.Groups, slog.Int("messages", out.Messages))
@@ -443,7 +448,7 @@ func (sv *Service) endHeld(ctx context.Context, found []held, c *Change) error {
 			err = invalid("this memory has too many ended messages; forget some")
 		}
 		if err == nil {
-			err = sv.endNames(ctx, p.Group, p.Ended, sv.o.State.Generations.Now())
+			err = sv.o.Standing.End(ctx, p.Group, p.Ended, sv.o.State.Generations.Now())
 		}
 		if err != nil {
 			return err
@@ -472,9 +477,9 @@ func (sv *Service) restoreHeld(ctx context.Context, found []held, c *Change) err
 		names := []string{h.row.Name}
 		turn, ok := graphiti.TurnOf(h.row.Name)
 		if ok {
-			names = sidesOf(turn)
+			names = graphiti.TurnNames(turn)
 		}
-		if err := sv.validate(ctx, h.in.Group, names...); err != nil {
+		if err := sv.o.Standing.Restore(ctx, h.in.Group, names...); err != nil {
 			return err
 		}
 		part := c.in(h.in.Group)

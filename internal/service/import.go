@@ -203,7 +203,7 @@ func (sv *Service) turnOf(s Selector, generation int64, l *Line) (ledger.Turn, e
 		}
 	}
 	t = ledger.Turn{
-		ID:      digest("import", target.Group, s.Session, l.Timestamp, l.Role, l.Name, l.Content, l.ID),
+		ID:      ledger.DerivedID("import", target.Group, s.Session, l.Timestamp, l.Role, l.Name, l.Content, l.ID),
 		Session: who.Session, Owner: who.Owner(), Workspace: who.Workspace, Speaker: l.Name, Said: at, Answered: at,
 		Client: "import", Targets: []graphiti.Target{target}, Generation: generation, Standalone: true,
 	}

@@ -196,7 +196,7 @@ func (sv *Service) keepOtherSide(ctx context.Context, h *held) error {
 // turn returns a turn with a text for the group and conversation of a message.
 func (h *held) turn(why string, text *graphiti.Row) ledger.Turn {
 	t := ledger.Turn{
-		ID: digest(why, h.in.Group, h.row.Name, text.Text), SessionHash: h.row.Session,
+		ID: ledger.DerivedID(why, h.in.Group, h.row.Name, text.Text), SessionHash: h.row.Session,
 		Owner: h.owner.Owner, Speaker: text.Speaker, User: text.Text, Client: "graphiti-proxy",
 		Targets: []graphiti.Target{h.in}, Standalone: true,
 	}
@@ -355,5 +355,5 @@ func (sv *Service) keepInstead(ctx context.Context, h *held, text string) (ledge
 	if err := sv.o.Pipeline.Add(ctx, t); err != nil {
 		return t, fmt.Errorf("keep the correction: %w", err)
 	}
-	return t, sv.validate(ctx, h.in.Group, personsName(&t)) // an undo of the same correction has ended it
+	return t, sv.o.Standing.Restore(ctx, h.in.Group, personsName(&t)) // an undo of the same correction has ended it
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -245,7 +245,7 @@ func TestForgetMessage_Lines(t *testing.T) {
 		}
 		const text = "Remember that my locker is number 4417."
 		turn := strings.Repeat("ab", 16)
-		heard := m.Memory.Hear(t.Context(), capture.Saying{Who: who, Turn: turn, Text: text, Typed: true, FromFile: func() bool { return false }})
+		heard := m.Standing.Apply(t.Context(), standing.Message{Who: who, Turn: turn, Text: text, Typed: true, FromFile: func() bool { return false }})
 		if heard.Promoted != 1 || heard.Pending != 1 {
 			t.Fatalf("multi %v: Hear = %+v, want one promoted and one pending", multi, heard)
 		}
@@ -373,7 +373,7 @@ func TestHear_PipedFile(t *testing.T) {
 	} {
 		m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 		who := graphiti.Who{User: "user:josh", Session: "session:s", Workspace: "path:/w"}
-		heard := m.Memory.Hear(t.Context(), capture.Saying{Who: who, Turn: "1", Text: text, Typed: true, FromFile: func() bool { return false }})
+		heard := m.Standing.Apply(t.Context(), standing.Message{Who: who, Turn: "1", Text: text, Typed: true, FromFile: func() bool { return false }})
 		if heard.Pending != want || heard.Promoted != 0 {
 			t.Errorf("%q: got %+v, want %d waiting lines", text, heard, want)
 		}

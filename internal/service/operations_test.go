@@ -121,7 +121,7 @@ func TestRefused(t *testing.T) {
 		{"requests", `{"after":-1}`, "after must be the number of a request", false},
 
 		{"queue/turns", `{"state":"lost"}`, `state: "lost" is not one of`, false},
-		{"queue/turns", `{"limit":0}`, "limit: 0 is not a number from 1 to 1000", false},
+		{"queue/turns", `{"limit":0}`, "limit must be 1 to 1000", false},
 		{"queue/retry", `{}`, "name the turns by their numbers", false},
 		{"queue/drop", `{"all":true,"numbers":[1]}`, "name the turns by their numbers", false},
 		{"memory/send", `{"since":"soon"}`, "write the date of the first turn", false},

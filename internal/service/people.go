@@ -166,7 +166,7 @@ func (sv *Service) pendingIn(ctx context.Context, s *ListedPerson) (n int, err e
 	for i, g := range s.groups {
 		targets[i].Group = g
 	}
-	lines, err := sv.cards().Lines(ctx, sv.Recallable(targets))
+	lines, err := sv.cards().Lines(ctx, sv.o.State.Generations.Recallable(targets))
 	for i := range lines {
 		if l := &lines[i]; l.State == card.Pending && (l.Owner == s.Means.User || l.Owner == "" || s.Means.User == "") {
 			n++

@@ -163,9 +163,18 @@ func (l *lookup) find(ctx context.Context, w *wanted) error {
 	if l.sv.o.State.Generations.Blocks(w.in.Group) {
 		return errForgetting
 	}
-	all, err := l.findFacts(ctx, w)
+	facts, err := l.sv.o.Memory.Facts(ctx, w.in.Group, slices.Sorted(maps.Keys(w.facts)))
 	if err != nil {
-		return err
+		return withRemedy(err)
+	}
+	for i := range facts {
+		f := &facts[i]
+		for _, p := range w.facts[f.UUID] {
+			p.Text, p.Time = f.Text, dateOf(f.ValidAt)
+			if n := len(f.Episodes); n > 0 {
+				w.sources[f.Episodes[n-1]] = append(w.sources[f.Episodes[n-1]], p)
+			}
+		}
 	}
 	names, sources := slices.Collect(maps.Keys(w.messages)), slices.Collect(maps.Keys(w.sources))
 	if len(names)+len(sources) > 0 {
@@ -177,9 +186,7 @@ func (l *lookup) find(ctx context.Context, w *wanted) error {
 		}
 	}
 	l.sayGone(w.messages)
-	if all {
-		l.sayGone(w.facts)
-	}
+	l.sayGone(w.facts)
 	return nil
 }
 
@@ -194,7 +201,7 @@ func (l *lookup) sayGone(pieces map[string][]*Piece) {
 // found sets the text of the pieces of a message, and the source of facts.
 func (w *wanted) found(r *graphiti.Row) {
 	for _, p := range w.messages[r.Name] {
-		p.Text, p.Role, p.Time, p.Conversation = textOf(r), string(r.Role), dateOf(r.Said), sessionIn(&w.in, r)
+		p.Text, p.Role, p.Time, p.Conversation = r.Plain(), string(r.Role), dateOf(r.Said), sessionIn(&w.in, r)
 	}
 	for _, p := range w.sources[r.Key] {
 		if p.ID == "" { // an entry's second row is the answer
@@ -202,26 +209,4 @@ func (w *wanted) found(r *graphiti.Row) {
 			p.Turn, _ = graphiti.TurnOf(r.Name)
 		}
 	}
-}
-
-// findFacts looks up facts. all reports whether it looked up each.
-func (l *lookup) findFacts(ctx context.Context, w *wanted) (all bool, err error) {
-	facts, _, err := l.sv.o.Memory.Facts(ctx, w.in.Group, slices.Sorted(maps.Keys(w.facts)))
-	if err != nil {
-		return false, withRemedy(err)
-	}
-	for i := range facts {
-		f := &facts[i]
-		since := f.ValidAt
-		if since.IsZero() {
-			since = f.CreatedAt
-		}
-		for _, p := range w.facts[f.UUID] {
-			p.Text, p.Time = f.Text, dateOf(since)
-			if n := len(f.Episodes); n > 0 {
-				w.sources[f.Episodes[n-1]] = append(w.sources[f.Episodes[n-1]], p)
-			}
-		}
-	}
-	return len(w.facts) <= graphiti.MaxFacts, nil
 }

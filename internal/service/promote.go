@@ -3,12 +3,9 @@ package service
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -43,7 +40,7 @@ func (sv *Service) Promote(ctx context.Context, in *PromoteRequest) (kept Promot
 		return kept, err
 	}
 	kept.Groups, kept.For = []string{target.Group}, sv.keptFor(target.Scope, who, target.Group)
-	t := promoted(who, target, sv.o.State.Generations.Now(), p.Kind, p.Text)
+	t := ledger.Promoted(who, target, sv.o.State.Generations.Now(), p.Kind, p.Text)
 	kept.change.What, kept.change.in(target.Group).Added = "pin", []string{personsName(&t)}
 	return kept, sv.store(ctx, t)
 }
@@ -75,7 +72,7 @@ func (sv *Service) store(ctx context.Context, t ledger.Turn) error {
 	if err := sv.full(t.Owner); err != nil {
 		return err
 	}
-	if err := cmp.Or(sv.o.Pipeline.Add(ctx, t), sv.validate(ctx, t.Targets[0].Group, personsName(&t))); err != nil {
+	if err := cmp.Or(sv.o.Pipeline.Add(ctx, t), sv.o.Standing.Restore(ctx, t.Targets[0].Group, personsName(&t))); err != nil {
 		return err
 	}
 	if err := sv.cards().Keep(&t, []string{t.Targets[0].Group}); err != nil {
@@ -84,28 +81,10 @@ func (sv *Service) store(ctx context.Context, t ledger.Turn) error {
 	return nil
 }
 
-// promoted returns the turn of a promoted text. Its ID is the same for equal texts of a group.
-func promoted(who graphiti.Who, target graphiti.Target, generation int64, kind, text string) ledger.Turn {
-	now := time.Now()
-	return ledger.Turn{
-		ID: digest("promote", kind, target.Group, strings.Join(strings.Fields(text), " ")), Kind: kind, Session: who.Session,
-		Owner: who.Owner(), Workspace: who.Workspace, User: text, Said: now, Answered: now, Client: "graphiti-proxy",
-		Targets: []graphiti.Target{target}, Generation: generation, Standalone: true,
-	}
-}
-
 // personsName returns the name of a stored turn's message by the person.
 func personsName(t *ledger.Turn) string {
 	if t.Kind != "" {
 		return graphiti.EpisodeName(t.ID, graphiti.RoleSystem)
 	}
 	return graphiti.EpisodeName(t.ID, graphiti.RoleUser)
-}
-
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		fmt.Fprintf(h, "%d:%s", len(p), p)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -50,10 +50,7 @@ func (r *TurnsRequest) check() error {
 	if r.Condition != "" && !slices.Contains(ledger.Conditions, r.Condition) {
 		return invalid(fmt.Sprintf("state: %q is not one of %s, %s, %s", r.Condition, ledger.Waiting, ledger.UnderWay, ledger.Dead))
 	}
-	if r.Limit < 1 || r.Limit > MaxListed {
-		return invalid(fmt.Sprintf("limit: %d is not a number from 1 to %d", r.Limit, MaxListed))
-	}
-	return nil
+	return CheckLimit(r.Limit)
 }
 
 func (s *Selection) check() error {

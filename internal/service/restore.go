@@ -107,7 +107,7 @@ func restored(t *ledger.Turn, l *Line) error {
 	if id := l.turn(); id != "" {
 		t.ID = id
 	} else {
-		t.ID = digest("restore", t.Targets[0].Group, l.Episode, l.Timestamp, l.Role, l.Content, l.ID)
+		t.ID = ledger.DerivedID("restore", t.Targets[0].Group, l.Episode, l.Timestamp, l.Role, l.Content, l.ID)
 	}
 	t.Session, t.SessionHash = "", gjson.Get(l.Source, "session").String()
 	t.Client = gjson.Get(l.Source, "client").String()

@@ -56,16 +56,6 @@ func recordOf(r *graphiti.Row) Record {
 	return Record{Name: r.Name, Where: "memory", Role: string(r.Role), Text: r.Text, Source: r.Source}
 }
 
-// Said returns the text of a message, without the form of a curated text.
-func Said(role, text string) string {
-	if c, ok := graphiti.ParseCurated(text); ok && role == string(graphiti.RoleSystem) {
-		return c.Text
-	}
-	return text
-}
-
-func textOf(r *graphiti.Row) string { return Said(string(r.Role), r.Text) }
-
 // momentOf returns a time in the format of lists. Its fixed length makes texts comparable.
 func momentOf(at time.Time) string {
 	if at.IsZero() {

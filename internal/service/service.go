@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/proof"
@@ -21,6 +22,7 @@ type Options struct {
 	Memory   *graphiti.Memory
 	Pipeline *capture.Pipeline
 	Planner  func() *inject.Planner // which needs the service, too
+	Standing *standing.Keeper
 	State    *cache.State
 
 	Graph *graphiti.Memory // gets a copy, or nil
@@ -46,9 +48,6 @@ type Settings struct {
 
 	Prices  string // file with prices of models, or ""
 	Distils string // model that distils facts, or ""
-
-	Directives bool // hear directives
-	Remember   bool // hear requests to remember or forget
 }
 
 // Service runs operations on the memory and on other state of a person. It is safe for concurrent
@@ -61,8 +60,6 @@ type Service struct {
 	close context.CancelFunc
 	ended chan struct{} // closed after background work ends
 	wake  chan struct{} // capacity 1: further wakes add nothing
-
-	hearings sync.WaitGroup // background work for messages
 
 	mu       sync.Mutex     // protects the fields below
 	commands map[string]int // running forget commands, by group and scope
@@ -82,7 +79,6 @@ func New(o Options) *Service {
 func (sv *Service) Close() {
 	sv.close()
 	<-sv.ended
-	sv.hearings.Wait()
 }
 
 // Set changes the settings of later calls.

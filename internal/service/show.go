@@ -221,7 +221,7 @@ func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched,
 		query += "?" // a query is a question; with All it is a message to explain
 	}
 	var found []inject.Scoped
-	for _, t := range sv.Recallable(targets) {
+	for _, t := range sv.o.State.Generations.Recallable(targets) {
 		out.Groups = append(out.Groups, t.Group)
 		facts, err := sv.o.Memory.Matches(ctx, t.Group, query, 2*sv.settings().MaxFacts)
 		if err != nil {

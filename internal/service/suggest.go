@@ -57,7 +57,7 @@ func (sv *Service) Suggest(ctx context.Context, in *SuggestRequest) (done Sugges
 	who.Program, who.Application = in.Client, in.Client
 	now, generation := time.Now(), sv.o.State.Generations.Now()
 	turn := ledger.Turn{
-		ID: digest("suggest", target.Group, text), Owner: who.Owner(), Workspace: who.Workspace, Assistant: text, Said: now, Answered: now,
+		ID: ledger.DerivedID("suggest", target.Group, text), Owner: who.Owner(), Workspace: who.Workspace, Assistant: text, Said: now, Answered: now,
 		Client: in.Client, Targets: []graphiti.Target{target}, Generation: generation, Standalone: true,
 	}
 	line := card.Line{
@@ -66,7 +66,7 @@ func (sv *Service) Suggest(ctx context.Context, in *SuggestRequest) (done Sugges
 	}
 	done.Groups = []string{target.Group}
 	if scope == graphiti.ScopeWorkspace {
-		line.Where = shortWorkspace(who.Workspace)
+		line.Where = graphiti.ShortWorkspace(who.Workspace)
 		done.ID = graphiti.MessageID(graphiti.EpisodeName(turn.ID, graphiti.RoleAssistant))
 		if err := sv.o.Pipeline.Add(ctx, turn); err != nil {
 			return done, err

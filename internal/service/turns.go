@@ -114,7 +114,7 @@ func (sv *Service) pastTurn(p *PastTurn) (t ledger.Turn, err error) {
 		}
 	}
 	return ledger.Turn{
-		ID:      digest("past", p.Client, p.Session, cmp.Or(p.ID, p.Said), p.User), // Said may be the file's time
+		ID:      ledger.DerivedID("past", p.Client, p.Session, cmp.Or(p.ID, p.Said), p.User), // Said may be the file's time
 		Session: who.Session, Owner: who.Owner(), Workspace: who.Workspace, Client: p.Client,
 		User: p.User, Assistant: p.Assistant, Said: said, Answered: answered, Keys: p.Keys,
 		Targets: sv.namer().Writes(who), Backfill: true, Open: p.Assistant == "",

@@ -30,7 +30,7 @@ func (s Selector) Whose() string {
 	var parts []string
 	for _, p := range []struct{ what, value string }{
 		{"the group ", s.Group}, {"the session ", strings.TrimPrefix(s.Session, "session:")}, {"the agent ", s.Agent},
-		{"the project ", shortWorkspace(s.Workspace)}, {"", strings.TrimPrefix(s.User, "user:")}, {"the credential ", s.Credential},
+		{"the project ", graphiti.ShortWorkspace(s.Workspace)}, {"", strings.TrimPrefix(s.User, "user:")}, {"the credential ", s.Credential},
 	} {
 		if p.value == me {
 			p.value = "you"
@@ -43,16 +43,6 @@ func (s Selector) Whose() string {
 		return "you"
 	}
 	return strings.Join(parts, " of ")
-}
-
-// shortWorkspace returns a workspace's display name.
-func shortWorkspace(key string) string {
-	for _, prefix := range []string{graphiti.RepoPrefix + "github.com/", graphiti.RepoPrefix, graphiti.PathPrefix} {
-		if short, ok := strings.CutPrefix(key, prefix); ok {
-			return short
-		}
-	}
-	return key
 }
 
 // keptFor returns the owner of a group in words.
@@ -92,4 +82,15 @@ func withRemedy(err error) error {
 		return fmt.Errorf("%w; to do: %s", err, to)
 	}
 	return err
+}
+
+// Named returns the name of a person in the configuration.
+func (sv *Service) Named(key string) (string, bool) {
+	if p := sv.o.People.Registered(key); p != nil {
+		if p.Name != "" {
+			return p.Name + " (" + key + ")", true
+		}
+		return key, true
+	}
+	return key, !sv.o.Multi && key == sv.o.Owner
 }

@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 // Talk has a person say something in a conversation of which the client shows no more: the
@@ -31,7 +32,7 @@ func (m *Fixture) Talk(t testing.TB, who graphiti.Who, text string) (block strin
 	sum := sha256.Sum256([]byte(who.Session + "\n" + text))
 	mode := inject.Mode{Recall: true, Ingest: true, Generation: m.State.Generations.Now()}
 	plan := m.planner.Plan(t.Context(), &c, []dialect.Fingerprint{dialect.Fingerprint(sum[:16])}, who, false, mode)
-	heard = m.Memory.Hear(t.Context(), capture.Saying{
+	heard = m.Standing.Apply(t.Context(), standing.Message{
 		Who: who, Generation: plan.Generation, Turn: plan.Turn, Text: text, Typed: true, FromFile: func() bool { return false },
 	})
 	m.planner.Remember(who, plan.Generation, inject.Ended{Said: text})
@@ -52,9 +53,10 @@ func (m *Fixture) Talk(t testing.TB, who graphiti.Who, text string) (block strin
 	return plan.Block, heard
 }
 
-// recall gives the planner the groups and cards of the service.
+// recall gives the planner the groups and the card.
 type recall struct {
-	*service.Service
+	*standing.Keeper
+	state *cache.State
 	turns *capture.Pipeline
 	namer graphiti.Namer
 }
@@ -65,7 +67,7 @@ func (r *recall) Reads(w graphiti.Who, about bool) []graphiti.Target {
 	if own, ok := r.namer.Group(graphiti.ScopeUser, w); ok && w.Workspace != "" {
 		about = about || r.turns.Promoted(own)
 	}
-	return r.Recallable(r.namer.Reads(w, about))
+	return r.state.Generations.Recallable(r.namer.Reads(w, about))
 }
 
 // Person returns no group: no model distils facts.

@@ -15,6 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
@@ -42,12 +43,20 @@ type Options struct {
 	Now    func() time.Time // clock for the ages of facts; nil means time.Now
 }
 
+func (o *Options) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
+}
+
 // Fixture is the memory that operations use.
 type Fixture struct {
 	*service.Host
 	Pipeline *capture.Pipeline
 	State    *cache.State
 	Backend  *graphiti.Memory
+	Standing *standing.Keeper
 	planner  *inject.Planner
 	close    func()
 }
@@ -80,25 +89,24 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 	})
 	must(err)
 	recall := &recall{turns: p, namer: graphiti.Namer{Raw: !o.Hashed}}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	planner := inject.New(inject.Services{
 		Search: state.Ended.Search(kept), Decisions: state.Decisions, Snapshots: state.Snapshots,
-		Opening: recall, Redact: p.RedactedBy, Now: o.Now, Log: log,
+		Opening: recall, Redact: p.RedactedBy, Now: o.now, Log: log,
 		Decides: func(context.Context, string) bool { return false },
 	}, recall, inject.RecallSettings{
 		Timeout: time.Minute, MaxFacts: 8, Asked: 16, MaxChars: 1500, MinScore: 0.18,
 		Share: 0.05, Window: 32_000, StaleAfter: 30 * 24 * time.Hour, CardChars: 400,
 	})
-	sv := service.New(service.Options{
-		Secret: []byte("secret"), Memory: kept, Graph: o.Graph, Pipeline: p, Planner: func() *inject.Planner { return planner }, State: state, Multi: o.Multi, Owner: cmp.Or(o.Owner, Owner),
+	var sv *service.Service
+	said := openStanding(&sv, kept, p, state, recall.namer, log)
+	sv = service.New(service.Options{
+		Secret: []byte("secret"), Memory: kept, Graph: o.Graph, Pipeline: p, Planner: func() *inject.Planner { return planner }, Standing: said, State: state, Multi: o.Multi, Owner: cmp.Or(o.Owner, Owner),
 		People: onePerson{}, Log: log,
-		Settings: service.Settings{Namer: recall.namer, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second, Remember: true},
+		Settings: service.Settings{Namer: recall.namer, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second},
 	})
-	recall.Service = sv
+	recall.Keeper, recall.state = said, state
 	began := time.Now()
-	m := &Fixture{Pipeline: p, State: state, Backend: kept, planner: planner, Host: &service.Host{
+	m := &Fixture{Pipeline: p, Standing: said, State: state, Backend: kept, planner: planner, Host: &service.Host{
 		Memory: sv, Queue: p, Link: func(service.Caller) service.Link { return service.Link{} },
 		Counts: func(context.Context) (capture.QueueStatus, error) { return p.Status(), nil },
 		Passed: func(int, int, string) []graphiti.LoggedRequest {
@@ -112,6 +120,7 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		sv.Close()
+		said.Close()
 		planner.Close()
 		err := errors.Join(p.Shutdown(ctx), state.Close(), kept.Close())
 		if o.Graph != nil {
@@ -135,6 +144,16 @@ func destination(store *embedded.Store, o *Options) capture.Destination {
 		to.Facts = store
 	}
 	return to
+}
+
+// openStanding returns the keeper of standing text for a service that is opened later.
+func openStanding(sv **service.Service, m *graphiti.Memory, p *capture.Pipeline, state *cache.State, namer graphiti.Namer, log *slog.Logger) *standing.Keeper {
+	return standing.New(standing.Options{
+		Memory: m, Pipeline: p, State: state, Config: standing.Config{Namer: namer, Remember: true}, Log: log,
+		Ended: func(ctx context.Context, owner, program string, e standing.Ending) string {
+			return (*sv).NoteEnded(ctx, owner, program, e)
+		},
+	})
 }
 
 // keepCards stores the card lines of turns.
@@ -165,7 +184,7 @@ func (m *Fixture) Say(t testing.TB, user, session, workspace, text string) {
 // Hear has the memory obey the requests in a message that a person typed in a conversation.
 func (m *Fixture) Hear(t testing.TB, who graphiti.Who, text string) inject.Heard {
 	t.Helper()
-	return m.Memory.Hear(t.Context(), capture.Saying{
+	return m.Standing.Apply(t.Context(), standing.Message{
 		Who: who, Generation: m.State.Generations.Now(), Turn: text, Text: text, Typed: true, FromFile: func() bool { return false },
 	})
 }

@@ -53,10 +53,8 @@ var readers = map[string]func(f *source, t *turns) error{
 var clients = func() (all []client) {
 	dialect.EachClient(func(file string, decode func(into any)) {
 		c := client{name: file, read: readers[file]}
-		decode(&struct {
-			Name        *string
-			Transcripts *client
-		}{&c.shown, &c})
+		decode(&struct{ Transcripts *client }{&c})
+		decode(&struct{ Name *string }{&c.shown})
 		if c.shown, _, _ = strings.Cut(c.shown, ","); c.read != nil {
 			all = append(all, c)
 		}

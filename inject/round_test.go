@@ -1,4 +1,4 @@
-package work
+package inject
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 )
 
 // TestRead checks the work in one round, in the shapes of recorded requests.
-func TestRead(t *testing.T) {
+func TestRound(t *testing.T) {
 	for name, tc := range map[string]struct {
 		arguments, result string
 		isError           bool
@@ -36,9 +36,9 @@ func TestRead(t *testing.T) {
 		"a credential":          {`{"command":"make SECRET"}`, "exit code 0", false, Done{Lines: []string{`ran "make [redacted]": passed`}}},
 		"a tool with no action": {`{"city":"Ulm"}`, "sunny", false, Done{}},
 	} {
-		r := Round{Directory: "/p", Calls: []dialect.Call{{ID: "1", Arguments: tc.arguments}}, Results: []dialect.Result{{ID: "1", Text: tc.result, Failed: tc.isError}},
-			Redact: func(text string) string { return strings.ReplaceAll(text, "SECRET", "[redacted]") }}
-		if diff := cmp.Diff(tc.want, r.Read()); diff != "" {
+		r := Round{Directory: "/p", Calls: []dialect.Call{{ID: "1", Arguments: tc.arguments}}, Results: []dialect.Result{{ID: "1", Text: tc.result, Failed: tc.isError}}}
+		got := r.read(func(text string) string { return strings.ReplaceAll(text, "SECRET", "[redacted]") })
+		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

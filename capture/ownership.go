@@ -1,4 +1,4 @@
-package service
+package capture
 
 import (
 	"time"
@@ -7,14 +7,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Owned returns the turns, preceded by a note on the owner of each group that has no such
-// note yet.
-func (sv *Service) Owned(turns []ledger.Turn) []ledger.Turn {
-	list := make([]ledger.Turn, 0, 2*len(turns))
+// withOwners returns turns after the notes on their groups that have none yet.
+func (p *Pipeline) withOwners(turns ...ledger.Turn) (list []ledger.Turn) {
+	named := p.opts().Named
 	for i := range turns {
 		for _, target := range turns[i].Targets {
-			if o, ok := sv.ownership(&turns[i], target); ok && !sv.o.Pipeline.Kept(o.ID, o.Targets) {
-				list = append(list, o)
+			if n, ok := ownership(&turns[i], target, named); ok && !p.Kept(n.ID, n.Targets) {
+				list = append(list, n)
 			}
 		}
 	}
@@ -24,8 +23,11 @@ func (sv *Service) Owned(turns []ledger.Turn) []ledger.Turn {
 // ownership returns a note on the owner of a group. ok is false unless the configuration
 // names the owner: a claim in a request is not enough. The note's ID depends on the group
 // alone, so each group gets it once.
-func (sv *Service) ownership(t *ledger.Turn, target graphiti.Target) (ledger.Turn, bool) {
-	owner, ok := sv.named(t.Owner)
+func ownership(t *ledger.Turn, target graphiti.Target, named func(string) (string, bool)) (ledger.Turn, bool) {
+	if named == nil {
+		return ledger.Turn{}, false
+	}
+	owner, ok := named(t.Owner)
 	if !ok {
 		return ledger.Turn{}, false
 	}
@@ -40,19 +42,8 @@ func (sv *Service) ownership(t *ledger.Turn, target graphiti.Target) (ledger.Tur
 	}
 	now := time.Now()
 	return ledger.Turn{
-		ID: digest("ownership", target.Group), Kind: graphiti.KindOwnershipContext, Session: t.Session, Owner: t.Owner, Workspace: t.Workspace,
+		ID: ledger.DerivedID("ownership", target.Group), Kind: graphiti.KindOwnershipContext, Session: t.Session, Owner: t.Owner, Workspace: t.Workspace,
 		User: "This memory belongs to " + owner + ". It is about " + of + ".",
 		Said: t.Said, Answered: now, Client: "graphiti-proxy", Targets: []graphiti.Target{target}, Generation: t.Generation, Standalone: true,
 	}, true
-}
-
-// named returns the name of a person in the configuration.
-func (sv *Service) named(key string) (string, bool) {
-	if p := sv.o.People.Registered(key); p != nil {
-		if p.Name != "" {
-			return p.Name + " (" + key + ")", true
-		}
-		return key, true
-	}
-	return key, !sv.o.Multi && key == sv.o.Owner
 }

@@ -1,4 +1,4 @@
-package work
+package inject
 
 import (
 	"path"
@@ -25,8 +25,8 @@ var (
 	sedInPlace = regexp.MustCompile(`\bsed\s+-i\b.*?\s([\w./@+-]+\.\w+)\s*(?:$|[;&|])`)
 )
 
-// place returns a path within the project's directory, or "" for one outside of it.
-func place(file, dir string) string {
+// pathInProject returns a path within the project's directory, or "" for one outside of it.
+func pathInProject(file, dir string) string {
 	file = strings.ReplaceAll(file, `\`, "/")
 	dir = strings.TrimRight(strings.ReplaceAll(dir, `\`, "/"), "/")
 	if rest, ok := strings.CutPrefix(file, dir+"/"); ok && dir != "" {
@@ -60,7 +60,7 @@ func scrubbed(s, dir string) string {
 		if !strings.ContainsAny(p[:1], "/~") && (len(p) < 2 || p[1] != ':') {
 			before, p = p[:1], p[1:]
 		}
-		if in := place(p, dir); in != "" {
+		if in := pathInProject(p, dir); in != "" {
 			return before + in
 		}
 		if p == "/dev/null" {
@@ -80,8 +80,8 @@ func isLook(command string) bool {
 	return slices.Contains(looks, path.Base(program)) || program == "git" && slices.Contains([]string{"status", "diff", "log", "show", "branch"}, verb) || command == ""
 }
 
-// written returns the files that a command writes itself.
-func written(command string) (files []string) {
+// changedBy returns the files that a command writes itself.
+func changedBy(command string) (files []string) {
 	files = dialect.PatchedFiles(command)
 	if i := strings.Index(command, "<<"); i >= 0 {
 		command, _, _ = strings.Cut(command[:i]+" "+strings.TrimLeft(command[i:], "<"), "\n")
