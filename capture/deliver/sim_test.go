@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -222,7 +223,8 @@ type sim struct {
 	apart  bool
 	takes  time.Duration
 	poison map[string]bool
-	faults int // number of faults left
+	faults int       // number of faults left
+	back   time.Time // until then it is out of reach
 
 	queues  map[string][]accepted // by worker
 	crashed time.Time             // of the only worker, until a restart
@@ -304,6 +306,9 @@ var (
 )
 
 func (s *sim) Write(_ context.Context, group string, messages []graphiti.Row) error {
+	if time.Now().Before(s.back) {
+		return &net.OpError{Op: "dial", Err: errUnclear}
+	}
 	time.Sleep(time.Duration(s.draw(1, 50)) * time.Millisecond)
 	s.work()
 	accept := func() {
