@@ -135,7 +135,7 @@ func TestE5Layer_Precision(t *testing.T) {
 		l.apply(x, new(scratch))
 		for r, row := range exact.apply(rows) {
 			for i, want := range row {
-				if got := float64(x[r*e5Width+i]); math.Abs(got-want) > 0.02 {
+				if got := float64(x[r*e5Width+i]); math.Abs(got-want) > 0.05 { // values are rounded to bytes
 					t.Fatalf("%d rows: value %d of row %d = %.3f, want %.3f", n, i, r, got, want)
 				}
 			}

@@ -18,7 +18,14 @@ type scratch struct {
 	inputs []float32 // of each piece, for all branches
 	rows   []float32 // of a branch, with its margins
 	y      []float32
-	whole  []int16
+
+	whole []int16 // of fixed
+	units []float32
+	bytes []int8
+	sums  []int32
+
+	asked, attended, wide, narrow []float32 // outputs of the layers of E5
+	mixed, keys, weights          []float32 // of its attention
 }
 
 // scratches saves the allocations of an Encode. The collector empties it.
@@ -115,27 +122,60 @@ func (m *universal) dense(s *scratch, sum []float32, n int) []float32 {
 	return z
 }
 
-// fixed are values as whole multiples of a unit. Products of these are exact, and equal on all
-// processors.
+// fixed are rows of values as whole multiples of their units. Products of these are exact, and equal on
+// all processors.
 type fixed struct {
 	values []int16
-	unit   float32
+	units  []float32
+	bytes  []int8  // the same values, if they fit and a kernel multiplies bytes
+	sums   []int32 // of the bytes of each row
 }
 
-// fixed returns n rows of size values, each step values after the previous one, so that the sum
-// of terms products with weights fits in 32 bits. The next call overwrites the result.
+// fixed returns n rows of size values, each step values after the previous one, with one unit, so that
+// the sum of terms products with weights fits in 32 bits. The next call overwrites the result.
 func (s *scratch) fixed(x []float32, step, size, n, terms int) fixed {
 	var most float32
 	for r := range n {
 		most = max(most, floats.largest(x[r*step:r*step+size]))
 	}
-	limit := float32(min(math.MaxInt16, math.MaxInt32/(maxWeight*terms)))
-	by := limit / max(most, epsilon)
-	s.whole = sized(s.whole, n*size)
+	by := float32(min(math.MaxInt16, math.MaxInt32/(maxWeight*terms))) / max(most, epsilon)
+	s.whole, s.units = sized(s.whole, n*size), sized(s.units, n)
 	for r := range n {
+		s.units[r] = 1 / by
 		floats.round(s.whole[r*size:(r+1)*size], x[r*step:r*step+size], by)
 	}
-	return fixed{s.whole, 1 / by}
+	return fixed{values: s.whole, units: s.units}
+}
+
+// short returns n rows of size values that fit in a byte, with a unit for each row. The next call
+// overwrites the result.
+func (s *scratch) short(x []float32, size, n int) fixed {
+	s.whole, s.units = sized(s.whole, n*size), sized(s.units, n)
+	for r := range n {
+		row := x[r*size : (r+1)*size]
+		by := math.MaxInt8 / max(floats.largest(row), epsilon)
+		s.units[r] = 1 / by
+		floats.round(s.whole[r*size:(r+1)*size], row, by)
+	}
+	out := fixed{values: s.whole, units: s.units}
+	if multipliesBytes() {
+		s.bytes, s.sums = sized(s.bytes, n*size), sized(s.sums, n)
+		for r := range n {
+			s.sums[r] = shorten(s.bytes[r*size:(r+1)*size], s.whole[r*size:(r+1)*size])
+		}
+		out.bytes, out.sums = s.bytes, s.sums
+	}
+	return out
+}
+
+// shorten copies values that fit in a byte, and returns their sum.
+func shorten(out []int8, in []int16) (sum int32) {
+	in = in[:len(out)]
+	for i, v := range in {
+		out[i] = int8(v) //nolint:gosec // it fits
+		sum += int32(v)
+	}
+	return sum
 }
 
 // maxWeight is the greatest size of a weight.
@@ -184,17 +224,17 @@ func normal(x []float32) (shift, by float32) {
 func (x *matrix) addToGo(out []float32, outStep int, in fixed, inStep, n int) {
 	for o := range x.out {
 		w := x.weights[o*x.step : o*x.step+x.in]
-		scale := x.scale[o] * in.unit
+		scale := func(r int) float32 { return x.scale[o] * in.units[r] }
 		r := 0
 		for ; r+4 <= n; r += 4 {
 			a, b, c, d := dot4(w, in.values[r*inStep:], in.values[(r+1)*inStep:], in.values[(r+2)*inStep:], in.values[(r+3)*inStep:])
-			out[r*outStep+o] += scale * float32(a)
-			out[(r+1)*outStep+o] += scale * float32(b)
-			out[(r+2)*outStep+o] += scale * float32(c)
-			out[(r+3)*outStep+o] += scale * float32(d)
+			out[r*outStep+o] += scale(r) * float32(a)
+			out[(r+1)*outStep+o] += scale(r+1) * float32(b)
+			out[(r+2)*outStep+o] += scale(r+2) * float32(c)
+			out[(r+3)*outStep+o] += scale(r+3) * float32(d)
 		}
 		for ; r < n; r++ {
-			out[r*outStep+o] += scale * float32(dot(w, in.values[r*inStep:]))
+			out[r*outStep+o] += scale(r) * float32(dot(w, in.values[r*inStep:]))
 		}
 	}
 }

@@ -2,15 +2,16 @@ package sentence
 
 import "math"
 
-// operations are the vector operations. Their slices have equal lengths, positive multiples of 16, and
-// those of dot of 32.
+// operations are the vector operations. Their slices have equal lengths, positive multiples of 16; those of
+// dot, and the output of addProducts, of 32.
 type operations struct {
-	addPositive func(out, in []float32)                     // adds positive values
-	addRescaled func(out, in []float32, shift, by float32)  // adds in, after shift times by
-	moments     func(x []float32) (sum, squares float32)    // sum, and sum of squares
-	largest     func(x []float32) float32                   // size
-	round       func(out []int16, in []float32, by float32) // in times by, as whole numbers
-	dot         func(a, b []int8) int32                     // sum of the products
+	addPositive func(out, in []float32)                           // adds positive values
+	addRescaled func(out, in []float32, shift, by float32)        // adds in, after shift times by
+	addProducts func(out, rows []float32, step int, by []float32) // adds the rows, each times one of by; step is from row to row
+	moments     func(x []float32) (sum, squares float32)          // sum, and sum of squares
+	largest     func(x []float32) float32                         // size
+	round       func(out []int16, in []float32, by float32)       // in times by, as whole numbers
+	dot         func(a, b []int8) int32                           // sum of the products
 }
 
 // inGo are the operations of every processor.
@@ -25,6 +26,14 @@ var inGo = operations{
 		out = out[:len(in)]
 		for i, v := range in {
 			out[i] += float32((v + shift) * by)
+		}
+	},
+	addProducts: func(out, rows []float32, step int, by []float32) {
+		for k, b := range by {
+			row := rows[k*step:][:len(out)]
+			for i, v := range row {
+				out[i] += float32(b * v)
+			}
 		}
 	},
 	moments: func(x []float32) (sum, squares float32) {

@@ -7,13 +7,14 @@ var floats = func() operations {
 		return inGo
 	}
 	return operations{
-		addPositive: addPositiveAVX2, addRescaled: addRescaledAVX2,
+		addPositive: addPositiveAVX2, addRescaled: addRescaledAVX2, addProducts: addProductsAVX2,
 		moments: momentsAVX2, largest: largestAVX2, round: roundAVX2, dot: dotAVX2,
 	}
 }()
 
 func addPositiveAVX2(out, in []float32)
 func addRescaledAVX2(out, in []float32, shift, by float32)
+func addProductsAVX2(out, rows []float32, step int, by []float32)
 func dotAVX2(a, b []int8) int32
 func momentsAVX2(x []float32) (sum, squares float32)
 func largestAVX2(x []float32) float32

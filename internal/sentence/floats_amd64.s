@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// All lengths are multiples of 16, and those of dotAVX2 of 32.
+// All lengths are multiples of 16, and those of dotAVX2 and the outputs of addProductsAVX2 of 32.
 
 // func addPositiveAVX2(out, in []float32)
 TEXT ·addPositiveAVX2(SB), NOSPLIT, $0-48
@@ -44,6 +44,48 @@ next:
 	ADDQ    $64, DI
 	SUBQ    $16, CX
 	JG      next
+	VZEROUPPER
+	RET
+
+// func addProductsAVX2(out, rows []float32, step int, by []float32)
+TEXT ·addProductsAVX2(SB), NOSPLIT, $0-80
+	MOVQ out_base+0(FP), DI
+	MOVQ out_len+8(FP), CX
+	MOVQ rows_base+24(FP), SI
+	MOVQ step+48(FP), DX
+	SHLQ $2, DX
+
+outputs:
+	MOVQ    SI, R8
+	MOVQ    by_base+56(FP), R9
+	MOVQ    by_len+64(FP), R10
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 64(DI), Y2
+	VMOVUPS 96(DI), Y3
+
+next:
+	VBROADCASTSS (R9), Y8
+	VMULPS       (R8), Y8, Y4
+	VMULPS       32(R8), Y8, Y5
+	VMULPS       64(R8), Y8, Y6
+	VMULPS       96(R8), Y8, Y7
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y7, Y3, Y3
+	ADDQ         $4, R9
+	ADDQ         DX, R8
+	SUBQ         $1, R10
+	JG           next
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	VMOVUPS      Y2, 64(DI)
+	VMOVUPS      Y3, 96(DI)
+	ADDQ         $128, DI
+	ADDQ         $128, SI
+	SUBQ         $32, CX
+	JG           outputs
 	VZEROUPPER
 	RET
 

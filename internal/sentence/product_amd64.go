@@ -3,8 +3,8 @@ package sentence
 import "golang.org/x/sys/cpu"
 
 var kernels = []usableKernel{
-	{kernel{32, 4, rows4VNNI, row1VNNI}, cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VNNI},
-	{kernel{16, 2, rows2AVX2, row1AVX2}, cpu.X86.HasAVX2},
+	{kernel{64, 4, true, rows4VNNI, row1VNNI}, cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VNNI},
+	{kernel{16, 2, false, rows2AVX2, row1AVX2}, cpu.X86.HasAVX2},
 }
 
 //go:noescape

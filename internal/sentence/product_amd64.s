@@ -14,7 +14,6 @@
 	MOVQ product_inStep(DX), R11 \
 	SHLQ $1, R11 \
 	MOVQ product_step(DX), CX \
-	VBROADCASTSS product_unit(DX), X15 \
 	MOVQ product_outputs(DX), DX \
 	LEAQ (CX)(CX*2), AX
 
@@ -27,15 +26,24 @@
 	VZEROUPPER \
 	RET
 
-// ADD adds the sums of the four outputs in Y0 to Y3, times the scales in X14, to a row.
-#define ADD(Y0, Y1, Y2, Y3, X0, X1, row) \
+// SUM leaves the sums of the four outputs in Y0 to Y3 in X0.
+#define SUM(Y0, Y1, Y2, Y3, X0, X1) \
 	VPHADDD      Y1, Y0, Y0 \
 	VPHADDD      Y3, Y2, Y2 \
 	VPHADDD      Y2, Y0, Y0 \
 	VEXTRACTI128 $1, Y0, X1 \
-	VPADDD       X1, X0, X0 \
+	VPADDD       X1, X0, X0
+
+#define UNITS \
+	MOVQ p+0(FP), R13 \
+	MOVQ product_units(R13), R13
+
+// ADD adds the sums in X0, times their scales and the unit of the row, to a row.
+#define ADD(X0, X1, unit, row) \
+	VBROADCASTSS unit, X1 \
+	VMULPS       (R9), X1, X1 \
 	VCVTDQ2PS    X0, X0 \
-	VMULPS       X14, X0, X0 \
+	VMULPS       X1, X0, X0 \
 	VADDPS       row, X0, X0 \
 	VMOVUPS      X0, row
 
@@ -85,9 +93,11 @@ inputs:
 	SUBQ      $16, R13
 	JG        inputs
 
-	VMULPS (R9), X15, X14
-	ADD(Y0, Y1, Y2, Y3, X0, X1, (DI))
-	ADD(Y4, Y5, Y6, Y7, X4, X5, (DI)(SI*1))
+	UNITS
+	SUM(Y0, Y1, Y2, Y3, X0, X1)
+	ADD(X0, X1, (R13), (DI))
+	SUM(Y4, Y5, Y6, Y7, X4, X5)
+	ADD(X4, X5, 4(R13), (DI)(SI*1))
 	NEXT(outputs)
 
 // func row1AVX2(p *product)
@@ -123,8 +133,9 @@ inputs:
 	SUBQ      $16, R13
 	JG        inputs
 
-	VMULPS (R9), X15, X14
-	ADD(Y0, Y1, Y2, Y3, X0, X1, (DI))
+	UNITS
+	SUM(Y0, Y1, Y2, Y3, X0, X1)
+	ADD(X0, X1, (R13), (DI))
 	NEXT(outputs)
 
 // HALVE adds the upper half of a register to the lower one.
@@ -132,26 +143,41 @@ inputs:
 	VEXTRACTI64X4 $1, Z, Y20 \
 	VPADDD        Y20, Y, Y
 
-// MULTIPLY multiplies the weights of four outputs with a row.
-#define MULTIPLY(row, Z0, Z1, Z2, Z3) \
-	VMOVDQU64 row, Z20 \
-	VPDPWSSD  Z16, Z20, Z0 \
-	VPDPWSSD  Z17, Z20, Z1 \
-	VPDPWSSD  Z18, Z20, Z2 \
-	VPDPWSSD  Z19, Z20, Z3
+// The weights are signed, but the instruction for bytes takes one unsigned factor: 128 is added to them,
+// and LESS subtracts 128 times the sum of the row's inputs again.
+#define SIGNS \
+	MOVL         $0x80808080, R13 \
+	VPBROADCASTD R13, Z21
 
 #define WEIGHTS \
-	VPMOVSXBW (BX), Z16 \
-	VPMOVSXBW (BX)(CX*1), Z17 \
-	VPMOVSXBW (BX)(CX*2), Z18 \
-	VPMOVSXBW (BX)(AX*1), Z19
+	VPXORD (BX), Z21, Z16 \
+	VPXORD (BX)(CX*1), Z21, Z17 \
+	VPXORD (BX)(CX*2), Z21, Z18 \
+	VPXORD (BX)(AX*1), Z21, Z19
+
+#define MULTIPLY(row, Z0, Z1, Z2, Z3) \
+	VMOVDQU64 row, Z20 \
+	VPDPBUSD  Z20, Z16, Z0 \
+	VPDPBUSD  Z20, Z17, Z1 \
+	VPDPBUSD  Z20, Z18, Z2 \
+	VPDPBUSD  Z20, Z19, Z3
+
+#define SUMS \
+	MOVQ p+0(FP), R12 \
+	MOVQ product_sums(R12), R12
+
+#define LESS(sum, X0, X1) \
+	VPBROADCASTD sum, X1 \
+	VPSLLD       $7, X1, X1 \
+	VPSUBD       X1, X0, X0
 
 // func rows4VNNI(p *product)
 TEXT ·rows4VNNI(SB), NOSPLIT, $0-8
 	BEGIN
-	VMOVAPS X15, X21
+	SHRQ $1, R11
 	LEAQ (SI)(SI*2), R14
 	LEAQ (R11)(R11*2), R15
+	SIGNS
 
 outputs:
 	VPXORD Z0, Z0, Z0
@@ -181,9 +207,9 @@ inputs:
 	MULTIPLY((R12)(R11*1), Z4, Z5, Z6, Z7)
 	MULTIPLY((R12)(R11*2), Z8, Z9, Z10, Z11)
 	MULTIPLY((R12)(R15*1), Z12, Z13, Z14, Z15)
-	ADDQ $32, BX
+	ADDQ $64, BX
 	ADDQ $64, R12
-	SUBQ $32, R13
+	SUBQ $64, R13
 	JG   inputs
 
 	HALVE(Z0, Y0)
@@ -202,24 +228,26 @@ inputs:
 	HALVE(Z13, Y13)
 	HALVE(Z14, Y14)
 	HALVE(Z15, Y15)
-	VPHADDD Y13, Y12, Y12
-	VPHADDD Y15, Y14, Y13
-	VPHADDD Y13, Y12, Y12
-	VMULPS (R9), X21, X14
-	VEXTRACTI128 $1, Y12, X13
-	VPADDD X13, X12, X12
-	VCVTDQ2PS X12, X12
-	VMULPS X14, X12, X12
-	VADDPS (DI)(R14*1), X12, X12
-	VMOVUPS X12, (DI)(R14*1)
-	ADD(Y0, Y1, Y2, Y3, X0, X1, (DI))
-	ADD(Y4, Y5, Y6, Y7, X4, X5, (DI)(SI*1))
-	ADD(Y8, Y9, Y10, Y11, X8, X9, (DI)(SI*2))
+	UNITS
+	SUMS
+	SUM(Y0, Y1, Y2, Y3, X0, X1)
+	LESS((R12), X0, X1)
+	ADD(X0, X1, (R13), (DI))
+	SUM(Y4, Y5, Y6, Y7, X4, X5)
+	LESS(4(R12), X4, X5)
+	ADD(X4, X5, 4(R13), (DI)(SI*1))
+	SUM(Y8, Y9, Y10, Y11, X8, X9)
+	LESS(8(R12), X8, X9)
+	ADD(X8, X9, 8(R13), (DI)(SI*2))
+	SUM(Y12, Y13, Y14, Y15, X12, X13)
+	LESS(12(R12), X12, X13)
+	ADD(X12, X13, 12(R13), (DI)(R14*1))
 	NEXT(outputs)
 
 // func row1VNNI(p *product)
 TEXT ·row1VNNI(SB), NOSPLIT, $0-8
 	BEGIN
+	SIGNS
 
 outputs:
 	VPXORD Z0, Z0, Z0
@@ -234,15 +262,18 @@ outputs:
 inputs:
 	WEIGHTS
 	MULTIPLY((R12), Z0, Z1, Z2, Z3)
-	ADDQ $32, BX
+	ADDQ $64, BX
 	ADDQ $64, R12
-	SUBQ $32, R13
+	SUBQ $64, R13
 	JG   inputs
 
 	HALVE(Z0, Y0)
 	HALVE(Z1, Y1)
 	HALVE(Z2, Y2)
 	HALVE(Z3, Y3)
-	VMULPS (R9), X15, X14
-	ADD(Y0, Y1, Y2, Y3, X0, X1, (DI))
+	UNITS
+	SUMS
+	SUM(Y0, Y1, Y2, Y3, X0, X1)
+	LESS((R12), X0, X1)
+	ADD(X0, X1, (R13), (DI))
 	NEXT(outputs)

@@ -9,6 +9,7 @@
 #define SCVTF(n, d) WORD $(0x4E21D800 | n<<5 | d)
 #define FMUL4(m, n, d) WORD $(0x6E20DC00 | m<<16 | n<<5 | d)
 #define FADD4(m, n, d) WORD $(0x4E20D400 | m<<16 | n<<5 | d)
+#define SDOT(m, n, d) WORD $(0x4E809400 | m<<16 | n<<5 | d)   // 16 bytes, products of four added to each of 4 sums
 
 // All functions compute four outputs at once. R8, R12, R13 and R14 point to the weights of each.
 #define BEGIN \
@@ -24,8 +25,7 @@
 	LSL   $1, R7, R7 \
 	MOVD  product_outputs(R0), R9 \
 	MOVD  product_inputs(R0), R10 \
-	FMOVS product_unit(R0), F30 \
-	VDUP  V30.S[0], V30.S4
+	MOVD  product_units(R0), R0
 
 #define POINT \
 	MOVD R3, R8 \
@@ -57,20 +57,22 @@
 	SMLAL(j, v, sum) \
 	SMLAL2(j, v, sum)
 
-// ADDTO adds the four sums in A to D, times the scales in V31, to the outputs at R.
-#define ADDTO(A, B, C, D, a, R) \
+// ADDTO adds the four sums in A to D, times the scales in V31 and the unit of the row, to the outputs at R.
+#define ADDTO(A, B, C, D, a, unit, R) \
+	FMOVS unit, F30 \
+	VDUP  V30.S[0], V30.S4 \
+	FMUL4(31, 30, 30) \
 	VADDP B.S4, A.S4, A.S4 \
 	VADDP D.S4, C.S4, C.S4 \
 	VADDP C.S4, A.S4, A.S4 \
 	SCVTF(a, a) \
-	FMUL4(31, a, a) \
+	FMUL4(30, a, a) \
 	VLD1  (R), [V29.S4] \
 	FADD4(29, a, a) \
 	VST1  [A.S4], (R)
 
 #define SCALES \
-	VLD1.P 16(R5), [V31.S4] \
-	FMUL4(30, 31, 31)
+	VLD1.P 16(R5), [V31.S4]
 
 #define NEXT \
 	ADD  R4<<2, R3, R3 \
@@ -112,8 +114,8 @@ inputs:
 
 	SCALES
 	ADD R2, R1, R17
-	ADDTO(V0, V1, V2, V3, 0, R1)
-	ADDTO(V4, V5, V6, V7, 4, R17)
+	ADDTO(V0, V1, V2, V3, 0, (R0), R1)
+	ADDTO(V4, V5, V6, V7, 4, 4(R0), R17)
 	NEXT
 
 // func row1NEON(p *product)
@@ -138,5 +140,99 @@ inputs:
 	BGT  inputs
 
 	SCALES
-	ADDTO(V0, V1, V2, V3, 0, R1)
+	ADDTO(V0, V1, V2, V3, 0, (R0), R1)
+	NEXT
+
+// BYTEWEIGHTS loads 16 weights of each output.
+#define BYTEWEIGHTS \
+	VLD1.P 16(R8), [V16.B16] \
+	VLD1.P 16(R12), [V17.B16] \
+	VLD1.P 16(R13), [V18.B16] \
+	VLD1.P 16(R14), [V19.B16]
+
+// func rows4SDOT(p *product)
+TEXT ·rows4SDOT(SB), NOSPLIT, $0-8
+	BEGIN
+	LSR $1, R7, R7
+
+outputs:
+	VEOR V0.B16, V0.B16, V0.B16
+	VEOR V1.B16, V1.B16, V1.B16
+	VEOR V2.B16, V2.B16, V2.B16
+	VEOR V3.B16, V3.B16, V3.B16
+	VEOR V4.B16, V4.B16, V4.B16
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	VEOR V15.B16, V15.B16, V15.B16
+	POINT
+	ADD R7, R6, R16
+	ADD R7, R16, R17
+	ADD R7, R17, R19
+
+inputs:
+	BYTEWEIGHTS
+	VLD1.P 16(R15), [V20.B16]
+	VLD1.P 16(R16), [V21.B16]
+	VLD1.P 16(R17), [V22.B16]
+	VLD1.P 16(R19), [V23.B16]
+	SDOT(20, 16, 0)
+	SDOT(20, 17, 1)
+	SDOT(20, 18, 2)
+	SDOT(20, 19, 3)
+	SDOT(21, 16, 4)
+	SDOT(21, 17, 5)
+	SDOT(21, 18, 6)
+	SDOT(21, 19, 7)
+	SDOT(22, 16, 8)
+	SDOT(22, 17, 9)
+	SDOT(22, 18, 10)
+	SDOT(22, 19, 11)
+	SDOT(23, 16, 12)
+	SDOT(23, 17, 13)
+	SDOT(23, 18, 14)
+	SDOT(23, 19, 15)
+	SUBS $16, R11, R11
+	BGT  inputs
+
+	SCALES
+	ADDTO(V0, V1, V2, V3, 0, (R0), R1)
+	ADD R2, R1, R17
+	ADDTO(V4, V5, V6, V7, 4, 4(R0), R17)
+	ADD R2, R17, R17
+	ADDTO(V8, V9, V10, V11, 8, 8(R0), R17)
+	ADD R2, R17, R17
+	ADDTO(V12, V13, V14, V15, 12, 12(R0), R17)
+	NEXT
+
+// func row1SDOT(p *product)
+TEXT ·row1SDOT(SB), NOSPLIT, $0-8
+	BEGIN
+
+outputs:
+	VEOR V0.B16, V0.B16, V0.B16
+	VEOR V1.B16, V1.B16, V1.B16
+	VEOR V2.B16, V2.B16, V2.B16
+	VEOR V3.B16, V3.B16, V3.B16
+	POINT
+
+inputs:
+	BYTEWEIGHTS
+	VLD1.P 16(R15), [V20.B16]
+	SDOT(20, 16, 0)
+	SDOT(20, 17, 1)
+	SDOT(20, 18, 2)
+	SDOT(20, 19, 3)
+	SUBS $16, R11, R11
+	BGT  inputs
+
+	SCALES
+	ADDTO(V0, V1, V2, V3, 0, (R0), R1)
 	NEXT

@@ -12,11 +12,11 @@ func onAnyProcessor(t *testing.T) {
 	kernels, floats = nil, inGo
 }
 
-// products returns the ways of this processor to multiply with a matrix.
-func products(x *matrix) map[string]func(out []float32, outStep int, in fixed, inStep, n int) {
+// products returns the ways of this processor to multiply longer values, or also bytes, with a matrix.
+func products(x *matrix, bytes bool) map[string]func(out []float32, outStep int, in fixed, inStep, n int) {
 	all := map[string]func(out []float32, outStep int, in fixed, inStep, n int){"the default": x.addTo}
 	for i := range kernels {
-		if k := &kernels[i]; k.usable {
+		if k := &kernels[i]; k.usable && (bytes || !k.bytes) {
 			all[fmt.Sprint("kernel ", i)] = func(out []float32, outStep int, in fixed, inStep, n int) {
 				k.addTo(x, out, outStep, in, inStep, n)
 			}

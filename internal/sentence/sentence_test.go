@@ -192,35 +192,44 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestProduct_AnyProcessor compares the product of this processor with that of every
-// processor.
+// TestProduct_AnyProcessor compares the products of this processor with those of every processor.
 func TestProduct_AnyProcessor(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
+	const in, out, inStep, outStep = 192, 8, 64, 11
+	x := matrix{in: in, out: out, step: in + 3, weights: make([]int8, (in+3)*out)}
+	for i := range x.weights {
+		x.weights[i] = int8(random.Int()) //nolint:gosec // any bits
+	}
+	for o := range out {
+		x.scale = append(x.scale, float32(o)/16-0.1)
+	}
 	for n := 1; n <= 9; n++ {
-		const in, out, inStep, outStep = 96, 8, 64, 11
-		x := matrix{in: in, out: out, step: in + 3, weights: make([]int8, (in+3)*out)}
-		for i := range x.weights {
-			x.weights[i] = int8(random.Int()) //nolint:gosec // any bits
+		long := fixed{values: make([]int16, (n-1)*inStep+in)}
+		short := fixed{values: make([]int16, len(long.values)), bytes: make([]int8, len(long.values))}
+		for i := range long.values {
+			long.values[i] = int16(random.Int()) //nolint:gosec // any bits
+			short.values[i] = int16(random.IntN(255) - 127)
 		}
-		for o := range out {
-			x.scale = append(x.scale, float32(o)/16-0.1)
+		shorten(short.bytes, short.values)
+		for r := range n {
+			long.units = append(long.units, float32(r+1)/4)
+			short.sums = append(short.sums, shorten(make([]int8, in), short.values[r*inStep:][:in]))
 		}
-		rows := fixed{make([]int16, (n-1)*inStep+in), 0.25}
-		for i := range rows.values {
-			rows.values[i] = int16(random.Int()) //nolint:gosec // any bits
-		}
-		want := make([]float32, (n-1)*outStep+out)
-		for i := range want {
-			want[i] = float32(i)
-		}
-		start := slices.Clone(want)
-		x.addToGo(want, outStep, rows, inStep, n)
-		for name, addTo := range products(&x) {
-			got := slices.Clone(start)
-			addTo(got, outStep, rows, inStep, n)
-			for i := range got {
-				if math.Abs(float64(got[i]-want[i])) > 1e-6*math.Abs(float64(want[i])) {
-					t.Fatalf("%s: value %d of %d rows = %v, want %v", name, i, n, got[i], want[i])
+		short.units = long.units
+		for _, rows := range []fixed{long, short} {
+			want := make([]float32, (n-1)*outStep+out)
+			for i := range want {
+				want[i] = float32(i)
+			}
+			start := slices.Clone(want)
+			x.addToGo(want, outStep, rows, inStep, n)
+			for name, addTo := range products(&x, rows.bytes != nil) {
+				got := slices.Clone(start)
+				addTo(got, outStep, rows, inStep, n)
+				for i := range got {
+					if math.Abs(float64(got[i]-want[i])) > 1e-6*math.Abs(float64(want[i])) {
+						t.Fatalf("%s: value %d of %d rows = %v, want %v", name, i, n, got[i], want[i])
+					}
 				}
 			}
 		}
@@ -231,19 +240,20 @@ func TestProduct_AnyProcessor(t *testing.T) {
 // processor.
 func TestOperations_AnyProcessor(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	for _, n := range []int{16, 48, 256} {
+	for _, n := range []int{32, 96, 256} {
 		x := make([]float32, n)
 		for i := range x {
 			x[i] = 100*random.Float32() - 50
 		}
 		run := func(o *operations) (all []float32) {
-			b, c, rounded := slices.Clone(x), slices.Clone(x), make([]int16, n)
+			b, c, d, rounded := slices.Clone(x), slices.Clone(x), slices.Clone(x), make([]int16, n)
 			slices.Reverse(b)
 			o.addPositive(b, x)
 			o.addRescaled(c, x, 3, 0.5)
+			o.addProducts(d[:32], x, n-32, []float32{2, -0.5})
 			o.round(rounded, x, 600)
 			sum, squares := o.moments(x)
-			all = slices.Concat(b, c, []float32{o.largest(x), sum, squares})
+			all = slices.Concat(b, c, d, []float32{o.largest(x), sum, squares})
 			for _, v := range rounded {
 				all = append(all, float32(v))
 			}

@@ -57,48 +57,68 @@ func (m *e5) input(split []int) []float32 {
 // apply replaces the rows of x by the output of the layer.
 func (l *e5Layer) apply(x []float32, s *scratch) {
 	n := len(x) / e5Width
-	mixed := attention(l.asked.of(x, n, s), n)
-	l.attended.addTo(x, l.out.of(mixed, n, s))
-	wide := l.wide.of(x, n, s)
-	for i, v := range wide {
-		wide[i] = gelu(v)
+	s.asked = l.asked.of(s.asked, x, n, s)
+	s.attend(n)
+	s.attended = l.out.of(s.attended, s.mixed, n, s)
+	l.attended.addTo(x, s.attended)
+	s.wide = l.wide.of(s.wide, x, n, s)
+	for i, v := range s.wide {
+		s.wide[i] = gelu(v)
 	}
-	l.done.addTo(x, l.narrow.of(wide, n, s))
+	s.narrow = l.narrow.of(s.narrow, s.wide, n, s)
+	l.done.addTo(x, s.narrow)
+}
+
+// curve has values of a function. Between the steps it is nearly straight.
+type curve struct {
+	from, steps float32 // steps for 1
+	values      []float32
+}
+
+// newCurve returns the curve of a function between two numbers.
+func newCurve(from, to, steps int, of func(float64) float64) *curve {
+	c := &curve{float32(from), float32(steps), make([]float32, (to-from)*steps+2)}
+	for i := range c.values {
+		c.values[i] = float32(of(float64(i)/float64(steps) + float64(from)))
+	}
+	return c
+}
+
+// at returns the value at x, which must be on the curve.
+func (c *curve) at(x float32) float32 {
+	at := (x - c.from) * c.steps
+	i := int(at)
+	return c.values[i] + (at-float32(i))*(c.values[i+1]-c.values[i])
 }
 
 const (
-	geluEnd   = 5   // from which on gelu(x) is x
-	geluSteps = 128 // for 1
+	geluEnd = 5  // from which on gelu(x) is x
+	expEnd  = 16 // exponentials of numbers so much below the greatest one count as 0
 )
 
-// geluShares are gelu(x)/x, for x from -geluEnd on.
-var geluShares = func() (all [2*geluEnd*geluSteps + 2]float32) {
-	for i := range all {
-		all[i] = float32(1+math.Erf((float64(i)/geluSteps-geluEnd)/math.Sqrt2)) / 2
-	}
-	return all
-}()
+var (
+	geluShares = newCurve(-geluEnd, geluEnd, 128, func(x float64) float64 { return (1 + math.Erf(x/math.Sqrt2)) / 2 })
+	exps       = newCurve(-expEnd, 0, 64, math.Exp)
+)
 
-// gelu returns the Gaussian error linear unit of x. Between the steps it is nearly straight.
+// gelu returns the Gaussian error linear unit of x.
 func gelu(x float32) float32 {
 	switch {
 	case x >= geluEnd:
 		return x
 	case x > -geluEnd:
-		at := (x + geluEnd) * geluSteps
-		i := int(at)
-		return x * (geluShares[i] + (at-float32(i))*(geluShares[i+1]-geluShares[i]))
+		return x * geluShares.at(x)
 	}
 	return 0 // also for NaN
 }
 
-// of returns the output of a layer for n rows.
-func (l *layer) of(x []float32, n int, s *scratch) []float32 {
-	out := make([]float32, n*l.out)
+// of returns the output of a layer for n rows, in out if it is long enough.
+func (l *layer) of(out, x []float32, n int, s *scratch) []float32 {
+	out = sized(out, n*l.out)
 	for r := range n {
 		copy(out[r*l.out:], l.bias)
 	}
-	l.addTo(out, l.out, s.fixed(x, l.in, l.in, n, l.in), l.in, n)
+	l.addTo(out, l.out, s.short(x, l.in, n), l.in, n)
 	return out
 }
 
@@ -112,39 +132,53 @@ func (o *rescaling) addTo(x, rows []float32) {
 	}
 }
 
-// attention returns for each row the mean of the values of all rows, weighted by how much its query
-// is like their keys, for each head. A row of x has queries, keys and values.
-func attention(x []float32, n int) []float32 {
-	const size = e5Width / e5Heads
-	out, weights := make([]float32, n*e5Width), make([]float64, n)
+// attend sets mixed to the mean of the values of all n rows, weighted by how much the row's query is like
+// their keys, for each head. A row of asked has queries, keys and values.
+func (s *scratch) attend(n int) {
+	const size, rootOfSize = e5Width / e5Heads, 5.656854
+	padded := (n + 31) &^ 31 // as the operations need
+	s.mixed, s.keys, s.weights = sized(s.mixed, n*e5Width), sized(s.keys, size*padded), sized(s.weights, padded)
+	clear(s.mixed)
+	clear(s.keys)
 	for head := 0; head < e5Width; head += size {
 		part := func(r, of int) []float32 { // a part of a row
 			at := (3*r+of)*e5Width + head
-			return x[at : at+size]
+			return s.asked[at : at+size]
 		}
 		for r := range n {
-			query, most := part(r, 0), math.Inf(-1)
-			for o := range n {
-				sum := float32(0)
-				for i, v := range part(o, 1) {
-					sum += v * query[i]
-				}
-				weights[o] = float64(sum) / math.Sqrt(size)
-				most = max(most, weights[o])
-			}
-			whole := 0.0
-			for o, w := range weights {
-				weights[o] = math.Exp(w - most)
-				whole += weights[o]
-			}
-			to := out[r*e5Width+head:][:size]
-			for o, w := range weights {
-				by := float32(w / whole)
-				for i, v := range part(o, 2) {
-					to[i] += by * v
-				}
+			for i, v := range part(r, 1) {
+				s.keys[i*padded+r] = v
 			}
 		}
+		for r := range n {
+			clear(s.weights)
+			query := part(r, 0)
+			for i := range query {
+				query[i] *= 1 / rootOfSize
+			}
+			floats.addProducts(s.weights, s.keys, padded, query)
+			soften(s.weights[:n])
+			floats.addProducts(s.mixed[r*e5Width+head:][:size], s.asked[2*e5Width+head:], 3*e5Width, s.weights[:n])
+		}
 	}
-	return out
+}
+
+// soften replaces numbers by their exponentials, divided by the sum of these.
+func soften(x []float32) {
+	most, whole := float32(-math.MaxFloat32), float32(epsilon)
+	for _, v := range x {
+		if v > most { // max, but for NaN
+			most = v
+		}
+	}
+	for i, v := range x {
+		x[i] = 0
+		if v > most-expEnd {
+			x[i] = exps.at(v - most)
+		}
+		whole += x[i]
+	}
+	for i := range x {
+		x[i] /= whole
+	}
 }
