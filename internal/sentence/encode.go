@@ -158,7 +158,7 @@ func (s *scratch) short(x []float32, size, n int) fixed {
 		floats.round(s.whole[r*size:(r+1)*size], row, by)
 	}
 	out := fixed{values: s.whole, units: s.units}
-	if multipliesBytes() {
+	if usable.bytes != nil {
 		s.bytes, s.sums = sized(s.bytes, n*size), sized(s.sums, n)
 		for r := range n {
 			s.sums[r] = shorten(s.bytes[r*size:(r+1)*size], s.whole[r*size:(r+1)*size])
@@ -218,45 +218,4 @@ func normal(x []float32) (shift, by float32) {
 	n := float64(len(x))
 	mean, square := float64(sum)/n, float64(squares)/n
 	return float32(-mean), float32(1 / math.Sqrt(max(0, square-mean*mean)+epsilon))
-}
-
-// addToGo is addTo for every processor.
-func (x *matrix) addToGo(out []float32, outStep int, in fixed, inStep, n int) {
-	for o := range x.out {
-		w := x.weights[o*x.step : o*x.step+x.in]
-		scale := func(r int) float32 { return x.scale[o] * in.units[r] }
-		r := 0
-		for ; r+4 <= n; r += 4 {
-			a, b, c, d := dot4(w, in.values[r*inStep:], in.values[(r+1)*inStep:], in.values[(r+2)*inStep:], in.values[(r+3)*inStep:])
-			out[r*outStep+o] += scale(r) * float32(a)
-			out[(r+1)*outStep+o] += scale(r+1) * float32(b)
-			out[(r+2)*outStep+o] += scale(r+2) * float32(c)
-			out[(r+3)*outStep+o] += scale(r+3) * float32(d)
-		}
-		for ; r < n; r++ {
-			out[r*outStep+o] += scale(r) * float32(dot(w, in.values[r*inStep:]))
-		}
-	}
-}
-
-// dot4 returns the products of w and four rows. Four sums need not wait for each other.
-func dot4(w []int8, a, b, c, d []int16) (p, q, r, s int32) {
-	a, b, c, d = a[:len(w)], b[:len(w)], c[:len(w)], d[:len(w)]
-	for i, v := range w {
-		v := int32(v)
-		p += v * int32(a[i])
-		q += v * int32(b[i])
-		r += v * int32(c[i])
-		s += v * int32(d[i])
-	}
-	return p, q, r, s
-}
-
-// dot returns the product of w and a row.
-func dot(w []int8, a []int16) (p int32) {
-	a = a[:len(w)]
-	for i, v := range w {
-		p += int32(v) * int32(a[i])
-	}
-	return p
 }

@@ -34,7 +34,7 @@ var ErrProcessor = errors.New("this processor is too slow for the models of mean
 
 // Load returns the model.
 func Load() (*Model, error) {
-	if !hasKernel() {
+	if usable.long == nil {
 		return nil, ErrProcessor
 	}
 	u, err := loadUniversal(file)

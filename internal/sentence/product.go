@@ -1,33 +1,17 @@
 package sentence
 
-import (
-	"slices"
-	"unsafe"
-)
+import "unsafe"
 
-// kernel multiplies with instructions for many values at once.
+// kernel multiplies with instructions for many values at once. The numbers of inputs are multiples of 64, and
+// those of outputs of four.
 type kernel struct {
-	step  int  // of inputs; a multiple of four outputs is needed, too
-	rows  int  // at once
-	bytes bool // the inputs are bytes
-	many  func(p *product)
-	one   func(p *product)
+	rows int // at once
+	many func(p *product)
+	one  func(p *product)
 }
 
-type usableKernel struct {
-	kernel
-	usable bool
-}
-
-// hasKernel reports whether this processor multiplies many values at once.
-func hasKernel() bool {
-	return slices.ContainsFunc(kernels, func(k usableKernel) bool { return k.usable })
-}
-
-// multipliesBytes reports whether this processor multiplies bytes faster than longer values.
-func multipliesBytes() bool {
-	return slices.ContainsFunc(kernels, func(k usableKernel) bool { return k.usable && k.bytes })
-}
+// kernels are those of this processor. It has none for bytes if it multiplies these no faster.
+type kernels struct{ long, bytes *kernel }
 
 // product is the input of a kernel, which adds the products of outputs rows of weights with
 // rows of inputs to rows of out. Steps are distances between rows, in values; step is the
@@ -38,7 +22,7 @@ type product struct {
 	weights *int8
 	step    int
 	scale   *float32
-	in      unsafe.Pointer
+	in      unsafe.Pointer // int16, or int8 for bytes
 	inStep  int
 	inputs  int
 	outputs int
@@ -49,25 +33,17 @@ type product struct {
 // addTo adds the product of the matrix and n rows of in to the rows of out. A row begins
 // inStep or outStep values after the previous one.
 func (x *matrix) addTo(out []float32, outStep int, in fixed, inStep, n int) {
-	for i := range kernels {
-		if k := &kernels[i]; k.usable && (!k.bytes || in.bytes != nil) && x.in%k.step == 0 && x.out%4 == 0 {
-			k.addTo(x, out, outStep, in, inStep, n)
-			return
-		}
+	k := usable.long
+	if in.bytes != nil {
+		k = usable.bytes
 	}
-	x.addToGo(out, outStep, in, inStep, n)
-}
-
-func (k *kernel) addTo(x *matrix, out []float32, outStep int, in fixed, inStep, n int) {
 	// A kernel checks no bounds.
-	_, _, _, _ = out[(n-1)*outStep+x.out-1], in.units[n-1], x.weights[(x.out-1)*x.step+x.in-1], x.scale[x.out-1]
+	_, _, _, _, _ = out[(n-1)*outStep+x.out-1], in.values[(n-1)*inStep+x.in-1], in.units[n-1], x.weights[(x.out-1)*x.step+x.in-1], x.scale[x.out-1]
 	p := product{weights: &x.weights[0], step: x.step, scale: &x.scale[0], outStep: outStep, inStep: inStep, inputs: x.in, outputs: x.out}
 	for r := 0; r < n; {
-		p.out, p.units = &out[r*outStep], &in.units[r]
-		if last := (n-1)*inStep + x.in - 1; k.bytes {
-			p.in, p.sums, _ = unsafe.Pointer(&in.bytes[r*inStep]), &in.sums[r], in.bytes[last]
-		} else {
-			p.in, _ = unsafe.Pointer(&in.values[r*inStep]), in.values[last]
+		p.out, p.in, p.units = &out[r*outStep], unsafe.Pointer(&in.values[r*inStep]), &in.units[r]
+		if in.bytes != nil {
+			p.in, p.sums = unsafe.Pointer(&in.bytes[r*inStep]), &in.sums[r]
 		}
 		if r+k.rows <= n {
 			k.many(&p)

@@ -2,10 +2,15 @@ package sentence
 
 import "golang.org/x/sys/cpu"
 
-var kernels = []usableKernel{
-	{kernel{64, 4, true, rows4VNNI, row1VNNI}, cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VNNI},
-	{kernel{16, 2, false, rows2AVX2, row1AVX2}, cpu.X86.HasAVX2},
-}
+var usable = func() (k kernels) {
+	if cpu.X86.HasAVX2 {
+		k.long = &kernel{2, rows2AVX2, row1AVX2}
+	}
+	if k.long != nil && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VNNI {
+		k.bytes = &kernel{4, rows4VNNI, row1VNNI}
+	}
+	return k
+}()
 
 //go:noescape
 func rows4VNNI(p *product)

@@ -4,10 +4,13 @@ import "golang.org/x/sys/cpu"
 
 var floats = inGo
 
-var kernels = []usableKernel{
-	{kernel{16, 4, true, rows4SDOT, row1SDOT}, cpu.ARM64.HasASIMDDP},
-	{kernel{16, 2, false, rows2NEON, row1NEON}, true}, // each processor of this kind has these instructions
-}
+var usable = func() kernels {
+	k := kernels{long: &kernel{2, rows2NEON, row1NEON}} // each processor of this kind has these instructions
+	if cpu.ARM64.HasASIMDDP {
+		k.bytes = &kernel{4, rows4SDOT, row1SDOT}
+	}
+	return k
+}()
 
 //go:noescape
 func rows4SDOT(p *product)

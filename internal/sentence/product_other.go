@@ -4,4 +4,4 @@ package sentence
 
 var floats = inGo
 
-var kernels []usableKernel
+var usable kernels

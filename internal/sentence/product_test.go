@@ -1,26 +1,26 @@
 package sentence
 
 import (
-	"fmt"
 	"testing"
+	"unsafe"
 )
 
 // onAnyProcessor turns the wide instructions off during a test.
 func onAnyProcessor(t *testing.T) {
-	before, beforeFloats := kernels, floats
-	t.Cleanup(func() { kernels, floats = before, beforeFloats })
-	kernels, floats = nil, inGo
+	before, beforeFloats := usable, floats
+	t.Cleanup(func() { usable, floats = before, beforeFloats })
+	usable, floats = kernels{long: &kernel{1, rowInGo, rowInGo}}, inGo
 }
 
-// products returns the ways of this processor to multiply longer values, or also bytes, with a matrix.
-func products(x *matrix, bytes bool) map[string]func(out []float32, outStep int, in fixed, inStep, n int) {
-	all := map[string]func(out []float32, outStep int, in fixed, inStep, n int){"the default": x.addTo}
-	for i := range kernels {
-		if k := &kernels[i]; k.usable && (bytes || !k.bytes) {
-			all[fmt.Sprint("kernel ", i)] = func(out []float32, outStep int, in fixed, inStep, n int) {
-				k.addTo(x, out, outStep, in, inStep, n)
-			}
+// rowInGo multiplies as the kernels do.
+func rowInGo(p *product) {
+	in, scales, out := unsafe.Slice((*int16)(p.in), p.inputs), unsafe.Slice(p.scale, p.outputs), unsafe.Slice(p.out, p.outputs)
+	weights := unsafe.Slice(p.weights, (p.outputs-1)*p.step+p.inputs)
+	for o := range out {
+		sum := int32(0)
+		for i, v := range in {
+			sum += int32(v) * int32(weights[o*p.step+i])
 		}
+		out[o] += scales[o] * *p.units * float32(sum)
 	}
-	return all
 }
