@@ -32,7 +32,7 @@ func TestExchangeAnswersAWholeProblem(t *testing.T) {
 		want string // shown text; "" for none
 	}{
 		{"an error and its cure", [][]string{{locked, cure, "brilliant", "Good."}}, "what did we do against the busy exception?", locked + " (answer: " + cure + ")"},
-		{"an error that is only named", [][]string{{locked, cure, "brilliant", "Good."}}, "busy exception again", locked + " (answer: " + cure + ")"},
+		{"an error that is only named", [][]string{{locked, cure, "brilliant", "Good."}}, "the busy exception again", locked + " (answer: " + cure + ")"},
 		{"a question and a command", [][]string{{build, header, "go on", "Done."}}, "pyproj blows up again, which one was missing?", build + " (answer: " + header + ")"},
 		{"a choice", [][]string{{"we sing in two rows", "Noted."}, {"which seating for the choir?", offer, "the former it is", "Good."}}, "what did we pick for the seating of the choir?", "which seating for the choir? (answer: " + offer + "; reply: the former it is)"},
 		{"another subject is no choice", [][]string{{"which seating for the choir?", offer, "the mast goes up on Thursday", "Noted."}}, "what did we pick for the seating of the choir?", "the mast goes up on Thursday"}, // it may correct the answer

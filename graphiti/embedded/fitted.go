@@ -12,9 +12,9 @@ const (
 	mostFitted  = 3    // lines for one question
 	fittedShare = 0.25 // of the best strength, for further lines
 
-	// surelyAsked is the highest gate of a question or a request. The gate of a short statement,
-	// such as "My cat is called Miso.", is often just below zero.
-	surelyAsked = -1.8 / gateUnit
+	// surelyAsked is the highest gate of a question or a request, which answers nothing. The gate of a
+	// short statement, such as "My cat is called Miso.", is often just below zero.
+	surelyAsked = -0.5 / gateUnit
 )
 
 // understood compares a question with the vectors of a group, and sets the results of the gates. The

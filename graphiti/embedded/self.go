@@ -19,7 +19,7 @@ type SelfGates struct {
 
 // The results of gates that suffice. A wrong line would show something private.
 const (
-	surelyNeeds = 1.5 / gateUnit
+	surelyNeeds = 2.0 / gateUnit
 	surelySays  = 2.25 / gateUnit
 	maybeSays   = -3.0 / gateUnit // for the whole message, which may say more
 	factSays    = -2.0 / gateUnit // for a fact: the gate learned from other forms, "I live in Graz"
