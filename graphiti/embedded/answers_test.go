@@ -22,6 +22,7 @@ func TestAnswers_NotLikeQuestions(t *testing.T) {
 		}
 		return scaled(f.centered(vec))
 	}
+	gain, n := 0.0, 0.0
 	for _, tc := range []struct{ asks, told, other string }{
 		{"who has to approve what we bill", "Bertil is back from leave, invoices go across his desk again", "who takes the dog while we are away"},
 		{"which day do i keep free for the choir", "rehearsals are on tuesdays now", "which day is easter this year"},
@@ -37,9 +38,12 @@ func TestAnswers_NotLikeQuestions(t *testing.T) {
 		asks, told, other := vector(tc.asks), vector(tc.told), vector(tc.other)
 		answer := f.Answers.Of(asks)
 		before, now := likeness(asks, told)-likeness(asks, other), likeness(answer, told)-likeness(answer, other)
-		if now < before+0.03 {
+		if gain, n = gain+now-before, n+1; now <= before {
 			t.Errorf("%q: likeness of %q less that of %q is %.2f, want more than %.2f without the map", tc.asks, tc.told, tc.other, now, before)
 		}
+	}
+	if gain /= n; gain < 0.05 {
+		t.Errorf("the map brings answers nearer by %.3f, want at least 0.05", gain)
 	}
 }
 

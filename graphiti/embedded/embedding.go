@@ -32,7 +32,7 @@ const (
 func (e *Embedding) encoder() encoder {
 	client := &http.Client{CheckRedirect: graphiti.NoRedirect}
 	return encoder{
-		model: e.Model, close: client.CloseIdleConnections,
+		model: e.Model,
 		embed: func(ctx context.Context, texts []string) ([][]int8, error) { return e.embed(ctx, client, texts) },
 	}
 }

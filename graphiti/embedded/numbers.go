@@ -1,9 +1,7 @@
 package embedded
 
-// Numbers are the constants of ranking. A script has fitted them to conversations between
-// people. It
-// compared them by the mean of runs with each number off by up to a quarter, to avoid narrow
-// peaks.
+// Numbers are the constants of ranking by words. A script has fitted them to conversations between people,
+// by the mean of runs with each number off by up to a quarter, to avoid narrow peaks.
 type Numbers struct {
 	Saturation   float64 // how soon repeating a word adds nothing (BM25's k1)
 	Length       float64 // how much the length of a message counts against it (BM25's b)

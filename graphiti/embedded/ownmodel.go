@@ -10,7 +10,7 @@ type Encoder interface {
 
 // encoderOf returns an encoder that runs in this process, with the numbers fitted to it.
 func encoderOf(m Encoder, f *Fit) encoder {
-	e := encoder{model: m.Name(), own: true, close: func() {}}
+	e := encoder{model: m.Name(), own: true}
 	e.embed = func(ctx context.Context, texts []string) ([][]int8, error) {
 		out := make([][]int8, len(texts))
 		for i, text := range texts {

@@ -8,7 +8,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-// mostRecentVectors bounds recentVectors: 128 KiB for the model of this program.
+// mostRecentVectors bounds recentVectors: 224 KiB for the models of this program.
 const mostRecentVectors = 256
 
 // recentVectors are the vectors of the newest embedded texts, by digests of the texts' words.
@@ -27,16 +27,16 @@ func newRecentVectors() *recentVectors {
 func (r *recentVectors) embed(ctx context.Context, texts []string, by *encoder) ([][]int8, error) {
 	out := make([][]int8, len(texts))
 	digests := make([]uint64, len(texts))
-	for i, text := range texts {
-		digests[i] = maphash.String(r.seed, strings.Join(strings.Fields(text), " "))
-	}
 	var missing []string
 	var of []int
-	r.Each(digests, func(i int, vec []int8, ok bool) {
-		if out[i] = vec; !ok {
-			missing, of = append(missing, texts[i]), append(of, i)
+	for i, text := range texts {
+		digests[i] = maphash.String(r.seed, strings.Join(strings.Fields(text), " "))
+		if vec, ok := r.Get(digests[i]); ok {
+			out[i] = vec
+		} else {
+			missing, of = append(missing, text), append(of, i)
 		}
-	})
+	}
 	if len(missing) == 0 {
 		return out, nil
 	}

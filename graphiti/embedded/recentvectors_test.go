@@ -118,7 +118,7 @@ func TestUnderstand_EmbedsOnce(t *testing.T) {
 func TestFactHasAVectorOfItsKeys(t *testing.T) {
 	asked := make(chan []string, 1)
 	vec := map[string][]int8{"The broker is Heron": {127, 0}, "broker, queue, bus": {0, 127}, "A message": {127, 0}}
-	by := encoder{model: "m", close: func() {}, embed: func(_ context.Context, texts []string) (out [][]int8, err error) {
+	by := encoder{model: "m", embed: func(_ context.Context, texts []string) (out [][]int8, err error) {
 		for _, text := range texts {
 			out = append(out, vec[text])
 		}

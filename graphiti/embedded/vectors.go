@@ -30,9 +30,7 @@ const (
 type encoder struct {
 	model string // vectors of different models cannot be compared
 	embed func(ctx context.Context, texts []string) ([][]int8, error)
-	close func()
-
-	own bool // the model of this program
+	own   bool // the models of this program
 }
 
 // vectors finds statements by their meaning. If the encoder is slow or down, it finds none,
@@ -98,7 +96,6 @@ func (v *vectors) pause(on bool) {
 func (v *vectors) end() {
 	v.stop()
 	<-v.done
-	v.close()
 }
 
 func (v *vectors) run(ctx context.Context) {
@@ -116,16 +113,14 @@ func (v *vectors) run(ctx context.Context) {
 			return
 		case err != nil:
 			v.log.Warn("messages cannot be embedded; they are found by their words meanwhile", "error", err, "again_in", wait)
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(wait):
-			}
+			sleep(ctx, wait)
 			wait = min(2*wait, embedRetry)
 			continue
 		case n > 0:
 			wait = time.Second
-			v.rest(ctx, time.Since(began))
+			if v.own { // rest as long: half of a processor is left to the chats of a busy proxy
+				sleep(ctx, time.Since(began))
+			}
 			continue
 		}
 		select {
@@ -136,15 +131,11 @@ func (v *vectors) run(ctx context.Context) {
 	}
 }
 
-// rest waits as long as the model of this program has worked: it leaves half of a processor to the
-// chats of a busy proxy.
-func (v *vectors) rest(ctx context.Context, worked time.Duration) {
-	if !v.own {
-		return
-	}
+// sleep waits for a time, or until the context ends.
+func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(worked):
+	case <-time.After(d):
 	}
 }
 

@@ -87,7 +87,9 @@ func (m *universal) branch(b int, s *scratch, n int) {
 		whole := s.fixed(s.rows, narrow, narrow, n+2*margin, l.in)
 		whole.values = whole.values[(margin-branches[b].before)*narrow:]
 		l.addTo(s.y, narrow, whole, narrow, n)
-		floats.addPositive(text, s.y)
+		for i, v := range s.y {
+			text[i] += max(0, v)
+		}
 	}
 	for i := range n {
 		copy(s.all[i*joined+width+b*narrow:], text[i*narrow:(i+1)*narrow])
@@ -127,7 +129,7 @@ func (m *universal) dense(s *scratch, sum []float32, n int) []float32 {
 type fixed struct {
 	values []int16
 	units  []float32
-	bytes  []int8  // the same values, if they fit and a kernel multiplies bytes
+	bytes  []int8  // the same values, if they fit
 	sums   []int32 // of the bytes of each row
 }
 
@@ -150,27 +152,19 @@ func (s *scratch) fixed(x []float32, step, size, n, terms int) fixed {
 // short returns n rows of size values that fit in a byte, with a unit for each row. The next call
 // overwrites the result.
 func (s *scratch) short(x []float32, size, n int) fixed {
-	s.whole, s.units = sized(s.whole, n*size), sized(s.units, n)
+	s.whole, s.units, s.bytes, s.sums = sized(s.whole, n*size), sized(s.units, n), sized(s.bytes, n*size), sized(s.sums, n)
 	for r := range n {
-		row := x[r*size : (r+1)*size]
+		row, whole := x[r*size:(r+1)*size], s.whole[r*size:(r+1)*size]
 		by := math.MaxInt8 / max(floats.largest(row), epsilon)
-		s.units[r] = 1 / by
-		floats.round(s.whole[r*size:(r+1)*size], row, by)
+		floats.round(whole, row, by)
+		s.units[r], s.sums[r] = 1/by, shorten(s.bytes[r*size:], whole)
 	}
-	out := fixed{values: s.whole, units: s.units}
-	if usable.bytes != nil {
-		s.bytes, s.sums = sized(s.bytes, n*size), sized(s.sums, n)
-		for r := range n {
-			s.sums[r] = shorten(s.bytes[r*size:(r+1)*size], s.whole[r*size:(r+1)*size])
-		}
-		out.bytes, out.sums = s.bytes, s.sums
-	}
-	return out
+	return fixed{s.whole, s.units, s.bytes, s.sums}
 }
 
 // shorten copies values that fit in a byte, and returns their sum.
 func shorten(out []int8, in []int16) (sum int32) {
-	in = in[:len(out)]
+	out = out[:len(in)]
 	for i, v := range in {
 		out[i] = int8(v) //nolint:gosec // it fits
 		sum += int32(v)
@@ -198,15 +192,16 @@ func (o *rescaling) apply(x []float32) {
 
 // sum returns the sum of the rescaled rows of x.
 func (o *rescaling) sum(x []float32) []float32 {
-	out := make([]float32, len(o.gain))
+	out, shifted := make([]float32, len(o.gain)), float32(0)
 	n := len(x) / len(out)
 	for r := range n {
 		row := x[r*len(out) : (r+1)*len(out)]
 		shift, by := normal(row)
-		floats.addRescaled(out, row, shift, by)
+		shifted += shift * by
+		floats.addProducts(out, row, 0, []float32{by})
 	}
 	for i := range out {
-		out[i] = out[i]*o.gain[i] + o.bias[i]*float32(n)
+		out[i] = (out[i]+shifted)*o.gain[i] + o.bias[i]*float32(n)
 	}
 	return out
 }
@@ -214,8 +209,13 @@ func (o *rescaling) sum(x []float32) []float32 {
 // normal returns what to add to a vector and then to multiply it with, to get the mean 0 and the
 // variance 1.
 func normal(x []float32) (shift, by float32) {
-	sum, squares := floats.moments(x)
+	var sum, square [4]float32 // four that need not wait for each other
+	for i := 0; i+4 <= len(x); i += 4 {
+		for k, v := range (*[4]float32)(x[i:]) {
+			sum[k], square[k] = sum[k]+v, square[k]+v*v
+		}
+	}
 	n := float64(len(x))
-	mean, square := float64(sum)/n, float64(squares)/n
-	return float32(-mean), float32(1 / math.Sqrt(max(0, square-mean*mean)+epsilon))
+	mean := float64(sum[0]+sum[1]+sum[2]+sum[3]) / n
+	return float32(-mean), float32(1 / math.Sqrt(max(0, float64(square[0]+square[1]+square[2]+square[3])/n-mean*mean)+epsilon))
 }

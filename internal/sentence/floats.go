@@ -5,10 +5,7 @@ import "math"
 // operations are the vector operations. Their slices have equal lengths, positive multiples of 16; those of
 // dot, and the output of addProducts, of 32.
 type operations struct {
-	addPositive func(out, in []float32)                           // adds positive values
-	addRescaled func(out, in []float32, shift, by float32)        // adds in, after shift times by
 	addProducts func(out, rows []float32, step int, by []float32) // adds the rows, each times one of by; step is from row to row
-	moments     func(x []float32) (sum, squares float32)          // sum, and sum of squares
 	largest     func(x []float32) float32                         // size
 	round       func(out []int16, in []float32, by float32)       // in times by, as whole numbers
 	dot         func(a, b []int8) int32                           // sum of the products
@@ -16,18 +13,6 @@ type operations struct {
 
 // inGo are the operations of every processor.
 var inGo = operations{
-	addPositive: func(out, in []float32) {
-		out = out[:len(in)]
-		for i, v := range in {
-			out[i] += max(0, v)
-		}
-	},
-	addRescaled: func(out, in []float32, shift, by float32) {
-		out = out[:len(in)]
-		for i, v := range in {
-			out[i] += float32((v + shift) * by)
-		}
-	},
 	addProducts: func(out, rows []float32, step int, by []float32) {
 		for k, b := range by {
 			row := rows[k*step:][:len(out)]
@@ -35,17 +20,6 @@ var inGo = operations{
 				out[i] += float32(b * v)
 			}
 		}
-	},
-	moments: func(x []float32) (sum, squares float32) {
-		var s, q [4]float32 // four that need not wait for each other
-		for i := 0; i+4 <= len(x); i += 4 {
-			v := (*[4]float32)(x[i:])
-			s[0], q[0] = s[0]+v[0], q[0]+v[0]*v[0]
-			s[1], q[1] = s[1]+v[1], q[1]+v[1]*v[1]
-			s[2], q[2] = s[2]+v[2], q[2]+v[2]*v[2]
-			s[3], q[3] = s[3]+v[3], q[3]+v[3]*v[3]
-		}
-		return s[0] + s[1] + s[2] + s[3], q[0] + q[1] + q[2] + q[3]
 	},
 	largest: func(x []float32) float32 {
 		var most uint32

@@ -6,16 +6,10 @@ var floats = func() operations {
 	if !cpu.X86.HasAVX2 {
 		return inGo
 	}
-	return operations{
-		addPositive: addPositiveAVX2, addRescaled: addRescaledAVX2, addProducts: addProductsAVX2,
-		moments: momentsAVX2, largest: largestAVX2, round: roundAVX2, dot: dotAVX2,
-	}
+	return operations{addProducts: addProductsAVX2, largest: largestAVX2, round: roundAVX2, dot: dotAVX2}
 }()
 
-func addPositiveAVX2(out, in []float32)
-func addRescaledAVX2(out, in []float32, shift, by float32)
 func addProductsAVX2(out, rows []float32, step int, by []float32)
 func dotAVX2(a, b []int8) int32
-func momentsAVX2(x []float32) (sum, squares float32)
 func largestAVX2(x []float32) float32
 func roundAVX2(out []int16, in []float32, by float32)

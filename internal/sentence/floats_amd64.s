@@ -2,51 +2,6 @@
 
 // All lengths are multiples of 16, and those of dotAVX2 and the outputs of addProductsAVX2 of 32.
 
-// func addPositiveAVX2(out, in []float32)
-TEXT ·addPositiveAVX2(SB), NOSPLIT, $0-48
-	MOVQ   out_base+0(FP), DI
-	MOVQ   out_len+8(FP), CX
-	MOVQ   in_base+24(FP), SI
-	VXORPS Y2, Y2, Y2
-
-next:
-	VMAXPS  (SI), Y2, Y0
-	VMAXPS  32(SI), Y2, Y1
-	VADDPS  (DI), Y0, Y0
-	VADDPS  32(DI), Y1, Y1
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y1, 32(DI)
-	ADDQ    $64, SI
-	ADDQ    $64, DI
-	SUBQ    $16, CX
-	JG      next
-	VZEROUPPER
-	RET
-
-// func addRescaledAVX2(out, in []float32, shift, by float32)
-TEXT ·addRescaledAVX2(SB), NOSPLIT, $0-56
-	MOVQ         out_base+0(FP), DI
-	MOVQ         out_len+8(FP), CX
-	MOVQ         in_base+24(FP), SI
-	VBROADCASTSS shift+48(FP), Y2
-	VBROADCASTSS by+52(FP), Y3
-
-next:
-	VADDPS  (SI), Y2, Y0
-	VADDPS  32(SI), Y2, Y1
-	VMULPS  Y3, Y0, Y0
-	VMULPS  Y3, Y1, Y1
-	VADDPS  (DI), Y0, Y0
-	VADDPS  32(DI), Y1, Y1
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y1, 32(DI)
-	ADDQ    $64, SI
-	ADDQ    $64, DI
-	SUBQ    $16, CX
-	JG      next
-	VZEROUPPER
-	RET
-
 // func addProductsAVX2(out, rows []float32, step int, by []float32)
 TEXT ·addProductsAVX2(SB), NOSPLIT, $0-80
 	MOVQ out_base+0(FP), DI
@@ -97,37 +52,6 @@ next:
 	op           X4, X, X \
 	VPSHUFD      $0xb1, X, X4 \
 	op           X4, X, X
-
-// func momentsAVX2(x []float32) (sum, squares float32)
-TEXT ·momentsAVX2(SB), NOSPLIT, $0-32
-	MOVQ   x_base+0(FP), SI
-	MOVQ   x_len+8(FP), CX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-
-next:
-	VMOVUPS (SI), Y4
-	VMOVUPS 32(SI), Y5
-	VADDPS  Y4, Y0, Y0
-	VADDPS  Y5, Y1, Y1
-	VMULPS  Y4, Y4, Y4
-	VMULPS  Y5, Y5, Y5
-	VADDPS  Y4, Y2, Y2
-	VADDPS  Y5, Y3, Y3
-	ADDQ    $64, SI
-	SUBQ    $16, CX
-	JG      next
-
-	VADDPS Y1, Y0, Y0
-	VADDPS Y3, Y2, Y2
-	FOLD(VADDPS, Y0, X0)
-	FOLD(VADDPS, Y2, X2)
-	VMOVSS X0, sum+24(FP)
-	VMOVSS X2, squares+28(FP)
-	VZEROUPPER
-	RET
 
 // func largestAVX2(x []float32) float32
 TEXT ·largestAVX2(SB), NOSPLIT, $0-28

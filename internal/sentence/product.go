@@ -33,8 +33,8 @@ type product struct {
 // addTo adds the product of the matrix and n rows of in to the rows of out. A row begins
 // inStep or outStep values after the previous one.
 func (x *matrix) addTo(out []float32, outStep int, in fixed, inStep, n int) {
-	k := usable.long
-	if in.bytes != nil {
+	k, bytes := usable.long, in.bytes != nil && usable.bytes != nil
+	if bytes {
 		k = usable.bytes
 	}
 	// A kernel checks no bounds.
@@ -42,7 +42,7 @@ func (x *matrix) addTo(out []float32, outStep int, in fixed, inStep, n int) {
 	p := product{weights: &x.weights[0], step: x.step, scale: &x.scale[0], outStep: outStep, inStep: inStep, inputs: x.in, outputs: x.out}
 	for r := 0; r < n; {
 		p.out, p.in, p.units = &out[r*outStep], unsafe.Pointer(&in.values[r*inStep]), &in.units[r]
-		if in.bytes != nil {
+		if bytes {
 			p.in, p.sums = unsafe.Pointer(&in.bytes[r*inStep]), &in.sums[r]
 		}
 		if r+k.rows <= n {

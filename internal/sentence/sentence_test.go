@@ -217,9 +217,6 @@ func TestProduct_AnyProcessor(t *testing.T) {
 		}
 		short.units = long.units
 		for _, rows := range []fixed{long, short} {
-			if rows.bytes != nil && usable.bytes == nil {
-				continue
-			}
 			start := make([]float32, (n-1)*outStep+out)
 			for i := range start {
 				start[i] = float32(i)
@@ -228,7 +225,6 @@ func TestProduct_AnyProcessor(t *testing.T) {
 			x.addTo(got, outStep, rows, inStep, n)
 			t.Run("in Go", func(t *testing.T) {
 				onAnyProcessor(t)
-				rows.bytes = nil
 				x.addTo(want, outStep, rows, inStep, n)
 			})
 			for i := range got {
@@ -250,14 +246,10 @@ func TestOperations_AnyProcessor(t *testing.T) {
 			x[i] = 100*random.Float32() - 50
 		}
 		run := func(o *operations) (all []float32) {
-			b, c, d, rounded := slices.Clone(x), slices.Clone(x), slices.Clone(x), make([]int16, n)
-			slices.Reverse(b)
-			o.addPositive(b, x)
-			o.addRescaled(c, x, 3, 0.5)
+			d, rounded := slices.Clone(x), make([]int16, n)
 			o.addProducts(d[:32], x, n-32, []float32{2, -0.5})
 			o.round(rounded, x, 600)
-			sum, squares := o.moments(x)
-			all = slices.Concat(b, c, d, []float32{o.largest(x), sum, squares})
+			all = append(d, o.largest(x))
 			for _, v := range rounded {
 				all = append(all, float32(v))
 			}
