@@ -31,10 +31,7 @@ const (
 // encoder returns an encoder that asks the endpoint.
 func (e *Embedding) encoder() encoder {
 	client := &http.Client{CheckRedirect: graphiti.NoRedirect}
-	return encoder{
-		model: e.Model,
-		embed: func(ctx context.Context, texts []string) ([][]int8, error) { return e.embed(ctx, client, texts) },
-	}
+	return encoder{model: e.Model, embed: func(ctx context.Context, texts []string) ([][]int8, error) { return e.embed(ctx, client, texts) }}
 }
 
 // embed asks for the vectors of texts, scaled to signed bytes.

@@ -10,8 +10,7 @@ type Encoder interface {
 
 // encoderOf returns an encoder that runs in this process, with the numbers fitted to it.
 func encoderOf(m Encoder, f *Fit) encoder {
-	e := encoder{model: m.Name(), own: true}
-	e.embed = func(ctx context.Context, texts []string) ([][]int8, error) {
+	return encoder{model: m.Name(), own: true, embed: func(ctx context.Context, texts []string) ([][]int8, error) {
 		out := make([][]int8, len(texts))
 		for i, text := range texts {
 			vec, err := m.Encode(ctx, text)
@@ -21,8 +20,7 @@ func encoderOf(m Encoder, f *Fit) encoder {
 			out[i] = scaled(f.centered(vec))
 		}
 		return out, nil
-	}
-	return e
+	}}
 }
 
 // mayState reports whether a text may be a statement, by its gate.

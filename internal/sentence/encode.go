@@ -190,18 +190,15 @@ func (o *rescaling) apply(x []float32) {
 	}
 }
 
-// sum returns the sum of the rescaled rows of x.
+// sum rescales the rows of x, and returns their sum.
 func (o *rescaling) sum(x []float32) []float32 {
-	out, shifted := make([]float32, len(o.gain)), float32(0)
-	n := len(x) / len(out)
-	for r := range n {
-		row := x[r*len(out) : (r+1)*len(out)]
-		shift, by := normal(row)
-		shifted += shift * by
-		floats.addProducts(out, row, 0, []float32{by})
-	}
-	for i := range out {
-		out[i] = (out[i]+shifted)*o.gain[i] + o.bias[i]*float32(n)
+	out := make([]float32, len(o.gain))
+	for at := 0; at < len(x); at += len(out) {
+		row := x[at : at+len(out)]
+		o.apply(row)
+		for i, v := range row {
+			out[i] += v
+		}
 	}
 	return out
 }
