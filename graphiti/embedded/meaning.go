@@ -10,8 +10,7 @@ import (
 // queryPart is the part of a search's time that the embedding of its question may take.
 const queryPart = 0.8
 
-// mostWaiting is the number of questions that wait for the encoder. Each takes some
-// milliseconds; in a crowd, further ones are searched for by their words.
+// mostWaiting bounds the questions that wait for the encoder. Further ones are searched for by their words.
 const mostWaiting = 4
 
 var errBusy = errors.New("other questions are being embedded")
