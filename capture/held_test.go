@@ -183,6 +183,7 @@ func (d storedMeanwhile) Hold(h *ledger.Held) error {
 // TestTwinsOfStoredTurns_Meanwhile checks a message about a turn that is stored while the message
 // is written to disk.
 func TestTwinsOfStoredTurns_Meanwhile(t *testing.T) {
+	t.Parallel()
 	p, e := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"))
 	stored := Twin{Of: dialect.Root("", "ann"), Text: []byte("mycatismiso"), Prompt: 1}
 	p.doubts.disk = storedMeanwhile{p.doubts.disk, func() { p.Twin(&stored, true) }}

@@ -17,6 +17,7 @@ import (
 // subject or a word of change, that a fact has the messages of its turn as sources, and that forgetting a
 // turn sends the others of its episode again.
 func TestJoinedTurns(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]graphititest.Options{"REST": {}, "MCP": {MCP: graphititest.Today}} {
 		t.Run(name, func(t *testing.T) {
 			o.Reads = func(first string) string {

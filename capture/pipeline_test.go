@@ -305,6 +305,7 @@ func TestSameTurnOfAnotherGroup(t *testing.T) {
 // TestTurnsOfAGroupStayInOrder checks that a group gets its turns in order, even after
 // failures.
 func TestTurnsOfAGroupStayInOrder(t *testing.T) {
+	t.Parallel()
 	calls := 0
 	m := &fakeMemory{fail: func(string, []graphiti.Row) error {
 		if calls++; calls < 3 {
@@ -351,6 +352,7 @@ func TestRefusedTurnIsPutAside(t *testing.T) {
 // TestUndeliveredTurnSurvivesRestart checks that an undelivered turn survives the end of the
 // process.
 func TestUndeliveredTurnSurvivesRestart(t *testing.T) {
+	t.Parallel()
 	down := &fakeMemory{fail: func(string, []graphiti.Row) error { return errors.New("down") }}
 	path := filepath.Join(t.TempDir(), "spool.db")
 	p := pipeline(t, path, down)

@@ -16,6 +16,7 @@ import (
 // message format cost no turn. The status names a remedy, and after the repair each turn
 // arrives once.
 func TestOutageIsNoRefusal(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		code   int
 		health bool // the health check works meanwhile

@@ -20,6 +20,7 @@ import (
 // the disk accepts them again. Turns beyond the limits are refused and counted, and
 // Shutdown reports the turns that remain.
 func TestTurnsWaitForTheDisk(t *testing.T) {
+	t.Parallel()
 	t.Run("of a memory elsewhere", func(t *testing.T) {
 		m := &fakeMemory{}
 		turnsWaitForTheDisk(t, m.contents, func(dir string, change func(*Options)) *Pipeline {

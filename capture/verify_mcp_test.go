@@ -40,8 +40,10 @@ func settled(t *testing.T, s *graphititest.Graphiti) {
 	}
 }
 
-// TestMCPEveryFaultEveryTurnOnce is TestEveryFaultEveryTurnOnce over MCP.
+// TestMCPEveryFaultEveryTurnOnce is TestEveryFaultEveryTurnOnce over MCP. One fault is enough with the
+// names of an older server's tools.
 func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
+	t.Parallel()
 	faults := map[string]graphititest.Fault{
 		"refused":           graphititest.Refuse(),
 		"hangs":             graphititest.Hang(),
@@ -54,6 +56,9 @@ func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
 	}
 	for name, fault := range faults {
 		for _, age := range []graphititest.Age{graphititest.Today, graphititest.Old} {
+			if age == graphititest.Old && name != "failed but stored" {
+				continue
+			}
 			tool := map[graphititest.Age]string{graphititest.Today: "add_memory", graphititest.Old: "add_episode"}[age]
 			for _, call := range []graphititest.Call{graphititest.Tool(tool), graphititest.Tool("get_episodes")} {
 				t.Run(fmt.Sprintf("%s, %s", call, name), func(t *testing.T) {
@@ -63,7 +68,9 @@ func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
 						s.Next(call, fault)
 					}
 					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) {
-						o.Timeout, o.StallAfter = time.Second, 5*time.Second // a hanging call is not a stalled worker
+						if name == "hangs" || name == "slow" { // not a stalled worker
+							o.Timeout, o.StallAfter = time.Second, 5*time.Second
+						}
 					})
 					var ids []string
 					for i := range 6 {
@@ -83,6 +90,7 @@ func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
 // in the end, and that later turns and other groups are stored. The progress of fast groups
 // does not prove a loss in a slow one.
 func TestMCPPoison(t *testing.T) {
+	t.Parallel()
 	s, m := mcpService(t, graphititest.Options{
 		Delay: 5 * time.Millisecond, MCP: graphititest.Today,
 		Raises: func(_, content string) bool { return strings.Contains(content, "user poison") },
@@ -118,6 +126,7 @@ func TestMCPPoison(t *testing.T) {
 // TestMCPCallThatEndsInTheMiddle checks that, after a call fails in the middle, only the
 // messages that were not accepted are sent again.
 func TestMCPCallThatEndsInTheMiddle(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]graphititest.Fault{
 		"refused content": graphititest.Answer(422, ""), "refused": graphititest.Refuse(), "unavailable": graphititest.Answer(503, ""),
 		"hangs": graphititest.Hang(), "failed but stored": graphititest.FailedButStored(),

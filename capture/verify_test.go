@@ -97,6 +97,7 @@ func once(t *testing.T, s *graphititest.Graphiti, group string, turns ...string)
 // TestEveryFaultEveryTurnOnce checks that each turn is in its groups exactly once, despite
 // any fault of a call.
 func TestEveryFaultEveryTurnOnce(t *testing.T) {
+	t.Parallel()
 	faults := map[string]graphititest.Fault{
 		"refused":           graphititest.Refuse(),
 		"hangs":             graphititest.Hang(),
@@ -140,6 +141,7 @@ func TestEveryFaultEveryTurnOnce(t *testing.T) {
 // TestWorkerThatDiesInSilence checks that sending stops after a worker dies, that the
 // status reports the stall, and that each turn arrives once after a restart.
 func TestWorkerThatDiesInSilence(t *testing.T) {
+	t.Parallel()
 	var dies atomic.Bool
 	dies.Store(true)
 	s, m := service(t, graphititest.Options{
@@ -198,6 +200,7 @@ func TestOneMessageLostOnTheWay(t *testing.T) {
 // TestHalfATurnLost checks that a turn is completed if the worker died between its two
 // messages.
 func TestHalfATurnLost(t *testing.T) {
+	t.Parallel()
 	var dies atomic.Bool
 	dies.Store(true)
 	s, m := service(t, graphititest.Options{
@@ -216,6 +219,7 @@ func TestHalfATurnLost(t *testing.T) {
 // TestPoison checks that a turn that ends the worker each time is put aside, and that the
 // others arrive.
 func TestPoison(t *testing.T) {
+	t.Parallel()
 	s, m := service(t, graphititest.Options{
 		Raises: func(_, content string) bool { return strings.Contains(content, "user 1") },
 	})
@@ -254,6 +258,7 @@ func TestPoison(t *testing.T) {
 // TestInDoubtAfterACrash checks that a turn that was sent but not recorded as delivered
 // before a crash is looked up, and sent again only if it is missing.
 func TestInDoubtAfterACrash(t *testing.T) {
+	t.Parallel()
 	for _, arrived := range []bool{true, false} {
 		t.Run(fmt.Sprintf("arrived %t", arrived), func(t *testing.T) {
 			s, m := service(t, graphititest.Options{})
@@ -342,6 +347,7 @@ func TestDownMemoryIsLeftAlone(t *testing.T) {
 // TestDeadTurnsCanBeRetriedAndDropped checks that dead turns can be retried and dropped,
 // and that the counts stay exact.
 func TestDeadTurnsCanBeRetriedAndDropped(t *testing.T) {
+	t.Parallel()
 	s, m := service(t, graphititest.Options{})
 	s.Always(graphititest.Messages, func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
 		body := r.Body.(interface{ Bytes() []byte }).Bytes() //nolint:forcetypeassert // the stand-in's
@@ -418,6 +424,7 @@ func TestEarlierTurnsComeLast(t *testing.T) {
 // TestDeliveryAfterUnrecordedFailure checks that a turn is delivered in the end even
 // if the spool could not record its failed attempt.
 func TestDeliveryAfterUnrecordedFailure(t *testing.T) {
+	t.Parallel()
 	for name, answer := range map[string]graphititest.Fault{
 		"not accepted": graphititest.Answer(503, "0"), "refused": graphititest.Answer(422, ""),
 	} {
