@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -103,11 +104,11 @@ func (w *waiting) hold(turns []ledger.Turn, err error, fault *database.Fault, lo
 	return room
 }
 
-// first returns the first turns, for one write.
+// first returns a copy of the first turns, for one write.
 func (w *waiting) first() []ledger.Turn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.turns[:min(len(w.turns), batchTurns)]
+	return slices.Clone(w.turns[:min(len(w.turns), batchTurns)])
 }
 
 // done removes the first turns. They were written unless err is set; then they are lost.
@@ -118,7 +119,7 @@ func (w *waiting) done(turns []ledger.Turn, err error) {
 		w.lost += len(turns)
 	}
 	w.bytes -= bytesOf(turns)
-	clear(turns)
+	clear(w.turns[:len(turns)])
 	if w.turns = w.turns[len(turns):]; len(w.turns) == 0 {
 		w.turns = nil
 	}
@@ -165,8 +166,7 @@ func (w *waiting) failed(err error, fault *database.Fault, log *slog.Logger) {
 	}
 }
 
-// failedLocked also stores the remedy. A full disk may accept a small write in between,
-// which clears the file's fault.
+// failedLocked also stores the remedy: a full disk may accept a small write, which clears the file's fault.
 func (w *waiting) failedLocked(err error, fault *database.Fault, log *slog.Logger) {
 	if w.since.IsZero() {
 		w.since = time.Now()

@@ -16,7 +16,7 @@ import (
 
 const (
 	firstRetry    = 500 * time.Millisecond
-	lastRetry     = 2 * time.Second
+	lastRetry     = 5 * time.Second
 	maxRetryAfter = time.Hour // limit of a server's Retry-After
 
 	// pollLedger is the interval at which the ledger is read without a Wake: other processes may

@@ -34,14 +34,14 @@ func TestSlowWorkerGetsOneCopy(t *testing.T) {
 	})
 }
 
-// TestReturnIsNoticed checks that a memory that was out of reach gets the next turn two seconds after its return.
+// TestReturnIsNoticed checks that a memory that was out of reach gets the next turn within five seconds of its return.
 func TestReturnIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 20 {
 			s := &sim{t: t, rand: rand.New(rand.NewPCG(1, 1)), ledger: &shelf{fault: func(int) int { return 0 }}, queues: make(map[string][]accepted), kept: make(map[string][]accepted), back: time.Now().Add(2 * time.Minute)}
 			s.ledger.add("g", time.Now())
 			s.run(func() bool { return s.ledger.rows[0].state == "delivered" })
-			if late := s.kept["g"][0].at.Sub(s.back); late > 2100*time.Millisecond {
+			if late := s.kept["g"][0].at.Sub(s.back); late > 5100*time.Millisecond {
 				t.Errorf("sent %v after the return", late)
 			}
 		}
