@@ -52,8 +52,6 @@ type SearchRequest struct {
 	Query string `json:"query"`
 	All   bool   `json:"all,omitempty" flag:"explain" help:"judge as a chat with this text does, with strengths and keys"`
 	Limit int    `json:"limit,omitempty" help:"with a filter: how many"`
-	Skip  int    `json:"skip,omitempty"` // with a filter: number of results to omit
-
 }
 
 // DayOf parses a time, or a day in a zone. Of a day it returns the beginning, or the end.
@@ -389,10 +387,10 @@ func ruleHit(l *card.Line) Found {
 // meantFor bounds the search by meaning: soon after a start, the index of the memory is not built.
 const meantFor = 300 * time.Millisecond
 
-// meant adds messages that have the meaning of the query, and none of its words. All others have
-// been read.
+// meant adds messages that have the meaning of the query, and none of its words, unless the others fill
+// the list.
 func (f *finding) meant(ctx context.Context, places []ledger.Owned) error {
-	if len(f.words) == 0 || f.in.Newest || f.rest > 0 || f.in.Kind != "" && f.in.Kind != "message" || f.in.State != "" && f.in.State != Valid {
+	if len(f.words) == 0 || f.in.Newest || f.rest > 0 || len(f.list) >= f.in.Limit || f.in.Kind != "" && f.in.Kind != "message" || f.in.State != "" && f.in.State != Valid {
 		return nil
 	}
 	short, cancel := context.WithTimeout(ctx, meantFor)
