@@ -17,7 +17,7 @@ const (
 	commandLength = 120
 	taskLength    = 120
 	maxTasks      = 8
-	codeWithin        = 400 // bytes of each end of an output in which a client states the exit code
+	codeWithin    = 400 // bytes of each end of an output in which a client states the exit code
 )
 
 // Round is one tool round.
