@@ -36,16 +36,15 @@ type Others struct {
 	cancel context.CancelFunc
 	asking sync.WaitGroup
 
-	// width is the number of facts that all searches ask for: Graphiti cuts concurrent answers to the number
-	// that the newest search asked for.
+	// width is the number of facts for all searches: Graphiti cuts concurrent answers to that of the newest.
 	width atomic.Int32
 
-	mu      sync.Mutex              // protects the fields below
-	groups  map[string]*sync.Mutex  // of other programs, each with the lock of its one search in Graphiti
-	facts   map[string]*othersFacts // by group
-	indexed *Store                  // of the facts; nil before the first one
-	paused  bool                    // Graphiti is not asked
-	hasty   bool                    // no search waits for Graphiti
+	mu      sync.Mutex               // protects the fields below
+	groups  map[string]chan struct{} // of other programs, each with room for one search in Graphiti
+	facts   map[string]*othersFacts  // by group
+	indexed *Store                   // of the facts; nil before the first one
+	paused  bool                     // Graphiti is not asked
+	hasty   bool                     // no search waits for Graphiti
 	closed  bool
 }
 
@@ -57,7 +56,7 @@ type othersFacts struct {
 
 // OpenOthers returns a search with facts of graph. path is a scratch file.
 func (e *Store) OpenOthers(path string, graph *graphiti.Memory, log *slog.Logger) *Others {
-	o := &Others{Store: e, path: path, graph: graph, log: log, groups: make(map[string]*sync.Mutex), facts: make(map[string]*othersFacts)}
+	o := &Others{Store: e, path: path, graph: graph, log: log, groups: make(map[string]chan struct{}), facts: make(map[string]*othersFacts)}
 	o.base, o.cancel = context.WithCancel(context.Background())
 	return o
 }
@@ -81,7 +80,7 @@ func (o *Others) Add(groups []graphiti.Target) {
 	defer o.mu.Unlock()
 	for _, g := range groups {
 		if o.groups[g.Group] == nil {
-			o.groups[g.Group] = new(sync.Mutex)
+			o.groups[g.Group] = make(chan struct{}, 1)
 		}
 	}
 }
@@ -106,19 +105,19 @@ func (o *Others) Search(ctx context.Context, groups []string, query string, most
 	if i < 0 {
 		return o.Store.Search(ctx, groups, query, most)
 	}
-	answered, hasty := o.ask(groups[i], query, most)
-	found, err := o.find(ctx, groups[i], query, most)
 	now := time.Now()
+	by, limited := ctx.Deadline()
+	if !limited {
+		by = now.Add(othersTimeout)
+	}
+	answered, hasty := o.ask(by, groups[i], query, most)
+	found, err := o.find(ctx, groups[i], query, most)
 	strong := func(f graphiti.Fact) bool { return f.Strength >= exactWords }
 	if times := datesIn(firstOf(query), now); err != nil || hasty || slices.ContainsFunc(found, strong) && !times.past(now) {
 		return found, err
 	}
-	patience := ctx
-	if by, ok := ctx.Deadline(); ok { // then earlier answers are searched
-		var cancel context.CancelFunc
-		patience, cancel = context.WithDeadline(ctx, now.Add(by.Sub(now)*7/8))
-		defer cancel()
-	}
+	patience, cancel := context.WithDeadline(ctx, now.Add(by.Sub(now)*7/8)) // then earlier answers are searched
+	defer cancel()
 	select {
 	case err = <-answered:
 	case <-patience.Done():
@@ -131,9 +130,9 @@ func (o *Others) Search(ctx context.Context, groups []string, query string, most
 	return found, err
 }
 
-// ask searches Graphiti and indexes its answer. The channel receives the result. hasty is that of
-// Others.
-func (o *Others) ask(group, query string, most int) (answered <-chan error, hasty bool) {
+// ask searches Graphiti and indexes its answer, if the group's earlier search ends by the deadline: a search
+// for a turn that is over would make the next one late. It returns the channel of the result, and hasty.
+func (o *Others) ask(by time.Time, group, query string, most int) (answered <-chan error, hasty bool) {
 	done := make(chan error, 1)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -144,10 +143,15 @@ func (o *Others) ask(group, query string, most int) (answered <-chan error, hast
 	one := o.groups[group]
 	// Ends with its call, which othersTimeout bounds and Close cancels.
 	o.asking.Go(func() {
+		select {
+		case one <- struct{}{}:
+			defer func() { <-one }()
+		case <-time.After(time.Until(by)):
+			done <- context.DeadlineExceeded
+			return
+		}
 		ctx, cancel := context.WithTimeout(o.base, othersTimeout)
 		defer cancel()
-		one.Lock() // several at once would be late, all of them
-		defer one.Unlock()
 		facts, err := o.live(ctx, group, query, most)
 		if len(facts) > 0 {
 			err = errors.Join(err, o.index(ctx, group, facts, time.Now()))
@@ -160,9 +164,8 @@ func (o *Others) ask(group, query string, most int) (answered <-chan error, hast
 	return done, o.hasty
 }
 
-// live searches Graphiti. Ended facts may fill its answer and hide valid ones, which began when the last
-// of them ended, or later: it searches for more until it has most valid ones. If that fails, it returns none,
-// because the first answer may lack what is valid. A question about the past also asks for its time.
+// live searches Graphiti until it has most valid facts: ended ones may fill an answer and hide others, which
+// began later. If that fails, it returns none. A question about the past also asks for its time.
 func (o *Others) live(ctx context.Context, group, query string, most int) (facts []graphiti.Fact, err error) {
 	now, last := time.Now(), time.Time{}
 	for range 3 {

@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,6 +46,51 @@ func (f *otherFacts) SearchDated(_ context.Context, _, _ string, most int, d gra
 
 func (f *otherFacts) Episodes(context.Context, string, int) ([]graphiti.Row, error) {
 	return f.episodes, nil
+}
+
+// TestOthers_OneAtATime checks that a search that has waited until its deadline is not sent: others would wait
+// behind questions of turns that are over.
+func TestOthers_OneAtATime(t *testing.T) {
+	e := openEmbedded(t)
+	path := filepath.Join(t.TempDir(), "others.db")
+	synctest.Test(t, func(t *testing.T) {
+		graph := &countedFacts{answer: make(chan struct{})}
+		o := e.OpenOthers(path, &graphiti.Memory{Searcher: graph, Arrivals: graph}, slog.New(slog.DiscardHandler))
+		defer o.Close()
+		o.Add([]graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "theirs"}})
+		for range 5 {
+			answered, _ := o.ask(time.Now().Add(750*time.Millisecond), "theirs", "the port", 18)
+			if graph.asked.Load() > 0 {
+				<-answered
+			}
+			synctest.Wait()
+		}
+		close(graph.answer)
+		answered, _ := o.ask(time.Now().Add(750*time.Millisecond), "theirs", "the port", 18)
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+		if n := graph.asked.Load(); n != 2 {
+			t.Errorf("%d searches, want the first and the last", n)
+		}
+	})
+}
+
+// countedFacts counts its searches, and answers them after answer is closed.
+type countedFacts struct {
+	otherFacts
+	asked  atomic.Int32
+	answer chan struct{}
+}
+
+func (f *countedFacts) SearchDated(ctx context.Context, group, query string, most int, d graphiti.Dates) ([]graphiti.Fact, error) {
+	f.asked.Add(1)
+	select {
+	case <-f.answer:
+		return nil, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // TestOthers_WithoutWaiting checks that no search waits for Graphiti after Set(ask, false), and that
