@@ -81,7 +81,7 @@ type Doubts interface {
 	GoesOn(session string, history []dialect.Fingerprint, drops bool)
 }
 
-// Standing applies what a person's message says to the memory.
+// Standing applies a person's message to the memory.
 type Standing interface {
 	// Apply carries out a message such as "remember that …", and counts the effects. It may wait
 	// for the state until ctx ends.

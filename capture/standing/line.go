@@ -16,7 +16,7 @@ type message struct {
 	Message
 	k     *Keeper
 	alone bool // the message consists of statements
-	ends  bool // it may end what it matches
+	ends  bool // it may end matching statements
 }
 
 func (s *message) applyAll(ctx context.Context, statements []card.Statement, h *inject.Heard) {

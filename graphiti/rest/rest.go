@@ -147,7 +147,7 @@ func (r *Client) Export(ctx context.Context, group string, f func(graphiti.Row) 
 	return r.list(ctx, group, maxExport, maxRESTExport, func(e *remote.EpisodeJSON) error { return f(e.Row()) })
 }
 
-// list calls f for the last n episodes of a group, in at most so many bytes.
+// list calls f for each of the last n episodes of a group. It reads at most most bytes.
 func (r *Client) list(ctx context.Context, group string, n int, most int64, f func(*remote.EpisodeJSON) error) error {
 	err := r.send(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(n), nil, func(body io.Reader) error {
 		limited := &io.LimitedReader{R: body, N: most + 1}

@@ -140,7 +140,7 @@ func (s *scratch) fixed(x []float32, step, size, n, terms int) fixed {
 	for r := range n {
 		most = max(most, floats.largest(x[r*step:r*step+size]))
 	}
-	by := float32(min(math.MaxInt16, math.MaxInt32/(maxWeight*terms))) / max(most, epsilon)
+	by := float32(min(math.MaxInt16, math.MaxInt32/(-math.MinInt8*terms))) / max(most, epsilon)
 	s.whole, s.units = sized(s.whole, n*size), sized(s.units, n)
 	for r := range n {
 		s.units[r] = 1 / by
@@ -171,9 +171,6 @@ func shorten(out []int8, in []int16) (sum int32) {
 	}
 	return sum
 }
-
-// maxWeight is the greatest size of a weight.
-const maxWeight = 128
 
 func rectify(x []float32) {
 	for i, v := range x {
