@@ -36,10 +36,6 @@ type Sessions struct {
 	recent *memo.LRU[[16]byte, string] // "" if the store does not know the fingerprint
 }
 
-func newSessions(s *tables) *Sessions {
-	return &Sessions{store: s, recent: memo.NewLRU[[16]byte, string](sessionsInRAM)}
-}
-
 // Pending returns the session of the first fingerprint with an unanswered conversation. If
 // the store cannot be read, it knows the recent ones of this process.
 func (s *Sessions) Pending(ctx context.Context, fingerprints ...[16]byte) (session string, ok bool) {

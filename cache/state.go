@@ -43,7 +43,7 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 func newState(s *tables) *State {
 	return &State{
 		Decisions: &Decisions{s, memo.NewLRU[[16]byte, recentDecision](decisionsInRAM)},
-		Sessions:  newSessions(s), Snapshots: &Snapshots{s, snapshotKind}, Ended: &Ended{s}, Tenants: newTenants(s),
+		Sessions:  &Sessions{store: s, recent: memo.NewLRU[[16]byte, string](sessionsInRAM)}, Snapshots: &Snapshots{s, snapshotKind}, Ended: &Ended{s}, Tenants: newTenants(s),
 		Generations: newGenerations(s), Proofs: &Proofs{s}, Figures: newFigures(s), Trials: &Snapshots{s, trialKind}, tables: s,
 	}
 }

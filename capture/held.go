@@ -74,10 +74,6 @@ type Doubt struct {
 	Twin         Twin                // for the reason HeldTwin
 }
 
-func newDoubts() doubts {
-	return doubts{wake: make(chan struct{}, 1), passes: make(chan chan struct{})}
-}
-
 // load reads the turns that the last process held.
 func (d *doubts) load(log *slog.Logger) {
 	err := d.disk.EachHeld("", func(h *ledger.Held) error {

@@ -102,7 +102,7 @@ type Pipeline struct {
 // Open opens the record of turns and starts to deliver waiting ones.
 func Open(o Options) (p *Pipeline, err error) {
 	p = &Pipeline{
-		Events: o.Events, log: o.Log, disk: o.Disk, recent: newRecent(), waiting: waiting{wake: make(chan struct{}, 1)}, doubts: newDoubts(), fates: fates{was: graphiti.FateHeld},
+		Events: o.Events, log: o.Log, disk: o.Disk, recent: newRecent(), waiting: waiting{wake: make(chan struct{}, 1)}, doubts: doubts{wake: make(chan struct{}, 1), passes: make(chan chan struct{})}, fates: fates{was: graphiti.FateHeld},
 	}
 	p.now.Store(&o.Bounds)
 	p.stopped, p.stop = context.WithCancel(context.Background())

@@ -285,3 +285,124 @@ func TestLongMessage_KeepsBothEnds(t *testing.T) {
 		}
 	}
 }
+
+// answering returns the URL of a model that answers each request by calling answer.
+func answering(t *testing.T, answer func(w http.ResponseWriter, request string)) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		answer(w, string(b))
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// whole writes an answer that is not streamed.
+func whole(w http.ResponseWriter, message, finish string) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, `{"choices":[{"index":0,"message":`+message+`,"finish_reason":"`+finish+`"}]}`)
+}
+
+// TestAnswersAboveLimitsAreCounted checks that the metrics and the status count answers
+// that exceeded the limits.
+func TestAnswersAboveLimitsAreCounted(t *testing.T) {
+	t.Parallel()
+	up := answering(t, func(w http.ResponseWriter, _ string) {
+		whole(w, `{"role":"assistant","content":"`+strings.Repeat("x", 9<<20)+`"}`, "stop")
+	})
+	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up})
+	told := func() (metrics, words string) {
+		resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		s, out := w.app.status(t.Context(), true), &strings.Builder{}
+		printStatus(out, &s)
+		return string(b), out.String()
+	}
+	metrics, words := told()
+	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 0\n") || strings.Contains(words, "exceeded the limits") {
+		t.Errorf("before: %s", words)
+	}
+	w.request(history(0, "Tell me everything."))
+	waitUntil(t, "an answer to be given up", func() bool { return w.app.memory().queue().GivenUp == 1 })
+	metrics, words = told()
+	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 1\n") || !strings.Contains(words, "1 answers exceeded the limits") {
+		t.Errorf("after: %s", words)
+	}
+}
+
+// TestUnansweredMessages checks that a message without an answer is stored with the
+// next turn, once, and searched for with it. The upstream refuses the requests that end with
+// a message of failing.
+func TestUnansweredMessages(t *testing.T) {
+	t.Parallel()
+	const marmot, badger, thanks = "My marmot lives in burrow Zeta.", "My badger lives in burrow Theta.", "Thanks for that."
+	empty := m{"role": "assistant", "content": ""}
+	for name, tc := range map[string]struct {
+		failing  bool // the first message gets an error
+		requests [][]m
+	}{
+		"in a row":              {false, [][]m{{user(marmot), user(badger)}}},
+		"three":                 {false, [][]m{{user(marmot), user("Hello?"), user(badger)}}},
+		"behind an answer":      {false, [][]m{{user("Hello.")}, {user("Hello."), answered("Noted."), user(marmot), user(badger)}}},
+		"after an error":        {true, [][]m{{user(marmot)}, {user(marmot), user(badger)}}},
+		"after an empty answer": {false, [][]m{{user(marmot), empty, user(badger)}}},
+		"one after the other":   {true, [][]m{{user(marmot)}, {user(marmot), user("Hello?")}, {user(marmot), user("Hello?"), user(badger)}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			failing := tc.failing
+			up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+				w.Header().Set("Content-Type", "application/json")
+				if failing {
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}
+				_, _ = io.WriteString(w, wholeAnswer)
+			})
+			w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
+			for _, messages := range tc.requests {
+				w.request(chat(messages...))
+				failing = false
+			}
+			w = w.restart()
+			all := append(slices.Clone(tc.requests[len(tc.requests)-1]), answered("Noted."), user(thanks))
+			w.request(chat(all...))
+			w = w.restart()
+			w.request(chat(append(all, answered("Noted."), user("Bye."))...))
+			w = w.restart()
+			held := strings.Join(w.held(), "|")
+			for _, text := range []string{marmot, badger, thanks} {
+				if strings.Count(held, text) != 1 {
+					t.Errorf("held %q, want %q once", held, text)
+				}
+			}
+			w.request(chat(user("Where does my marmot live?"), user("Please answer in one sentence.")), "X-Graphiti-Session", "other")
+			if got := up.got(); !strings.Contains(got[len(got)-1], "Zeta") {
+				t.Errorf("got %q, want the answer to the first message", got[len(got)-1])
+			}
+		})
+	}
+}
+
+// TestToolsDescribeNoFiles checks that the files of a turn come from the calls of its
+// tools, and not from the descriptions of the tools.
+func TestToolsDescribeNoFiles(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
+	project := []string{"User-Agent", "test/1", "X-Graphiti-Workspace", widgets, "X-Graphiti-Session", "one"}
+	body := chat(user("Look at the parser."), m{"role": "assistant", "content": nil, "tool_calls": []m{{"id": "a", "type": "function", "function": m{"name": "read", "arguments": `{"path":"src/parser.go"}`}}}},
+		m{"role": "tool", "tool_call_id": "a", "content": "package parser"})
+	body["tools"] = []m{{"type": "function", "function": m{"name": "read", "description": `Reads a file: {"path": "src/example.ts"}`}}}
+	w.see(body, project...)
+	w.remembered("Look at the parser.")
+	saw, _ := w.see(chat(user("Go on.")), append(project[:4:4], "X-Graphiti-Session", "two")...)
+	if all := strings.Join(saw, "\n"); strings.Contains(all, "example.ts") {
+		t.Errorf("the model was told %q", all)
+	}
+	if group := w.get("/metrics"); strings.Contains(group, "example.ts") {
+		t.Error("a metric names a file")
+	}
+}

@@ -62,7 +62,7 @@ func newRootCommand() *cobra.Command {
 		Example: "  graphiti-proxy demo\n  graphiti-proxy serve\n  graphiti-proxy connect claude-code",
 	}
 	cli.GlobalFlags(root)
-	root.AddCommand(newServeCommand(), newConnectCommand(), newDisconnectCommand(), newDoctorCommand(), newServiceCommand(), newMCPCommand(), newOpenCommand(), newDemoCommand(), newTestCommand(), cli.NewInitCommand(), cli.NewVersionCommand(telemetry.Version()), cli.NewLicensesCommand(), cli.NewConfigCommand(), newStatusCommand(), newStatusLineCommand(), newQueueCommand(), newMemoryCommand(), newRegistryCommand(), newWorkspaceCommand(), newTestConnectionCommand(), newRepairCommand(), newBackupCommand(), newRestoreCommand())
+	root.AddCommand(newServeCommand(), newConnectCommand(), newDisconnectCommand(), newDoctorCommand(), newServiceCommand(), newMCPCommand(), newOpenCommand(), newDemoCommand(), newTestCommand(), cli.NewInitCommand(), cli.NewVersionCommand(telemetry.Version()), cli.NewLicensesCommand(), cli.NewConfigCommand(), newStatusCommand(), newStatusLineCommand(), newQueueCommand(), newMemoryCommand(), describedGroup("registry", newRegistryAcceptCommand()), describedGroup("workspace", newWorkspaceJoinCommand()), newTestConnectionCommand(), newRepairCommand(), newBackupCommand(), newRestoreCommand())
 	cli.RefuseArgs(root)
 	return root
 }

@@ -23,10 +23,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
-func inFiles(cfg *config.Config) string {
-	return "using the files in " + cfg.DataDir + ", which no running proxy uses"
-}
-
 // nameWorkspace replaces the directory in --workspace, or in --to, with the key of its workspace.
 func nameWorkspace(c *cobra.Command, cfg *config.Config) error {
 	for _, name := range []string{"workspace", "to"} {
@@ -182,7 +178,7 @@ func makeMemoryFiles(ctx context.Context, cfg *config.Config) (*cli.Runner, erro
 	if h.Memory == nil {
 		return nil, errors.Join(errors.New(h.Status(ctx, false).Memory.Off()), o.stop.Shutdown(ctx))
 	}
-	return &cli.Runner{Host: h, Says: inFiles(cfg), Close: func() error {
+	return &cli.Runner{Host: h, Says: "using the files in " + cfg.DataDir + ", which no running proxy uses", Close: func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		return o.stop.Shutdown(ctx)

@@ -18,12 +18,10 @@ import (
 )
 
 func newQueueCommand() *cobra.Command {
-	return describedGroup("queue", newQueueStatusCommand(), newQueueListCommand(),
+	return describedGroup("queue",
+		operation(described("queue-status"), service.Counts, openMemoryFiles, new(struct{}), nil, func(w, _ io.Writer, s *capture.QueueStatus) { health.PrintQueue(w, s) }),
+		newQueueListCommand(),
 		newQueueChangeCommand("retry", "queued again", service.Retry), newQueueChangeCommand("drop", "deleted", service.Drop))
-}
-
-func newQueueStatusCommand() *cobra.Command {
-	return operation(described("queue-status"), service.Counts, openMemoryFiles, new(struct{}), nil, func(w, _ io.Writer, s *capture.QueueStatus) { health.PrintQueue(w, s) })
 }
 
 func newQueueListCommand() *cobra.Command {

@@ -13,10 +13,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
-func newRegistryCommand() *cobra.Command {
-	return describedGroup("registry", newRegistryAcceptCommand())
-}
-
 func newRegistryAcceptCommand() *cobra.Command {
 	var yes bool
 	c := described("registry-accept")

@@ -2,16 +2,20 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -165,5 +169,95 @@ func TestStopLogsUndeliveredTurns(t *testing.T) {
 	with.stop()
 	if strings.Contains(with.log.String(), "undelivered turns") {
 		t.Errorf("nothing waits in an embedded memory: %s", with.log)
+	}
+}
+
+// TestStopIsBounded: a part that hangs, such as one that writes to a disk that
+// does not answer, is left behind and named; the others end all the same.
+func TestStopIsBounded(t *testing.T) {
+	const grace = 30 * time.Second
+	for name, tc := range map[string]struct {
+		hang   []string
+		grace  bool // whether the context ends
+		longer time.Duration
+	}{
+		"none":           {nil, true, -grace},
+		"one":            {[]string{"ingestion"}, true, stopBound},
+		"without an end": {[]string{"ingestion"}, false, stopBound},
+		"some":           {[]string{"probe", "ingestion"}, true, stopBound + leastBound},
+		"all":            {[]string{"listeners", "probe", "recall", "answers", "ingestion", "memory"}, true, stopBound + 5*leastBound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &stopStack{Grace: grace, Log: slog.New(slog.DiscardHandler)}
+				var ended []string
+				let := make(chan struct{})
+				s.OnUnlock("lock", func(context.Context) error { ended = append(ended, "lock"); return nil })
+				for _, part := range []string{"memory", "ingestion", "answers", "recall", "probe", "listeners"} {
+					s.OnClose(part, func(context.Context) error {
+						if slices.Contains(tc.hang, part) {
+							<-let
+							return nil
+						}
+						ended = append(ended, part)
+						return nil
+					})
+				}
+				ctx := context.Background()
+				if tc.grace {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, grace)
+					defer cancel()
+				}
+				began := time.Now()
+				err := s.Shutdown(ctx)
+				if took := time.Since(began); took != grace+tc.longer {
+					t.Errorf("took %s, want %s", took, grace+tc.longer)
+				}
+				var stuck *stuckError
+				if errors.As(err, &stuck) != (len(tc.hang) > 0) {
+					t.Error(err)
+				} else if stuck != nil && len(stuck.Parts) != len(tc.hang) {
+					t.Errorf("named %v, want %v", stuck.Parts, tc.hang)
+				}
+				want := 7 - len(tc.hang)
+				if len(tc.hang) > 0 {
+					want-- // the lock
+				}
+				if len(ended) != want || len(tc.hang) > 0 && slices.Contains(ended, "lock") {
+					t.Errorf("ended %v", ended)
+				}
+				close(let)
+			})
+		})
+	}
+}
+
+// TestAdminDoesNotHoldUpTheEnd checks that an incomplete request on the admin side delays a
+// shutdown by less than four seconds, and that clients cannot connect after it.
+func TestAdminDoesNotHoldUpTheEnd(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), nil)
+	c, err := net.Dial("tcp", w.app.admin.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("GET /healthz HTTP/1.1\r\n")); err != nil { // incomplete
+		t.Fatal(err)
+	}
+	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/healthz") // by now the first connection has been accepted
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // less than the time limit of a silent connection
+	defer cancel()
+	if err := w.app.Shutdown(ctx); err != nil || ctx.Err() != nil {
+		t.Errorf("got %v, %v, want no error, in time", err, ctx.Err())
+	}
+	if c, err := net.Dial("tcp", w.app.proxy.Addr().String()); err == nil {
+		c.Close()
+		t.Error("clients are let in")
 	}
 }

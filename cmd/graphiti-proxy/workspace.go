@@ -17,10 +17,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
-func newWorkspaceCommand() *cobra.Command {
-	return describedGroup("workspace", newWorkspaceJoinCommand())
-}
-
 func newWorkspaceJoinCommand() *cobra.Command {
 	c := described("workspace-join")
 	c.Args = cli.NeedsOne("one directory")

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
@@ -118,5 +120,104 @@ func TestSpellingOfQuotes(t *testing.T) {
 	var c dialect.Conversation
 	if !(chat.Dialect{}).Parse([]byte(body), &c) || string(c.Text(0)) != "fix it" {
 		t.Errorf("the person said %q, want %q", c.Text(0), "fix it")
+	}
+}
+
+func TestTranscripts(t *testing.T) {
+	for _, tc := range []struct {
+		name, system, text string
+		said, answer       string // with | between them
+		kind               dialect.Kind
+	}{
+		{"in brackets, in an element", "", "<conversation>\n[User]: one\ntwo\n\n[Assistant]: three\n\n[Assistant tool calls]: bash(x)\n\n[Tool result]: y\n</conversation>\n\nSummarize it.", "one\ntwo", "three|bash(x)", dialect.KindSummary},
+		{"in capitals", "", "Give it a title.\n<chat_history>\nUSER: one\nASSISTANT: two\n</chat_history>", "one", "two", dialect.KindTitle},
+		{"headings", "You compact histories.", "### User\none\n### User: one\n### Assistant: two", "one", "two", dialect.KindSummary},
+		{"bold", "", "**User:** one\n**Assistant:** two", "one", "two", dialect.KindTurn},
+		{"elements", "", "<user>one</user>\n<assistant>two\n</assistant>\nWhat does she mean?", "one</user>", "two", dialect.KindTurn},
+		{"one side", "", "User: one\nUser: two\nsummarize", "", "", dialect.KindTurn},
+		{"prose", "", "The user: she said no. The assistant: he said yes. Summarize.", "", "", dialect.KindTurn},
+	} {
+		got := dialect.TranscriptIn([][]byte{[]byte(tc.system)}, []byte(tc.text))
+		texts := func(list [][]byte) string {
+			var all []string
+			for _, b := range list {
+				all = append(all, string(b))
+			}
+			return strings.Join(all, "|")
+		}
+		if diff := cmp.Diff([]any{tc.said, tc.answer, tc.kind}, []any{texts(got.Said), texts(got.Answer), got.Kind}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+		if tc.answer != "" && !dialect.MayBeTranscript([]byte(tc.text)) {
+			t.Errorf("%s: it is not looked at", tc.name)
+		}
+	}
+}
+
+func TestIDs(t *testing.T) {
+	for text, want := range map[string]string{
+		"keep /home/x/.copilot/session-state/1f0e-9/plan.md":               "1f0e-9",
+		"a/.copilot/session-state/1f0e and b/.copilot/session-state/1f0e/": "1f0e",
+		"a/.copilot/session-state/1f0e and b/.copilot/session-state/2f0e/": "",
+		"a/.copilot/session-state/":                                        "",
+		"a/.copilot/session-state/" + strings.Repeat("a", 65):              "",
+	} {
+		if got := dialect.IDBehind([]byte(text), ".copilot/session-state/"); got != want {
+			t.Errorf("%q: got id %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestWithoutMedia(t *testing.T) {
+	long := strings.Repeat("iVBORw0KGgo/+", 1000)
+	for _, tc := range []struct{ name, text, want string }{
+		{"no media", "What is data:text/plain?", "What is data:text/plain?"},
+		{"a picture in Markdown", "Look: ![x](data:image/png;base64," + long + "==) What is it?", "Look: ![x]() What is it?"},
+		{"a file with parameters", "data:text/csv;charset=utf-8;base64,YQ== is mine", " is mine"},
+		{"the words after a picture", "data:image/png;base64," + long + "\nWhose is it?", "\nWhose is it?"},
+		{"tags on lines of their own", "<image name=[Image #1] path=\"/home/p/a.png\">\n</image>\nWhat colour?", "What colour?"},
+		{"a tag in a sentence", "How do I centre an <img src=\"a.png\"> here?", "How do I centre an <img src=\"a.png\"> here?"},
+		{"another element", "<images>\nx", "<images>\nx"},
+	} {
+		if got := string(dialect.WithoutMedia([]byte(tc.text))); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestRepeats: from the third time in a conversation, a sentence counts as a client's.
+func TestRepeats(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		want       bool
+	}{
+		{"continue", "Continue from where you left off.", true},
+		{"stop hook", "Stop hook feedback:\n- [./check.sh]: the tests \"unit\" fail", true},
+		{"retry", "Validation has failed: the field \"port\" is missing.", true},
+		{"nod", "continue", false},
+		{"agreement", "Yes, go on.", false},
+		{"short request", "Run the tests again, please.", false},
+		{"short request in Japanese", "続けてください", false},
+	} {
+		for times := range 5 {
+			var messages []map[string]string
+			for range times {
+				messages = append(messages, map[string]string{"role": "user", "content": tc.text}, map[string]string{"role": "assistant", "content": "I see."})
+			}
+			body, err := json.Marshal(map[string]any{"messages": append(messages, map[string]string{"role": "user", "content": tc.text})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c dialect.Conversation
+			if !(chat.Dialect{}).Parse(body, &c) || c.Last != 2*times {
+				t.Fatalf("%s: Last = %d, want %d", tc.name, c.Last, 2*times)
+			}
+			for i := 0; i <= c.Last; i += 2 {
+				same, got := c.Repeats(i)
+				if want := tc.want && i >= 4; got != want || want && string(same) != "I see." {
+					t.Errorf("%s: Repeats(%d) = %q, %v, want %v", tc.name, i, same, got, want)
+				}
+			}
+		}
 	}
 }
