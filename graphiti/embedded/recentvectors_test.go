@@ -139,3 +139,39 @@ func TestFactHasAVectorOfItsKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestVectors_OfNewMessages: a new message's vector is added to those in RAM, and each message's is
+// there once.
+func TestVectors_OfNewMessages(t *testing.T) {
+	e := openEmbedded(t)
+	e.mean = startVectors(e.db, ownEncoder(t), slog.New(slog.DiscardHandler))
+	const group = 1
+	var held *groupVectors
+	for i, text := range []string{"My cat Pixel likes fish.", "The staging database listens on port 5433.", "We deploy on Tuesdays."} {
+		tell(t, e, "g", fmt.Sprint(i), text, "")
+		polltest.Until(t, "the vector of "+text, func() bool {
+			if !e.Compares() {
+				return false
+			}
+			g, err := e.mean.of(t.Context(), group)
+			return err == nil && len(g.vecs) == i+1
+		})
+		g, ok := e.mean.groups.Get(group)
+		if !ok {
+			t.Fatalf("after %q, no vectors are in RAM", text)
+		}
+		if held != nil && &held.vecs[0][0] != &g.vecs[1][0] {
+			t.Errorf("after %q, the older vectors were read again", text)
+		}
+		held = g
+	}
+	for i := 1; i < len(held.places); i++ {
+		if held.places[i-1] <= held.places[i] {
+			t.Errorf("places %v, want descending ones", held.places)
+		}
+	}
+	newest := &unreadMessage{id: group<<placeBits | held.places[0]}
+	if _, size := held.with(newest, true); size != 0 {
+		t.Errorf("a changed vector gives %d bytes, want none: all are read again", size)
+	}
+}

@@ -23,7 +23,7 @@ const (
 	embedRetry   = time.Minute // at most, after a failure
 
 	maxCompared = 10_000   // newest messages of a group
-	maxHeld     = 16 << 20 // bytes of vectors in RAM, over all groups
+	maxHeld     = 64 << 20 // bytes of vectors in RAM, over all groups
 )
 
 // encoder computes the vectors of texts.
@@ -51,6 +51,7 @@ type vectors struct {
 	checked int64 // id
 
 	groups *memo.LRU[int64, *groupVectors]
+	stored atomic.Int64 // batches
 
 	mu   sync.Mutex // guards todo
 	todo []int64    // ids of messages without a vector, each added with or after its message
@@ -194,8 +195,11 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	if err := v.store(ctx, batch); err != nil {
 		return 0, fmt.Errorf("store embeddings: %w", err)
 	}
-	for _, m := range batch {
-		v.groups.Remove(m.id >> placeBits)
+	v.stored.Add(1)
+	for i := range batch {
+		if m := &batch[i]; len(m.vec) > 0 {
+			v.groups.Update(m.id>>placeBits, func(was *groupVectors, has bool) (*groupVectors, int) { return was.with(m, has) })
+		}
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -301,21 +305,46 @@ func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
 	if g, ok := v.groups.Get(group); ok {
 		return g, nil
 	}
-	first, g, size := group<<placeBits, new(groupVectors), 1
+	first, g, stored := group<<placeBits, new(groupVectors), v.stored.Load()
 	const query = "SELECT id & 4294967295, vec FROM vectors WHERE id BETWEEN ? AND ? AND length(vec) > 0 AND model = ? ORDER BY id DESC LIMIT ?"
 	err := v.db.Each(ctx, query, []any{first, first | maxPlace, v.model, maxCompared}, func(scan func(...any) error) error {
 		var place int64
 		var b []byte
 		err := scan(&place, &b)
 		g.places, g.vecs = append(g.places, place), append(g.vecs, int8sOf(b))
-		size += len(b) + 48
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read embeddings: %w", err)
 	}
-	v.groups.Add(group, g, min(size, maxHeld))
+	if v.stored.Load() == stored { // otherwise it may lack a new one
+		v.groups.Add(group, g, g.size())
+	}
 	return g, nil
+}
+
+// size returns the size in RAM.
+func (g *groupVectors) size() int {
+	size := 1
+	for _, vec := range g.vecs {
+		size += len(vec) + 48
+	}
+	return min(size, maxHeld)
+}
+
+// with returns the vectors with that of a new message or fact, and their size in RAM. The size is 0
+// if the vectors must be read again, and negative if they are not in RAM.
+func (g *groupVectors) with(m *unreadMessage, held bool) (*groupVectors, int) {
+	place := m.id & maxPlace
+	switch {
+	case !held:
+		return nil, -1
+	case len(g.places) > 0 && g.places[0] >= place:
+		return nil, 0
+	}
+	n := min(len(g.places), maxCompared-1)
+	out := &groupVectors{append([]int64{place}, g.places[:n]...), append([][]int8{m.vec}, g.vecs[:n]...)}
+	return out, out.size()
 }
 
 // forget drops a group's vectors from RAM.
