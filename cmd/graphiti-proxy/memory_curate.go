@@ -136,6 +136,9 @@ func newMemorySearchCommand() *cobra.Command {
 	cli.Complete(c, "kind", service.Kinds...)
 	cli.Complete(c, "state", service.States...)
 	return operation(c, service.Search, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Searched) {
+		if answer.ByWords {
+			fmt.Fprintln(errOut, "only words were searched: the search by meaning is not ready yet; search again in a few seconds")
+		}
 		switch {
 		case len(answer.Facts) == 0 && !in.Everything:
 			fmt.Fprintln(errOut, "no facts found; --everything searches all projects")
@@ -159,7 +162,7 @@ func printHits(w io.Writer, answer *service.Searched) {
 			kind += ", by meaning"
 		}
 		if f.Said > 0 {
-			kind += ", in " + terminal.Count(f.Said, "conversation")
+			kind += map[bool]string{true: ", in at least ", false: ", in "}[f.AtLeast] + terminal.Count(f.Said, "conversation")
 		}
 		by := cmp.Or(map[string]string{"user": "person", "system": "person", "assistant": "model"}[f.Role], "-")
 		t.Row(cmp.Or(f.ID, "-"), minute(f.Since), kind, f.State, by, cmp.Or(f.Client, "-"), f.In, f.Text)

@@ -28,7 +28,7 @@ type search struct {
 	Hits                []hitView
 	Pairs               [][2]*hitView // valid statements about one subject
 	All                 int
-	AtMost              bool
+	AtMost, ByWords     bool
 	Threshold           string // of what a message would get, or ""
 	Pager               pager
 }
@@ -117,7 +117,7 @@ func (v *visit) find(s *search) error {
 	if err != nil {
 		return err
 	}
-	s.Asked, s.All, s.AtMost = true, got.All, got.AtMost
+	s.Asked, s.All, s.AtMost, s.ByWords = true, got.All, got.AtMost, got.ByWords
 	if s.Order == asChat {
 		s.Threshold = sentence(got.Threshold())
 	}

@@ -79,6 +79,7 @@ type Hit struct {
 	Message      bool      `json:"message,omitempty"`    // its ID is that of a message
 	Origin       string    `json:"origin,omitempty"`     // of a fact: said, fact for one of a model, or the kind of a promoted text
 	Said         int       `json:"said,omitempty"`       // number of conversations with it, if several
+	AtLeast      bool      `json:"at_least,omitempty"`   // Said may lack some: not every copy was read
 	Before       []Version `json:"before,omitempty"`     // oldest first
 	LastShown    *InTurn   `json:"last_shown,omitempty"` // of a fact, in the newest turns
 	Line         *Standing `json:"line,omitempty"`       // of a rule
@@ -89,6 +90,7 @@ type Hit struct {
 	rank   int     // by words found; of as many, rules come first, then questions, and then ended texts
 	same   string  // equal for copies, or "" for a text that has none
 	copies []Found // older ones
+	shared bool    // its memory is one of several people, where a change of it needs the IDs of its copies
 }
 
 // InTurn is a turn whose block had a fact.
@@ -111,6 +113,7 @@ type finding struct {
 	since, until time.Time
 	list         []Found
 	rest         int             // results that were not read
+	late         bool            // the search by meaning did not end in time
 	seen         map[string]bool // by key; a personal statement in a project is in both groups
 	said         map[string]int  // index in the list, by the words of copies
 }
@@ -162,7 +165,7 @@ func (sv *Service) find(ctx context.Context, in *SearchRequest) (out Searched, e
 	slices.SortStableFunc(f.list, func(a, b Found) int {
 		return cmp.Or(b.rank-a.rank, b.at.Compare(a.at))
 	})
-	out.All, out.AtMost = len(f.list)+f.rest, f.rest > 0
+	out.All, out.AtMost, out.ByWords = len(f.list)+f.rest, f.rest > 0, f.late
 	out.Facts = append(out.Facts, f.list[:min(in.Limit, len(f.list))]...)
 	for i := range out.Facts {
 		out.Facts[i].excerpt(f.words)
@@ -171,7 +174,9 @@ func (sv *Service) find(ctx context.Context, in *SearchRequest) (out Searched, e
 		err = sv.lastShown(ctx, in, out.Facts)
 	}
 	for i := range out.Facts {
-		out.Facts[i].count()
+		one := &out.Facts[i]
+		one.count()
+		one.AtLeast = one.Said > 0 && (out.AtMost || one.ByMeaning || in.Client+in.Since+in.Until != "")
 	}
 	return out, err
 }
@@ -239,21 +244,25 @@ func (f *finding) add(r Found) {
 	first.copies = append(first.copies, r)
 }
 
-// sameWords returns the words that a message and its copies share, or "" if there are no copies: in a
-// memory of several people, and of a text without a statement, such as "yes".
-func sameWords(in *ledger.Owned, text string) string {
-	if in.Shared || card.ContentWords(text) < card.MinWords {
+// sameWords returns the words that a message and its copies share, or "" of a text without a statement,
+// such as "yes", which has no copies.
+func sameWords(text string) string {
+	if card.ContentWords(text) < card.MinWords {
 		return ""
 	}
 	return words.Key(text)
 }
 
-// count counts the conversations of a result, and adds its copies in other memories.
+// count counts the conversations of a result, and adds the IDs of copies that a change of it does not
+// find.
 func (f *Found) count() {
 	talks, groups := map[string]bool{f.Conversation: true}, map[string]bool{f.Group: true}
 	for _, c := range f.copies {
 		if !groups[c.Group] {
-			f.ID, f.In = f.ID+" "+c.ID, f.In+", "+c.In
+			f.In += ", " + c.In
+		}
+		if !groups[c.Group] || c.shared {
+			f.ID += " " + c.ID
 		}
 		talks[c.Conversation], groups[c.Group] = true, true
 	}
@@ -311,7 +320,7 @@ func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Fil
 		turn, _ := graphiti.TurnOf(r.Name)
 		h := Hit{
 			Kind: "message", Message: true, State: stateIf(ended[r.Name] == ""), Role: string(r.Role), Client: gjson.Get(r.Source, "client").Str, In: NameOf(*o, f.in.Whose()),
-			Conversation: sessionIn(o, &r), Turn: turn, at: r.Said, found: f.count(r.Text), same: sameWords(o, r.Text),
+			Conversation: sessionIn(o, &r), Turn: turn, at: r.Said, found: f.count(r.Text), same: sameWords(r.Text), shared: o.Shared,
 		}
 		switch {
 		case f.in.Kind == KindFact:
@@ -397,7 +406,7 @@ func (f *finding) meant(ctx context.Context, places []ledger.Owned) error {
 	defer cancel()
 	for i := range places {
 		facts, err := f.sv.o.Memory.Search(short, []string{places[i].Group}, strings.TrimRight(f.sv.o.Pipeline.Redacted(f.in.Query), "?")+"?", f.sv.settings().MaxFacts)
-		if short.Err() != nil && ctx.Err() == nil {
+		if f.late = short.Err() != nil && ctx.Err() == nil; f.late {
 			return nil
 		}
 		if err != nil {

@@ -227,7 +227,7 @@ func TestSearch_Copies(t *testing.T) {
 			if !strings.Contains(one.Text, "boathouse") {
 				continue
 			}
-			if ids = strings.Fields(one.ID); one.Said != 5 || len(ids) != 3 || !strings.Contains(one.In, "acme/widgets") || !strings.Contains(one.In, "acme/gears") {
+			if ids = strings.Fields(one.ID); one.Said != 5 || one.AtLeast || len(ids) != 3 || !strings.Contains(one.In, "acme/widgets") || !strings.Contains(one.In, "acme/gears") {
 				t.Errorf("%s: said in %d conversations, in %s, ids %q; want five, in three memories", name, one.Said, one.In, ids)
 			}
 		}
@@ -235,13 +235,56 @@ func TestSearch_Copies(t *testing.T) {
 	if got := run(t, m, service.Search, service.SearchRequest{Query: "yes please", SearchFilter: service.SearchFilter{Kind: "message", Speaker: "person"}, Limit: 50}); len(got.Facts) != 4 {
 		t.Errorf("%d results for an answer, want each of four", len(got.Facts))
 	}
-	run(t, m, service.Correct, service.CorrectRequest{Selector: service.Selector{Message: strings.Join(ids, " ")}, Text: "The heron sleeps in the reeds."})
+	for _, one := range find(50, service.SearchFilter{Kind: "message", Since: "2020-01-01"}).Facts {
+		if one.AtLeast != (one.Said > 0) {
+			t.Errorf("%q: said in %d conversations since a day, at least: %v; want a lower bound", one.Text, one.Said, one.AtLeast)
+		}
+	}
+	acted(t, m, service.Correct, service.CorrectRequest{Selector: service.Selector{Message: strings.Join(ids, " ")}, Text: "The heron sleeps in the reeds."})
 	m.Settle(t)
+	var before, after []string
+	for _, p := range run(t, m, service.History, service.HistoryRequest{Limit: 1}).Changes[0].Parts {
+		before, after = append(before, p.Old...), append(after, p.New...)
+	}
+	if len(before) != 1 || len(after) != 1 {
+		t.Errorf("the history has the texts %q and %q, want each once", before, after)
+	}
 	for state, want := range map[string]string{service.Valid: "reeds", service.Ended: "boathouse"} {
 		got := find(50, service.SearchFilter{Kind: "message", State: state}).Facts
 		if i := slices.IndexFunc(got, func(f service.Found) bool { return strings.Contains(f.Text, want) }); i < 0 || len(strings.Fields(got[i].ID)) != 3 {
 			t.Errorf("%s after a correction: %+v, want one result in three memories", state, got)
 		}
+	}
+}
+
+// TestSearch_SharedCopies checks that a statement of two people is one result, and that its IDs select
+// both messages, but each ID only its own.
+func TestSearch_SharedCopies(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	for _, user := range []string{"josh", "ann"} {
+		m.Say(t, user, "s-"+user, "both", "The heron sleeps in the boathouse.")
+	}
+	valid := func() []service.Found {
+		return run(t, m, service.Search, service.SearchRequest{Selector: service.Selector{User: "josh"}, SearchFilter: service.SearchFilter{Kind: service.KindFact, State: service.Valid}, Limit: 50}).Facts
+	}
+	end := func(ids ...string) {
+		acted(t, m, service.ChangeMany, service.ManyRequest{Selector: service.Selector{User: "josh"}, Do: "end", Messages: ids})
+	}
+	for n := 2; n >= 0; n-- {
+		list := valid()
+		if n == 0 && len(list) == 0 {
+			break
+		}
+		if n == 0 || len(list) != 1 || len(strings.Fields(list[0].ID)) != n || n == 2 && list[0].Said != 2 {
+			t.Fatalf("%d messages: got %+v, want one result with their IDs", n, list)
+		}
+		end(strings.Fields(list[0].ID)[0])
+	}
+	m.Say(t, "josh", "t-josh", "both", "The otter sleeps in the reeds.")
+	m.Say(t, "ann", "t-ann", "both", "The otter sleeps in the reeds.")
+	end(valid()[0].ID)
+	if list := valid(); len(list) > 0 {
+		t.Errorf("after the end of both messages: %+v", list)
 	}
 }
 
@@ -318,5 +361,29 @@ func TestSearch_OldFacts(t *testing.T) {
 		if got.All != 1 || got.AtMost || len(got.Facts) != 1 || got.Facts[0].Text != "The heron is grey." {
 			t.Errorf("%s: got %d results, more: %v, %+v", name, got.All, got.AtMost, got.Facts)
 		}
+	}
+}
+
+// neverFinds is a search that ends with its context.
+type neverFinds struct{}
+
+func (neverFinds) Search(ctx context.Context, _ []string, _ string, _ int) ([]graphiti.Fact, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestSearch_ByWords checks that a search without the search by meaning, which was not ready, says so.
+func TestSearch_ByWords(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	m.Say(t, "", "s", "", "The heron sleeps in the boathouse.")
+	find := func() service.Searched {
+		return run(t, m, service.Search, service.SearchRequest{Query: "heron", SearchFilter: service.SearchFilter{Everything: true}, Limit: 50})
+	}
+	if got := find(); got.ByWords || len(got.Facts) != 1 {
+		t.Errorf("%d results, by words only: %v; want one by words and by meaning", len(got.Facts), got.ByWords)
+	}
+	m.Backend.Searcher = neverFinds{}
+	if got := find(); !got.ByWords || len(got.Facts) != 1 {
+		t.Errorf("%d results, by words only: %v; want one, and that it says so", len(got.Facts), got.ByWords)
 	}
 }

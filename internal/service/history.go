@@ -153,15 +153,28 @@ var History = Operation[HistoryRequest, Changes]{
 		out.All, out.Changes = len(list), append([]Change{}, list[:min(in.Limit, len(list))]...)
 		for _, c := range out.Changes {
 			out.Groups = append(out.Groups, c.groups()...)
+			var before ChangedPart // texts of earlier parts: a statement may have copies in several memories
 			for i := range c.Parts {
-				if err == nil {
-					err = h.Memory.withTexts(ctx, &c.Parts[i])
+				if p := &c.Parts[i]; err == nil {
+					err = h.Memory.withTexts(ctx, p)
+					p.Old, before.Old = without(p.Old, before.Old)
+					p.New, before.New = without(p.New, before.New)
 				}
 			}
 		}
 		return out, err
 	},
 	Audit: func(in *HistoryRequest, out *Changes) Entry { return in.audit("list changes", out.Groups) },
+}
+
+// without returns texts that are not among others, and then all.
+func without(texts, others []string) (rest, all []string) {
+	for _, text := range texts {
+		if !slices.Contains(others, text) {
+			rest, others = append(rest, text), append(others, text)
+		}
+	}
+	return rest, others
 }
 
 // changes returns the changes of a selector's person, or those in its group, the newest first.

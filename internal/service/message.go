@@ -112,8 +112,8 @@ func (sv *Service) withCopies(ctx context.Context, found []held, among graphiti.
 			talks++ // a copy in another memory
 		}
 		seen[h.row.Session], known[group+h.row.Name] = true, true
-		same := sameWords(&h.owner, h.row.Text)
-		if same == "" {
+		same := sameWords(h.row.Text)
+		if same == "" || h.owner.Shared { // not the statements of other people
 			continue
 		}
 		if owners[group] = h.owner; texts[group] == nil {

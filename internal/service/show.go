@@ -69,8 +69,9 @@ type Searched struct {
 	MinScore float64  `json:"min_score"` // strength that a result needs
 	Groups   []string `json:"-"`
 
-	All    int  `json:"all,omitempty"`     // with a filter: all results
-	AtMost bool `json:"at_most,omitempty"` // unread ones were counted, and some may not be results
+	All     int  `json:"all,omitempty"`      // with a filter: all results
+	AtMost  bool `json:"at_most,omitempty"`  // unread ones were counted, and some may not be results
+	ByWords bool `json:"by_words,omitempty"` // the search by meaning did not end in time
 }
 
 // Threshold compares the strongest fact with recall.min_score, in words.
