@@ -154,10 +154,8 @@ func newMemoryUndoCommand() *cobra.Command {
 			var t terminal.Table
 			t.Row("ID", "TIME", "CHANGE", "BY", "UNDO", "BEFORE", "AFTER")
 			for i := range out.Changes {
-				one, before, after := &out.Changes[i], []string(nil), []string(nil)
-				for _, p := range one.Parts {
-					before, after = append(before, p.Old...), append(after, p.New...)
-				}
+				one := &out.Changes[i]
+				before, after := one.Texts()
 				undo := map[bool]string{true: "yes", false: "no"}[one.Reverts()]
 				if one.Undone != "" {
 					undo = "undone"

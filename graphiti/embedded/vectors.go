@@ -305,31 +305,23 @@ func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
 	if g, ok := v.groups.Get(group); ok {
 		return g, nil
 	}
-	first, g, stored := group<<placeBits, new(groupVectors), v.stored.Load()
+	first, g, size, stored := group<<placeBits, new(groupVectors), 1, v.stored.Load()
 	const query = "SELECT id & 4294967295, vec FROM vectors WHERE id BETWEEN ? AND ? AND length(vec) > 0 AND model = ? ORDER BY id DESC LIMIT ?"
 	err := v.db.Each(ctx, query, []any{first, first | maxPlace, v.model, maxCompared}, func(scan func(...any) error) error {
 		var place int64
 		var b []byte
 		err := scan(&place, &b)
 		g.places, g.vecs = append(g.places, place), append(g.vecs, int8sOf(b))
+		size += len(b) + 48
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read embeddings: %w", err)
 	}
 	if v.stored.Load() == stored { // otherwise it may lack a new one
-		v.groups.Add(group, g, g.size())
+		v.groups.Add(group, g, min(size, maxHeld))
 	}
 	return g, nil
-}
-
-// size returns the size in RAM.
-func (g *groupVectors) size() int {
-	size := 1
-	for _, vec := range g.vecs {
-		size += len(vec) + 48
-	}
-	return min(size, maxHeld)
 }
 
 // with returns the vectors with that of a new message or fact, and their size in RAM. The size is 0
@@ -343,8 +335,7 @@ func (g *groupVectors) with(m *unreadMessage, held bool) (*groupVectors, int) {
 		return nil, 0
 	}
 	n := min(len(g.places), maxCompared-1)
-	out := &groupVectors{append([]int64{place}, g.places[:n]...), append([][]int8{m.vec}, g.vecs[:n]...)}
-	return out, out.size()
+	return &groupVectors{append([]int64{place}, g.places[:n]...), append([][]int8{m.vec}, g.vecs[:n]...)}, min((n+1)*(len(m.vec)+48), maxHeld)
 }
 
 // forget drops a group's vectors from RAM.

@@ -212,18 +212,6 @@ func TestForgetting_Undo(t *testing.T) {
 	}
 }
 
-// TestTheNameToType checks that typed returns the name of a memory, or "forget" if the
-// name is hard to type.
-func TestTheNameToType(t *testing.T) {
-	for name, want := range map[string]string{
-		"acme/widgets": "acme/widgets", "your own memory": "your own memory", "\u202eevil": "forget", "a  b": "forget", strings.Repeat("x", 300): "forget",
-	} {
-		if got := typed(name); got != want {
-			t.Errorf("%q: got %q, want %q", name, got, want)
-		}
-	}
-}
-
 // send sends a file like the form of the page.
 func (s *site) send(t *testing.T, text string) *httptest.ResponseRecorder {
 	t.Helper()

@@ -83,7 +83,9 @@ func (v *visit) forgetting() (*forgetting, []ledger.Owned, error) {
 		}
 	case len(f.Goes) > 0:
 		f.Name = f.Goes[0].Name
-		f.Word = typed(f.Name)
+		if f.Word = f.Name; f.Word != oneLine(editable(f.Word)) { // a keyboard cannot type it
+			f.Word = "forget"
+		}
 	}
 	return f, doomed, nil
 }
@@ -101,15 +103,6 @@ func (v *visit) toForget(f *forgetting) ([]ledger.Owned, error) {
 		}
 	}
 	return []ledger.Owned{{Group: f.Group}}, err
-}
-
-// typed returns the text that confirms a deletion: the name of the memory, if a keyboard
-// can type it.
-func typed(name string) string {
-	if name != oneLine(name) || strings.ContainsFunc(name, func(r rune) bool { return hides(r) || r == '\u200c' || r == '\u200d' || r == '\u00ad' }) {
-		return "forget"
-	}
-	return name
 }
 
 func (v *visit) forget() error {

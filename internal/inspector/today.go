@@ -100,10 +100,10 @@ func (t *today) count(w *service.Week) {
 	t.Figures = []figure{
 		{"Conversations", grouped(f.Conversations), "with stored messages"},
 		{"Turns kept", grouped(f.Turns), "on disk, verbatim"},
-		{"Blocks shown", grouped(f.Blocks), shownShare(f)},
+		{"Blocks shown", grouped(f.Blocks), share(f.Blocks, f.Blocks+f.Silent, "the decided turns")},
 		{"Turns without a block", grouped(f.Silent), "no match, or not allowed"},
 		{"Characters of memory", grouped(f.Chars), "in blocks; about " + counted(f.Tokens, "token")},
-		{"Tokens from prompt caches", grouped(f.Cached), cachedShare(f)},
+		{"Tokens from prompt caches", grouped(f.Cached), share(f.Cached, f.Input, "the input, reported by providers")},
 		{"Requests waited", took(f.WaitedMs), waited(f)},
 	}
 	if t.Plots, t.Bill = weekPlots(w.Days), w.Bill; w.Proof != nil {
@@ -116,18 +116,11 @@ func (t *today) count(w *service.Week) {
 	t.Silent = shares(silent)
 }
 
-func shownShare(f *service.Figures) string {
-	if f.Blocks+f.Silent == 0 {
+func share(n, all int, of string) string {
+	if all == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d %% of the decided turns", 100*f.Blocks/(f.Blocks+f.Silent))
-}
-
-func cachedShare(f *service.Figures) string {
-	if f.Input == 0 {
-		return "no provider has reported tokens"
-	}
-	return fmt.Sprintf("%d %% of the input, reported by providers", min(100, 100*f.Cached/f.Input))
+	return fmt.Sprintf("%d %% of %s", min(100, 100*n/all), of)
 }
 
 func waited(f *service.Figures) string {

@@ -154,9 +154,7 @@ func (sv *Service) find(ctx context.Context, in *SearchRequest) (out Searched, e
 	if err != nil {
 		return out, err
 	}
-	for _, o := range places {
-		out.Groups = append(out.Groups, o.Group)
-	}
+	out.Groups = Meant{Groups: places}.All()
 	for _, look := range []func(context.Context, []ledger.Owned) error{f.messages, f.others, f.meant} {
 		if err := look(ctx, places); err != nil {
 			return out, err
@@ -167,14 +165,12 @@ func (sv *Service) find(ctx context.Context, in *SearchRequest) (out Searched, e
 	})
 	out.All, out.AtMost, out.ByWords = len(f.list)+f.rest, f.rest > 0, f.late
 	out.Facts = append(out.Facts, f.list[:min(in.Limit, len(f.list))]...)
-	for i := range out.Facts {
-		out.Facts[i].excerpt(f.words)
-	}
 	if in.Kind == KindFact {
 		err = sv.lastShown(ctx, in, out.Facts)
 	}
 	for i := range out.Facts {
 		one := &out.Facts[i]
+		one.excerpt(f.words)
 		one.count()
 		one.AtLeast = one.Said > 0 && (out.AtMost || one.ByMeaning || in.Client+in.Since+in.Until != "")
 	}

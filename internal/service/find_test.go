@@ -242,11 +242,7 @@ func TestSearch_Copies(t *testing.T) {
 	}
 	acted(t, m, service.Correct, service.CorrectRequest{Selector: service.Selector{Message: strings.Join(ids, " ")}, Text: "The heron sleeps in the reeds."})
 	m.Settle(t)
-	var before, after []string
-	for _, p := range run(t, m, service.History, service.HistoryRequest{Limit: 1}).Changes[0].Parts {
-		before, after = append(before, p.Old...), append(after, p.New...)
-	}
-	if len(before) != 1 || len(after) != 1 {
+	if before, after := run(t, m, service.History, service.HistoryRequest{Limit: 1}).Changes[0].Texts(); len(before) != 1 || len(after) != 1 {
 		t.Errorf("the history has the texts %q and %q, want each once", before, after)
 	}
 	for state, want := range map[string]string{service.Valid: "reeds", service.Ended: "boathouse"} {

@@ -10,6 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
 const (
@@ -55,13 +56,10 @@ func (f *Forgotten) Left() int { return f.Withdrawn }
 
 // Remaining describes n forgotten parts that may be in Graphiti, or returns "" without one.
 func Remaining(n int) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return ""
-	case 1:
-		return "deleted here; 1 forgotten part may still be in Graphiti or appear there; the proxy deletes it then"
 	}
-	return fmt.Sprintf("deleted here; %d forgotten parts may still be in Graphiti or appear there; the proxy deletes them then", n)
+	return "deleted here; " + terminal.Count(n, "forgotten part") + " may still be in Graphiti or appear there; the proxy deletes what appears"
 }
 
 // Forget empties one group, deletes a session's messages in it, or deletes one message. When it returns without an error, all of it is deleted here, and no write that began

@@ -75,6 +75,16 @@ func (c *Change) in(group string) *ChangedPart {
 	return &c.Parts[i]
 }
 
+// Texts returns the texts before and after a change, each once: copies are in several memories.
+func (c *Change) Texts() (before, after []string) {
+	for _, p := range c.Parts {
+		before, after = append(before, p.Old...), append(after, p.New...)
+	}
+	slices.Sort(before)
+	slices.Sort(after)
+	return slices.Compact(before), slices.Compact(after)
+}
+
 func (c *Change) groups() (list []string) {
 	for _, p := range c.Parts {
 		list = append(list, p.Group)
@@ -153,28 +163,15 @@ var History = Operation[HistoryRequest, Changes]{
 		out.All, out.Changes = len(list), append([]Change{}, list[:min(in.Limit, len(list))]...)
 		for _, c := range out.Changes {
 			out.Groups = append(out.Groups, c.groups()...)
-			var before ChangedPart // texts of earlier parts: a statement may have copies in several memories
 			for i := range c.Parts {
-				if p := &c.Parts[i]; err == nil {
-					err = h.Memory.withTexts(ctx, p)
-					p.Old, before.Old = without(p.Old, before.Old)
-					p.New, before.New = without(p.New, before.New)
+				if err == nil {
+					err = h.Memory.withTexts(ctx, &c.Parts[i])
 				}
 			}
 		}
 		return out, err
 	},
 	Audit: func(in *HistoryRequest, out *Changes) Entry { return in.audit("list changes", out.Groups) },
-}
-
-// without returns texts that are not among others, and then all.
-func without(texts, others []string) (rest, all []string) {
-	for _, text := range texts {
-		if !slices.Contains(others, text) {
-			rest, others = append(rest, text), append(others, text)
-		}
-	}
-	return rest, others
 }
 
 // changes returns the changes of a selector's person, or those in its group, the newest first.

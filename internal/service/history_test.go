@@ -69,10 +69,7 @@ func TestUndo(t *testing.T) {
 					}
 					list := run(t, m, service.History, service.HistoryRequest{Limit: 10}).Changes
 					c := list[0]
-					var before, after []string
-					for _, p := range c.Parts {
-						before, after = append(before, p.Old...), append(after, p.New...)
-					}
+					before, after := c.Texts()
 					if c.What != tc.what || c.By == "" || c.Until == "" || !strings.Contains(fmt.Sprint(before), tc.old) || !strings.Contains(fmt.Sprint(after), tc.new) {
 						t.Errorf("history: %+v", c)
 					}

@@ -243,18 +243,13 @@ type ForgetRequest struct {
 }
 
 func (f *ForgetRequest) UnmarshalJSON(b []byte) error {
-	var in struct {
-		Selector
-		Wait     bool `json:"wait"`
-		Undoable bool `json:"undoable"`
-	}
+	type plain ForgetRequest // without this method
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	var fields map[string]any
-	if err := errors.Join(d.Decode(&in), json.Unmarshal(b, &fields)); err != nil {
+	if err := errors.Join(d.Decode((*plain)(f)), json.Unmarshal(b, &fields)); err != nil {
 		return err
 	}
-	f.Selector, f.Wait, f.Undoable = in.Selector, in.Wait, in.Undoable
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if fields[name] == "" {
 			return fmt.Errorf("%s is empty: remove it, or give it a value", name)

@@ -18,12 +18,8 @@ type Meant struct {
 }
 
 // All returns the IDs of all groups.
-func (m Meant) All() []string {
-	ids := make([]string, 0, len(m.Groups)+len(m.Parts))
-	for _, o := range m.Groups {
-		ids = append(ids, o.Group)
-	}
-	for _, o := range m.Parts {
+func (m Meant) All() (ids []string) {
+	for _, o := range slices.Concat(m.Groups, m.Parts) {
 		ids = append(ids, o.Group)
 	}
 	return ids
