@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -51,11 +52,13 @@ func TestWorkExpires(t *testing.T) {
 	}
 }
 
+// Owners of TestQuotas.
+const josh, ann, other = "sha256:1|user:josh", "sha256:1|user:ann", "user:mira"
+
 // TestQuotas checks that a quota counts messages before and after the measurement, for
 // its owner or tenant only, and that a forget makes room.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
-	const josh, ann, other = "sha256:1|user:josh", "sha256:1|user:ann", "user:mira"
 	for name, tc := range map[string]struct {
 		q    Quotas
 		want map[string]string // reached quota by owner
@@ -71,42 +74,49 @@ func TestQuotas(t *testing.T) {
 		for when, before := range map[string]bool{"measured": true, "added": false} {
 			t.Run(name+", "+when, func(t *testing.T) {
 				t.Parallel()
-				var disk atomic.Int64
-				disk.Store(99)
-				p, _ := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"), func(o *Options) {
-					o.Disk = func(context.Context) (int64, error) { return disk.Load(), nil }
-				})
-				k := p
-				b := *p.opts()
-				b.Quotas = tc.q
-				p.Set(b, false)
-				if !before {
-					k.measure(time.Now())
-				}
-				tn := turn("1", "g")
-				tn.Owner, tn.Assistant = josh, "Noted."
-				add(t, p, tn)
-				if before {
-					disk.Store(100)
-					k.measure(time.Now().Add(time.Hour))
-				}
-				for _, owner := range []string{josh, ann, other} {
-					if got := p.Full(owner); got != tc.want[owner] {
-						t.Errorf("%s: got %q, want %q", owner, got, tc.want[owner])
-					}
-				}
-				if got := len(p.Status().Full); (got > 0) != (len(tc.want) > 0) {
-					t.Errorf("status: %q", p.Status().Full)
-				}
-				if err := p.Forget(t.Context(), ledger.Part{Group: "g"}, forgets.Add(1)); err != nil {
-					t.Fatal(err)
-				}
-				disk.Store(0)
-				k.measure(time.Now().Add(2 * time.Hour))
-				if got := p.Full(josh); got != "" {
-					t.Errorf("after a forget: %q", got)
-				}
+				testQuota(t, tc.q, tc.want, before)
 			})
 		}
 	}
+}
+
+// testQuota adds a message before or after a measurement, and checks the reached quota of each owner.
+func testQuota(t *testing.T, q Quotas, want map[string]string, before bool) {
+	synctest.Test(t, func(t *testing.T) {
+		var disk atomic.Int64
+		disk.Store(99)
+		p, _ := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"), func(o *Options) {
+			o.Disk = func(context.Context) (int64, error) { return disk.Load(), nil }
+		})
+		synctest.Wait() // for the measurement of a start
+		b := *p.opts()
+		b.Quotas = q
+		p.Set(b, false)
+		if !before {
+			p.measure(time.Now())
+		}
+		tn := turn("1", "g")
+		tn.Owner, tn.Assistant = josh, "Noted."
+		add(t, p, tn)
+		if before {
+			disk.Store(100)
+			p.measure(time.Now().Add(time.Hour))
+		}
+		for _, owner := range []string{josh, ann, other} {
+			if got := p.Full(owner); got != want[owner] {
+				t.Errorf("%s: got %q, want %q", owner, got, want[owner])
+			}
+		}
+		if got := len(p.Status().Full); (got > 0) != (len(want) > 0) {
+			t.Errorf("status: %q", p.Status().Full)
+		}
+		if err := p.Forget(t.Context(), ledger.Part{Group: "g"}, forgets.Add(1)); err != nil {
+			t.Fatal(err)
+		}
+		disk.Store(0)
+		p.measure(time.Now().Add(2 * time.Hour))
+		if got := p.Full(josh); got != "" {
+			t.Errorf("after a forget: %q", got)
+		}
+	})
 }

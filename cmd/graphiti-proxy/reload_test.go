@@ -288,14 +288,20 @@ func TestConsentTakenBack(t *testing.T) {
 }
 
 // unread returns the number of Graphiti's episodes whose facts wait to be read.
-func unread(t *testing.T, dir string) (n int) {
+func unread(t *testing.T, dir string) int {
+	t.Helper()
+	return countOf(t, dir, "SELECT count(*) FROM unread")
+}
+
+// countOf returns the number that a query of the memory in a directory selects.
+func countOf(t *testing.T, dir, query string) (n int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "memory.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.QueryRow("SELECT count(*) FROM unread").Scan(&n); err != nil {
+	if err := db.QueryRow(query).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

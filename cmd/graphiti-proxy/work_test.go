@@ -90,6 +90,9 @@ func TestWork(t *testing.T) {
 		w.worked("changed src/server.ts; ran \"npm test\": passed")
 		w.remembered("Please repair")
 		w = w.restart()
+		waitUntil(t, "the vectors of all messages", func() bool {
+			return countOf(t, w.dir, "SELECT count(*) FROM messages WHERE id NOT IN (SELECT id FROM vectors)") == 0
+		})
 		got := w.opening("two", "Where did we leave off?", project...)
 		for _, want := range []string{"files changed: “src/server.ts”", "left open: “Write the docs”"} {
 			if !strings.Contains(got, want) {
