@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,14 +20,6 @@ func down() *fakeMemory {
 	return &fakeMemory{fail: func(string, []graphiti.Row) error { return errors.New("down") }}
 }
 
-// end stops a pipeline without a time limit.
-func end(t *testing.T, p *Pipeline) {
-	t.Helper()
-	if err := p.Shutdown(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // earlier returns the first n turns of a conversation, as a history brings them.
 func earlier(conversation, n int) (turns []ledger.Turn) {
 	for i := range n {
@@ -37,31 +28,6 @@ func earlier(conversation, n int) (turns []ledger.Turn) {
 		turns = append(turns, tn)
 	}
 	return turns
-}
-
-// TestConversationsThatComeBackAtOnce checks that the histories of many conversations,
-// which arrive together after a restart, are all stored even if the process ends
-// immediately.
-func TestConversationsThatComeBackAtOnce(t *testing.T) {
-	const conversations, length = 200, 5
-	path := filepath.Join(t.TempDir(), "spool.db")
-	p := pipeline(t, path, down())
-	for i := range conversations {
-		p.Backfill(History{Turns: earlier(i, length)})
-	}
-	end(t, p)
-	if s := p.Status(); s.Pending != conversations*length || s.LeftOut != 0 {
-		t.Errorf("got %+v, want Pending %d, LeftOut 0", s, conversations*length)
-	}
-	// The next process receives the same histories.
-	p = pipeline(t, path, down())
-	for i := range conversations {
-		p.Backfill(History{Turns: earlier(i, length+1)})
-	}
-	end(t, p)
-	if s := p.Status(); s.Pending != conversations*(length+1) || s.LeftOut != 0 {
-		t.Errorf("told again: %+v", s)
-	}
 }
 
 // knows returns how many of the turns are known, so that no history need bring them.
@@ -237,40 +203,5 @@ func TestNotesGoBeforeHistories(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"user note", "user turn", "user 0-0", "user another note", "user 1-0"}, order); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-}
-
-// TestBackfillSkipsStoredTurns checks that turns of a history are skipped if all of their
-// groups have them as a whole.
-func TestBackfillSkipsStoredTurns(t *testing.T) {
-	m := &fakeMemory{}
-	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
-	open := spoken("open", "g")
-	open.Open = true
-	for _, tn := range []ledger.Turn{spoken("delivered", "g"), open} {
-		add(t, p, tn)
-	}
-	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 2 })
-	m.mu.Lock()
-	m.fail = down().fail
-	m.mu.Unlock()
-	add(t, p, spoken("waits", "g"))
-	got, err := p.Whole(t.Context(), []ledger.Turn{
-		spoken("delivered", "g"), spoken("waits", "g"), open, spoken("new", "g"), spoken("delivered", "g", "h"), spoken("nowhere"),
-	})
-	if diff := cmp.Diff([]bool{true, true, false, false, false, false}, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	var wg sync.WaitGroup
-	for range 4 { // concurrent calls must store no turn twice
-		wg.Go(func() {
-			if err := p.addUnknown(t.Context(), []ledger.Turn{spoken("delivered", "g"), spoken("waits", "g"), spoken("new", "g")}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if s := p.Status(); s.Pending != 2 {
-		t.Errorf("got %+v, want Pending 2", s)
 	}
 }

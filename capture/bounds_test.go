@@ -54,41 +54,6 @@ func TestLongTurnIsCutBeforeItIsStored(t *testing.T) {
 	}
 }
 
-// TestShortenedTurnIsRecognized checks that a shortened turn is recognized by its full text
-// before, during and after delivery, even if an older version stored it uncut.
-func TestShortenedTurnIsRecognized(t *testing.T) {
-	m := &fakeMemory{}
-	path := filepath.Join(t.TempDir(), "spool.db")
-	p := pipeline(t, path, m) // like an older version, which did not cut long turns
-	same := func(id string, end string) ledger.Turn {
-		tn := turn(id, "a")
-		tn.User, tn.Backfill = end+strings.Repeat(" the same", 50), true
-		return tn
-	}
-	add(t, p, same("1", "otter"))
-	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 1 })
-	stop(t, p)
-	p = pipeline(t, path, m, func(o *Options) { o.MaxChars = 100 })
-	add(t, p, same("again 1", "otter"))
-	m.mu.Lock()
-	add(t, p, same("2", "heron"))
-	add(t, p, same("again 2", "heron"))
-	if st := p.Status(); st.Pending != 1 {
-		t.Errorf("got %+v, want Pending 1", st)
-	}
-	m.mu.Unlock()
-	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 2 })
-	add(t, p, same("2 again", "heron"))
-	waitFor(t, "rest", func() bool { return p.Status().Pending == 0 })
-	if got := m.contents("a"); len(got) != 2 {
-		t.Errorf("%d turns: %q", len(got), got)
-	}
-	other := same("3", "heron")
-	other.User += ", but for its end"
-	add(t, p, other)
-	waitFor(t, "another", func() bool { return p.Status().Delivered == 3 })
-}
-
 // TestRestOfATurnIsKnownAgain checks that a turn delivered in two parts is recognized by
 // its text when a history brings the whole.
 func TestRestOfATurnIsKnownAgain(t *testing.T) {

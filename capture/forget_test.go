@@ -69,49 +69,6 @@ func holds(t *testing.T, p *Pipeline, m *fakeMemory, group string, want ...strin
 	}
 }
 
-// TestForgottenTurnsStayForgotten checks that earlier turns of a forgotten group are not
-// stored again by a late answer, a concurrent request, a tool loop or a history, even after
-// a restart. Later turns are stored, even with the same words.
-func TestForgottenTurnsStayForgotten(t *testing.T) {
-	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
-	p := pipeline(t, path, m)
-	late := said("late", "session:s", "said before, answered after", "g", "h")
-	meanwhile := said("meanwhile", "session:s", "said before it ended", "g")
-	add(t, p, said("1", "session:s", "delivered", "g", "h"))
-	waitFor(t, "the turn", func() bool { return p.Status().Delivered == 2 })
-	forget(t, p, ledger.Part{Group: "g"})
-	meanwhile.Generation = forgets.Load() - 1
-	add(t, p, meanwhile)
-	add(t, p, late)
-	holds(t, p, m, "g")
-	holds(t, p, m, "h", "delivered", late.User)
-
-	// From here on the generation of the turns is unknown.
-	history := func() (turns []ledger.Turn) {
-		for _, tn := range []ledger.Turn{said("1", "session:s", "delivered", "g"), late, meanwhile, said("renamed", "session:t", late.User, "g")} {
-			tn.Generation, tn.Backfill = forgets.Load(), true
-			turns = append(turns, tn)
-		}
-		return turns
-	}
-	for range 2 {
-		for _, tn := range history() {
-			add(t, p, tn)
-		}
-		again := late // like the last round of a tool loop
-		again.Generation = forgets.Load()
-		add(t, p, again)
-		known := said("known", "session:s", "decided about before, and never kept", "g")
-		known.Generation, known.Backfill = late.Generation, true
-		add(t, p, known)
-		holds(t, p, m, "g")
-		stop(t, p)
-		p = pipeline(t, path, m)
-	}
-	add(t, p, said("new", "session:s", late.User, "g"))
-	holds(t, p, m, "g", late.User)
-}
-
 // TestOpenTurnsAreForgotten checks that an open turn of a forgotten group is stored neither
 // on its timeout nor with its end.
 func TestOpenTurnsAreForgotten(t *testing.T) {

@@ -2,7 +2,6 @@ package capture
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -85,62 +84,6 @@ func TestAbandonedToolLoopIsKept(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestOpenTurnsAreBounded checks that a full store records its oldest turns before Hold
-// returns.
-func TestOpenTurnsAreBounded(t *testing.T) {
-	var kept []ledger.Turn
-	d := NewPending(time.Hour, func(_ context.Context, t ledger.Turn) error {
-		kept = append(kept, t)
-		return nil
-	}, slog.New(slog.DiscardHandler))
-	long := strings.Repeat("x", maxBytes/4)
-	for i := range 6 {
-		d.Hold(ledger.Turn{ID: string(rune('a' + i)), User: long})
-	}
-	if len(kept) != 2 || kept[0].ID != "a" || kept[1].ID != "b" || !kept[0].Open {
-		t.Errorf("%d turns were kept because of their size", len(kept))
-	}
-	d.Hold(ledger.Turn{ID: "c", Assistant: long}) // a held turn grows
-	if len(kept) != 3 || kept[2].ID != "d" {
-		t.Errorf("%d turns were kept because one grew", len(kept))
-	}
-	for _, id := range []string{"c", "e", "f"} {
-		d.End(&ledger.Turn{ID: id})
-	}
-	kept = nil
-	for i := range maxTurns + 3 {
-		d.Hold(ledger.Turn{ID: fmt.Sprint(i), User: strings.Repeat("x", minText)})
-	}
-	if len(kept) != 3 || kept[0].ID != "0" {
-		t.Errorf("%d turns were kept because of their number", len(kept))
-	}
-	for i := range maxTurns + 3 {
-		d.End(&ledger.Turn{ID: fmt.Sprint(i)})
-	}
-	d.Close()
-	if len(kept) != 3 {
-		t.Errorf("%d turns were kept, though they ended", len(kept)-3)
-	}
-}
-
-// TestAbandonedTurnsWorthStoring checks that a short statement is stored and a short
-// request is not.
-func TestAbandonedTurnsWorthStoring(t *testing.T) {
-	for said, want := range map[string]bool{
-		"The pager of Ibex is 5512.": true,
-		"What is in the runbook?":    false,
-		"ok":                         false,
-	} {
-		kept := 0
-		d := NewPending(time.Hour, func(context.Context, ledger.Turn) error { kept++; return nil }, slog.New(slog.DiscardHandler))
-		d.Hold(ledger.Turn{ID: "a", User: said})
-		d.Close()
-		if (kept == 1) != want {
-			t.Errorf("%q: kept %d, want it kept: %v", said, kept, want)
-		}
 	}
 }
 

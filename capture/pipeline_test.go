@@ -240,47 +240,6 @@ func add(t testing.TB, p *Pipeline, tn ledger.Turn) {
 
 var waitFor = polltest.Until
 
-// TestEachTurnReachesEachGroupOnce checks that each group gets each turn once, although
-// many are added concurrently, all of them twice.
-func TestEachTurnReachesEachGroupOnce(t *testing.T) {
-	m := &fakeMemory{}
-	path := filepath.Join(t.TempDir(), "spool.db")
-	p := pipeline(t, path, m)
-	const n = 300
-	var wg sync.WaitGroup
-	for i := range n {
-		for range 2 {
-			wg.Go(func() {
-				if err := p.Add(context.Background(), turn(fmt.Sprint(i), "a", "b")); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-	}
-	wg.Wait()
-	waitFor(t, "all turns", func() bool { return p.Status().Delivered == 2*n })
-	stop(t, p)
-	// A new process recognizes delivered turns.
-	p = pipeline(t, path, m)
-	for i := range n {
-		add(t, p, turn(fmt.Sprint(i), "a", "b"))
-	}
-	stop(t, p)
-	for _, g := range []string{"a", "b"} {
-		got := m.contents(g)
-		seen := make(map[string]bool)
-		for _, c := range got {
-			seen[c] = true
-		}
-		if len(got) != n || len(seen) != n {
-			t.Errorf("group %s holds %d turns, %d different ones", g, len(got), len(seen))
-		}
-	}
-	if s := p.Status(); s.Pending != 0 || s.UnderWay != 0 {
-		t.Errorf("got %+v, want Pending 0, UnderWay 0", s)
-	}
-}
-
 // TestSameTurnOfAnotherGroup checks that the same turn of a session reaches the groups of
 // two agents, although it was added for one of them a moment before.
 func TestSameTurnOfAnotherGroup(t *testing.T) {

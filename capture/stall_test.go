@@ -2,46 +2,12 @@ package capture
 
 import (
 	"fmt"
-	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
-
-// TestSilenceAfterListings checks that a server that listed messages before and then shows
-// none counts as stalled: its turn waits, and is stored once after the repair.
-func TestSilenceAfterListings(t *testing.T) {
-	broken := false
-	g := &graph{apart: true, takes: time.Second,
-		raises: func(string) bool { return broken },
-		fails: func(call, _ string) error {
-			if broken && call == "search" {
-				return &graphiti.StatusError{Code: http.StatusInternalServerError, Detail: "Error code: 401 - {'error': {'message': 'Incorrect API key provided: sk-secret', 'code': 'invalid_api_key'}}"}
-			}
-			return nil
-		}}
-	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
-		add(t, p, spoken("1", "a"))
-		until(t, "the first turn", func() bool { return p.Status().Verified == 1 })
-		g.set(func() { broken = true })
-		add(t, p, spoken("2", "a"))
-		until(t, "the stall and its cause", func() bool { st := p.Status(); return st.Stalled != nil && st.Diagnosis == graphiti.ModelKey })
-		if st := p.Status(); st.Pending != 1 {
-			t.Errorf("got %+v, want Pending 1", st)
-		}
-		g.set(func() { broken = false })
-		until(t, "the second turn", func() bool { return p.Status().Verified == 2 })
-		want := []string{
-			graphiti.EpisodeName("1", graphiti.RoleUser), graphiti.EpisodeName("1", graphiti.RoleAssistant),
-			graphiti.EpisodeName("2", graphiti.RoleUser), graphiti.EpisodeName("2", graphiti.RoleAssistant),
-		}
-		slices.Sort(want)
-		until(t, "each message once, and no barrier", func() bool { return slices.Equal(g.names("a"), want) })
-	})
-}
 
 // TestStallDiagnosis checks that the diagnosis of a stalled memory depends on whether it
 // has ever stored a turn.

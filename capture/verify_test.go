@@ -3,7 +3,6 @@ package capture
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -290,27 +289,6 @@ func TestInDoubtAfterACrash(t *testing.T) {
 	}
 }
 
-// TestBusyGroup checks that a turn is found although other clients have written more
-// episodes to its group than the first listing requests.
-func TestBusyGroup(t *testing.T) {
-	s, m := service(t, graphititest.Options{})
-	tn := spoken("old", "a")
-	tn.Said, tn.Answered = time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)
-	var others []graphiti.Row
-	for i := range 300 {
-		others = append(others, graphiti.Row{Name: fmt.Sprint("other ", i), Role: graphiti.RoleUser, Text: "x", Said: time.Now()})
-	}
-	if err := m.Write(context.Background(), "a", others); err != nil {
-		t.Fatal(err)
-	}
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) { o.StallAfter = 100 * time.Millisecond })
-	add(t, p, tn)
-	waitFor(t, "the turn", func() bool { return p.Status().Verified == 1 })
-	if n := len(s.Episodes("a")); n != 302 {
-		t.Errorf("%d episodes", n)
-	}
-}
-
 // TestDownMemoryIsLeftAlone checks that a memory that is down gets few messages, and that all
 // turns arrive after its return.
 func TestDownMemoryIsLeftAlone(t *testing.T) {
@@ -389,69 +367,5 @@ func TestDeadTurnsCanBeRetriedAndDropped(t *testing.T) {
 	p = verifying(t, path, m)
 	if diff := cmp.Diff(want, p.Status(), cmpopts.IgnoreFields(QueueStatus{}, "Delivers", "Episodes")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestEarlierTurnsComeLast checks that turns of a history are delivered after new ones.
-func TestEarlierTurnsComeLast(t *testing.T) {
-	s, m := service(t, graphititest.Options{})
-	path := filepath.Join(t.TempDir(), "spool.db")
-	sp := openLedger(t, path)
-	store := func(id string, earlier bool) {
-		tn := spoken(id, "a")
-		tn.Backfill = earlier
-		if _, err := sp.Add(context.Background(), []ledger.Turn{tn}, time.Now()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ids := []string{"new"}
-	for i := range 12 {
-		ids = append(ids, fmt.Sprint("old", i))
-		store(ids[i+1], true)
-	}
-	store("new", false)
-	if err := sp.Close(); err != nil {
-		t.Fatal(err)
-	}
-	p := verifying(t, path, m)
-	waitFor(t, "all turns", func() bool { return p.Status().Verified == 13 })
-	once(t, s, "a", ids...)
-	if first := s.Episodes("a")[0].Name; first != graphiti.EpisodeName("new", graphiti.RoleUser) {
-		t.Errorf("first came %s", first)
-	}
-}
-
-// TestDeliveryAfterUnrecordedFailure checks that a turn is delivered in the end even
-// if the spool could not record its failed attempt.
-func TestDeliveryAfterUnrecordedFailure(t *testing.T) {
-	t.Parallel()
-	for name, answer := range map[string]graphititest.Fault{
-		"not accepted": graphititest.Answer(503, "0"), "refused": graphititest.Answer(422, ""),
-	} {
-		s, m := service(t, graphititest.Options{})
-		path := filepath.Join(t.TempDir(), "spool.db")
-		p := verifying(t, path, m)
-		// A trigger simulates a full disk: turns can be added and sent, but not requeued.
-		trigger := func(q string) {
-			db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer db.Close()
-			if _, err := db.Exec(q); err != nil {
-				t.Fatal(err)
-			}
-		}
-		trigger("CREATE TRIGGER full BEFORE UPDATE OF losses ON turns BEGIN SELECT RAISE(ABORT, 'disk full'); END")
-		s.Always(graphititest.Messages, answer)
-		add(t, p, spoken("1", "a"))
-		waitFor(t, "an attempt that cannot be noted", func() bool { return p.Status().Failing != nil })
-		trigger("DROP TRIGGER full")
-		s.Always(graphititest.Messages, nil)
-		waitFor(t, "the turn", func() bool { return p.Status().Pending == 0 })
-		if st := p.Status(); st.Verified != 1 || st.Dead != 0 {
-			t.Errorf("%s: got %+v, want Verified 1, Dead 0", name, st)
-		}
-		once(t, s, "a", "1")
 	}
 }

@@ -239,39 +239,3 @@ func TestImportAgents_Aider(t *testing.T) {
 		}
 	}
 }
-
-// TestImportAgents_Notes checks that notes of agents are listed, and wait for confirmation after
-// the import: those of a project in the project, those of the person everywhere.
-func TestImportAgents_Notes(t *testing.T) {
-	t.Parallel()
-	home, dir := t.TempDir(), project(t)
-	slug := regexp.MustCompile(`[^a-zA-Z0-9]`).ReplaceAllString(dir, "-")
-	for name, text := range map[string]string{
-		filepath.Join(home, ".claude", "CLAUDE.md"):                                     "# Me\n\n- I prefer short answers.\n- @other.md\n",
-		filepath.Join(home, ".claude", "projects", slug, "memory", "MEMORY.md"):         "- [Deploy](deploy.md) how we deploy\n",
-		filepath.Join(home, ".claude", "projects", slug, "memory", "deploy.md"):         "---\nname: deploy\n---\nThe shop deploys to quartz-17.\n",
-		filepath.Join(home, ".codex", "memories", "MEMORY.md"):                          "* The person works at night.\n",
-		filepath.Join(dir, "AGENTS.md"):                                                 "## Rules\n\n1. Always run make lint before a commit.\n\n```sh\nnot a note here\n```\n",
-		filepath.Join(home, ".claude", "projects", "-elsewhere", "memory", "MEMORY.md"): "- A project without a directory.\n",
-	} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		writeFile(t, name, text)
-	}
-	if out, _, err := commandIn(t, home, dir, "memory", "import", "--agents"); err != nil || strings.Count(out, ".md") != 4 || strings.Contains(out, "wait for your") {
-		t.Errorf("got %s, %v; want four files", out, err)
-	}
-	if out, _, err := commandIn(t, home, dir, "memory", "import", "--agents", "--yes"); err != nil || !strings.Contains(out, "4 lines of notes now wait for your confirmation, in their project") {
-		t.Errorf("got %s, %v; want four waiting lines", out, err)
-	}
-	out, _, err := commandIn(t, home, dir, "memory", "pending", "--workspace", dir, "--json")
-	for _, want := range []string{"I prefer short answers.", "The shop deploys to quartz-17.", "The person works at night.", "Always run make lint before a commit."} {
-		if err != nil || strings.Count(out, want) != 1 {
-			t.Errorf("pending is %s, %v; want %q once", out, err, want)
-		}
-	}
-	if strings.Contains(out, `"applies":true`) {
-		t.Errorf("pending is %s; want no line that applies", out)
-	}
-}

@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
 // scrape returns the metrics page of a proxy.
@@ -101,45 +99,6 @@ func TestMetricsAreDocumented(t *testing.T) {
 var seldom = []string{
 	"graphiti_proxy_abandoned_requests_total", "graphiti_proxy_repeated_blocks_total",
 	"graphiti_proxy_graphiti_healthy", "graphiti_proxy_search_working", "graphiti_proxy_memory_calls_total",
-}
-
-// TestMetricsOfGraphiti checks that the metrics show the last check of Graphiti and count
-// the calls to it, and that the embedded memory has no metric of its health.
-func TestMetricsOfGraphiti(t *testing.T) {
-	t.Parallel()
-	if w := start(t, t.TempDir(), nil); strings.Contains(scrape(t, w), "graphiti_proxy_graphiti_healthy ") {
-		t.Error("the embedded memory has the metrics of Graphiti")
-	}
-	g := startGraphiti(t, graphititest.Options{})
-	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
-	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct {
-		name  string
-		fault func()
-		want  []string
-	}{
-		{"working", func() {}, []string{"graphiti_proxy_graphiti_healthy 1", "graphiti_proxy_search_working 1", `graphiti_proxy_memory_calls_total{call="POST /search",outcome="ok"} `}},
-		{"a search fails", func() { g.Always(graphititest.Search, graphititest.Answer(http.StatusInternalServerError, "")) },
-			[]string{"graphiti_proxy_graphiti_healthy 1", "graphiti_proxy_search_working 0", `graphiti_proxy_memory_calls_total{call="POST /search",outcome="failed"} `}},
-		{"out of reach", func() { g.Close() }, []string{"graphiti_proxy_graphiti_healthy 0", `graphiti_proxy_memory_calls_total{call="GET /healthcheck",outcome="unreachable"} `}},
-	} {
-		tc.fault()
-		w.remembers().prober.Ask(t.Context())
-		shown := scrape(t, w)
-		for _, want := range tc.want {
-			if !strings.Contains(shown, "\n"+want) {
-				t.Errorf("%s: the metrics lack %s", tc.name, want)
-			}
-		}
-		for name, m := range metrics(t, w) {
-			if row := fmt.Sprintf("| `%s` | %s | %s |", name, m[0], m[1]); !strings.Contains(string(docs), row+"\n") {
-				t.Errorf("docs/metrics.md does not have\n%s", row)
-			}
-		}
-	}
 }
 
 // TestAlertsHaveARunbook checks that docs/metrics.md describes every alert, and that the

@@ -192,32 +192,3 @@ func TestTelemetryIsBounded(t *testing.T) {
 		}
 	})
 }
-
-// TestTraceOverWebSocket checks that each request over an intercepted WebSocket has the
-// same spans as a POST request.
-func TestTraceOverWebSocket(t *testing.T) {
-	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
-	collector := collect(t)
-	w := start(t, t.TempDir(), map[string]string{"websocket": "intercept", "otel.endpoint": collector.URL})
-	s := w.socket()
-	for range 2 {
-		s.create(m{"input": "My cat is called Miso."})
-	}
-	count := func(name, parent string) (list []span) {
-		collector.mu.Lock()
-		defer collector.mu.Unlock()
-		for _, s := range collector.spans {
-			if s.name == name && (parent == "" || s.parent == parent) {
-				list = append(list, s)
-			}
-		}
-		return list
-	}
-	waitUntil(t, "the requests' spans", func() bool { return len(count("GET /responses", "")) == 2 })
-	waitUntil(t, "the upstreams' spans", func() bool { return len(count("chat m", "")) == 2 })
-	for _, root := range count("GET /responses", "") {
-		if len(count("chat m", root.id)) != 1 || root.attrs["graphiti_proxy.memory.status"] == nil || root.attrs["http.response.status_code"] != int64(200) {
-			t.Errorf("got %+v, want one call of the model below it, 200, and what memory did", root)
-		}
-	}
-}

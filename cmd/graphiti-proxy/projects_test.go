@@ -101,59 +101,6 @@ func projects(t *testing.T, settings map[string]string) (w *world, one, other st
 	return w, one, other
 }
 
-// TestSameOpenerInTwoProjects checks that the same first message begins two conversations
-// in two projects, both during the first answer and after a failed answer. In the same
-// project, it continues the same conversation.
-func TestSameOpenerInTwoProjects(t *testing.T) {
-	t.Parallel()
-	t.Run("at the same time", func(t *testing.T) {
-		w, one, other := projects(t, nil)
-		w.model.Forget()
-		asked, answer, done := make(chan struct{}, 2), make(chan struct{}), make(chan struct{}, 2)
-		w.model.SetAnswer(func(proxytest.Input) proxytest.Reply {
-			asked <- struct{}{}
-			<-answer
-			return proxytest.Reply{Text: "I do not know."}
-		})
-		for _, dir := range []string{one, other} {
-			go func() {
-				w.exchange("/v1/chat/completions", qwen(dir, user(asks)))
-				done <- struct{}{}
-			}()
-			<-asked
-		}
-		close(answer)
-		<-done
-		<-done
-		r := w.model.Requests()
-		if saw := seen(t, r[0]); !strings.Contains(saw[0], "Bluefin") {
-			t.Errorf("the one: %q", saw)
-		}
-		if saw := seen(t, r[1]); strings.Contains(saw[0], "Bluefin") {
-			t.Errorf("the other: %q", saw)
-		}
-	})
-	t.Run("after an aborted answer", func(t *testing.T) {
-		w, one, other := projects(t, nil)
-		w.model.SetFaults(proxytest.Faults{Status: 500})
-		first, _ := w.see(qwen(one, user(asks)))
-		if !strings.Contains(first[0], "Bluefin") {
-			t.Fatalf("got %q, want \"Bluefin\" in it", first)
-		}
-		if saw, header := w.see(qwen(other, user(asks))); strings.Contains(saw[0], "Bluefin") || strings.Contains(header, "sticky") {
-			t.Errorf("the other: %q, %s", saw, header)
-		}
-		// The client keeps part of an answer whose end the proxy has not seen.
-		if saw, _ := w.see(qwen(one, user(asks), replied("Blue"), user("Go on."))); saw[0] != first[0] {
-			t.Errorf("with a part of the answer: %q", saw)
-		}
-		w.model.SetFaults(proxytest.Faults{})
-		if saw, header := w.see(qwen(one, user(asks))); saw[0] != first[0] || !strings.Contains(header, "source=sticky") {
-			t.Errorf("again: %q, %s", saw, header)
-		}
-	})
-}
-
 // TestSessionScopeIsOneConversations checks that the session scope covers one conversation,
 // even if all begin with the same greeting, short or long. A conversation without its
 // beginning is recognized by an answer.

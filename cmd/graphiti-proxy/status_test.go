@@ -1,78 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
-
-// TestHealthDoesNotWaitForTheMemory checks that readiness, the queue and the status are
-// reported without a call to the memory, which may hang and pays for each search. The
-// status command still calls it.
-func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
-	t.Parallel()
-	g := startGraphiti(t, graphititest.Options{})
-	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
-	w.remembers().prober.Ask(t.Context())
-	g.Always(graphititest.Healthcheck, graphititest.Answer(http.StatusServiceUnavailable, ""))
-	before := len(g.Requests())
-	get := func(path string, out any) {
-		t.Helper()
-		resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode != http.StatusOK || json.Unmarshal(body, out) != nil {
-			t.Fatalf("%s: got %s %s, want 200 and JSON", path, resp.Status, body)
-		}
-	}
-	var ready struct {
-		Ready  bool
-		Memory health.MemoryStatus
-	}
-	for range 20 {
-		get("/readyz", &ready)
-		get("/api/v1/queue", &capture.QueueStatus{})
-		get("/api/v1/status", &health.Status{})
-	}
-	probes := len(g.Requests()) - before // a few periodic ones, on a slow machine
-	if probes >= 20 {
-		t.Errorf("%d calls to the memory, want none for each request", probes)
-	}
-	if !ready.Ready || probes == 0 && ready.Memory.State != health.StateWorking || ready.Memory.Checked == nil {
-		t.Errorf("got %+v, want Ready true, and a memory that works and was checked", ready)
-	}
-	first, err := cli.Ask(t.Context(), adminOf(w), service.Status, service.StatusRequest{Fresh: true})
-	if err != nil || first.Memory.State != health.StateTrouble || first.Memory.Since == nil {
-		t.Fatalf("got %+v, %v, want no error, State trouble, Since set", first.Memory, err)
-	}
-	again, err := cli.Ask(t.Context(), adminOf(w), service.Status, service.StatusRequest{Fresh: true})
-	if err != nil || !again.Memory.Since.Equal(*first.Memory.Since) || again.Memory.Checked.Equal(*first.Memory.Checked) {
-		t.Errorf("asked again: %+v, %v", again.Memory, err)
-	}
-	var out bytes.Buffer
-	printStatus(&out, &again)
-	if !strings.Contains(out.String(), "since 20") {
-		t.Errorf("it does not say since when: %s", out.String())
-	}
-	get("/readyz", &ready)
-	if ready.Memory.State != health.StateTrouble || strings.Contains(ready.Memory.Why, "127.0.0.1") {
-		t.Errorf("got %+v, want State health.StateTrouble, no \"127.0.0.1\" in it", ready.Memory)
-	}
-}
 
 // adminOf returns a client of a proxy's admin side.
 func adminOf(w *world) *cli.AdminClient {
