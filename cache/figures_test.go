@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -50,56 +49,6 @@ func backends(t *testing.T, f func(t *testing.T, open func() (s *State, end func
 			s := openState(t, path)
 			return s, func() { s.Figures.Close(); _ = s.Close() }
 		})
-	})
-}
-
-// TestFiguresOfADay checks that a turn counts once, silence under its reason or status, and
-// tokens as reported, for each owner and in total.
-func TestFiguresOfADay(t *testing.T) {
-	backends(t, func(t *testing.T, open func() (*State, func())) {
-		s, end := open()
-		defer end()
-		s.Figures.Start(slog.New(slog.DiscardHandler))
-		again := shown("four")
-		again.Decided = false
-		for _, p := range []inject.Plan{
-			shown("four letters"), again, silent(inject.StatusEmpty, inject.ReasonWeak), silent(inject.StatusEmpty, inject.ReasonWeak),
-			silent(inject.StatusTimeout, inject.ReasonNone), silent(inject.StatusError, inject.ReasonNotPersisted),
-		} {
-			s.Figures.Asked(ann, p)
-		}
-		s.Figures.Used(ann, "m", &graphiti.Usage{Input: 100, Cached: 40})
-		s.Figures.Used(ann, "m", &graphiti.Usage{})
-		s.Figures.Asked(bob, shown("x"))
-		for range 2 {
-			s.Figures.Distilled("user:ann", graphiti.Spent{Calls: 1, Tokens: 50, Facts: 2})
-			s.Figures.Distilled("sha256:t|user:cas", graphiti.Spent{Tokens: 4})
-		}
-		s.Figures.Distilled(bob.Owner(), graphiti.Spent{Tokens: 4})
-		wantAnn := Counts{Requests: 6, Waited: 5 * time.Millisecond, Blocks: 1, Chars: 12, Tokens: 3, Input: 100, Cached: 40, Models: map[string]*graphiti.Usage{"m": {Input: 100, Cached: 40}},
-			Silent: map[string]int64{"weak": 2, "timeout": 1, "not_persisted": 1},
-			Distil: graphiti.Spent{Calls: 2, Tokens: 100, Facts: 4}}
-		wantAnn.Waited += again.Outcome.Took
-		all := wantAnn
-		all.Distil.Tokens = 112
-		all.Requests, all.Waited, all.Blocks, all.Chars, all.Tokens = 7, 7*time.Millisecond, 2, 13, 4
-		for range 2 { // from RAM, then after a write, which must not count twice
-			for owner, want := range map[string]Counts{"user:ann": wantAnn, bob.Owner(): {Requests: 1, Waited: time.Millisecond, Blocks: 1, Chars: 1, Tokens: 1, Distil: graphiti.Spent{Tokens: 4}}, "": all, "user:eve": {}} {
-				week, together := days(t, s.Figures, owner)
-				if spent, err := s.Figures.DistilledToday(t.Context(), owner); spent != want.Distil || err != nil {
-					t.Errorf("DistilledToday(%q) = %+v, %v, want %+v", owner, spent, err, want.Distil)
-				}
-				if !reflect.DeepEqual(week[6], want) || !reflect.DeepEqual(week[0], Counts{}) || together {
-					t.Errorf("of %q: %+v (together %v), want %+v", owner, week, together, want)
-				}
-			}
-			if spent, err := s.Figures.DistilledToday(t.Context(), "sha256:t"); spent.Tokens != 12 || err != nil {
-				t.Errorf("of a tenant: %+v, %v, want 12 tokens", spent, err)
-			}
-			if err := s.Figures.write(); err != nil {
-				t.Fatal(err)
-			}
-		}
 	})
 }
 

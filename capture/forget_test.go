@@ -87,32 +87,6 @@ func TestOpenTurnsAreForgotten(t *testing.T) {
 	holds(t, p, m, "h", other.User)
 }
 
-// TestTextAfterForget checks that a standalone text is stored once, and once more after it
-// was forgotten.
-func TestTextAfterForget(t *testing.T) {
-	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
-	p := pipeline(t, path, m)
-	line := said("line", "session:s", "said long ago", "g")
-	line.Said, line.Standalone = time.Now().Add(-24*time.Hour), true // its time does not matter
-	tell := func(want int) {
-		t.Helper()
-		line.Generation = forgets.Load()
-		if kept, err := p.AddAll(context.Background(), []ledger.Turn{line}); err != nil || kept != want {
-			t.Errorf("%d kept, want %d (%v)", kept, want, err)
-		}
-	}
-	tell(1)
-	tell(0)
-	waitFor(t, "the line", func() bool { return p.Status().Delivered == 1 })
-	tell(0)
-	forget(t, p, ledger.Part{Group: "g"})
-	tell(1)
-	tell(0)
-	waitFor(t, "the line", func() bool { return p.Status().Delivered == 2 })
-	tell(0)
-	holds(t, p, m, "g", line.User)
-}
-
 // TestForgettingASession checks that no turn of a forgotten session stays in the given
 // groups of any backend, including accepted turns and those under way, and that turns of
 // other sessions stay.
@@ -280,28 +254,4 @@ func TestForgetOfPartialTurn(t *testing.T) {
 	cut.Backfill = true
 	add(t, p, cut)
 	holds(t, p, m, "g", "all of it", "cut off")
-}
-
-// TestForgettingOneSideOfAnEpisode checks that forgetting the answer of a turn deletes the
-// episode with both sides in Graphiti, and leaves the person's message in the memory.
-func TestForgettingOneSideOfAnEpisode(t *testing.T) {
-	g, m := service(t, graphititest.Options{})
-	var e *embedded.Store
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) {
-		var err error
-		if e, err = embedded.Open(filepath.Join(t.TempDir(), "memory.db")); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = e.Close() })
-		o.Ledger, o.Episodes = e.Ledger, PerTurn
-	})
-	add(t, p, spoken("1", "g"))
-	waitFor(t, "delivery", func() bool { return p.Status().Verified == 1 })
-	gone(t, p, ledger.Part{Group: "g", Message: graphiti.MessageID(graphiti.EpisodeName("1", graphiti.RoleAssistant))})
-	if left := g.Episodes("g"); len(left) > 0 {
-		t.Errorf("Graphiti has %+v, want no episode", left)
-	}
-	if diff := cmp.Diff([]string{"user 1"}, heldBy(t, e, "g")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 type turns = PendingTurns
@@ -123,25 +122,6 @@ func TestWhenATurnBegan(t *testing.T) {
 	}
 	if len(kept) != 2 {
 		t.Errorf("%d turns were kept", len(kept))
-	}
-}
-
-// TestOpenTurnsOfTwoAgents checks that the same turn of a session with different groups
-// counts as two turns.
-func TestOpenTurnsOfTwoAgents(t *testing.T) {
-	kept := pending(t, func(d *turns) {
-		for _, agent := range []string{"ava", "bob"} {
-			one := started
-			one.Targets = []graphiti.Target{{Group: "person"}, {Group: agent}}
-			d.Hold(one)
-			if agent == "ava" {
-				continue
-			}
-			d.End(&one)
-		}
-	})
-	if len(kept) != 1 || kept[0].Targets[1].Group != "ava" || kept[0].Assistant != started.Assistant {
-		t.Errorf("got %+v, want one of them, for the group ava, with the answer %q", kept, started.Assistant)
 	}
 }
 

@@ -240,27 +240,6 @@ func add(t testing.TB, p *Pipeline, tn ledger.Turn) {
 
 var waitFor = polltest.Until
 
-// TestSameTurnOfAnotherGroup checks that the same turn of a session reaches the groups of
-// two agents, although it was added for one of them a moment before.
-func TestSameTurnOfAnotherGroup(t *testing.T) {
-	m := &fakeMemory{}
-	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
-	ava, bob := turn("1", "person", "ava"), turn("1", "person", "bob")
-	add(t, p, ava)
-	if !p.Kept("1", ava.Targets) || p.Kept("1", bob.Targets) || p.Kept("1", nil) || p.Kept("2", ava.Targets) {
-		t.Error("it is not told for which groups a turn was added lately")
-	}
-	for range 2 {
-		add(t, p, bob)
-	}
-	waitFor(t, "all groups", func() bool { s := p.Status(); return s.Delivered >= 3 && s.Pending == 0 })
-	for _, g := range []string{"person", "ava", "bob"} {
-		if diff := cmp.Diff([]string{"user 1"}, m.contents(g)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", g, diff)
-		}
-	}
-}
-
 // TestTurnsOfAGroupStayInOrder checks that a group gets its turns in order, even after
 // failures.
 func TestTurnsOfAGroupStayInOrder(t *testing.T) {

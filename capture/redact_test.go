@@ -57,25 +57,3 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 		t.Errorf("%d counted", n)
 	}
 }
-
-// TestLongTextIsCutBeforeItIsKept checks that a long text is shortened to its two ends, at
-// most MaxChars characters, and that its middle is not searched for credentials.
-func TestLongTextIsCutBeforeItIsKept(t *testing.T) {
-	m := &fakeMemory{}
-	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) { o.MaxChars = 1000 })
-	tn := turn("1", "a")
-	paste := strings.Repeat("é", 1<<20)
-	tn.User = "above" + paste + " password=hunter22xyz " + paste + "below"
-	add(t, p, tn)
-	waitFor(t, "the turn", func() bool { return len(m.contents("a")) > 0 })
-	if n := p.Status().Redacted; n != 0 {
-		t.Errorf("%d secrets were looked for in vain", n)
-	}
-	got := m.contents("a")[0]
-	if n := len([]rune(got)); n != 1000 || !strings.HasPrefix(got, "aboveé") || !strings.HasSuffix(got, "ébelow") || !strings.Contains(got, "é"+truncated+"é") {
-		t.Errorf("got %d characters, %.20q…, want 1000 from above to below", n, got)
-	}
-	if n := p.Status().Shortened; n != 1 {
-		t.Errorf("%d texts were counted as shortened, want 1", n)
-	}
-}

@@ -71,26 +71,6 @@ func TestOutageIsNoRefusal(t *testing.T) {
 	}
 }
 
-// TestManyRefusedTurns checks that each of many refused turns in a row is put aside once the
-// memory has accepted another one.
-func TestManyRefusedTurns(t *testing.T) {
-	g := &graph{}
-	g.refuses = func(content string) bool { return strings.Contains(content, "bad") }
-	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
-		var turns []ledger.Turn
-		for i := range 30 {
-			turns = append(turns, spoken(fmt.Sprint("bad", i), "a"))
-		}
-		if _, err := p.AddAll(context.Background(), append(turns, spoken("good", "a"))); err != nil {
-			t.Fatal(err)
-		}
-		until(t, "all turns", func() bool { st := p.Status(); return st.Verified == 1 && st.Dead == 30 && st.Pending == 0 })
-		if n := len(g.names("a")); n != 2 {
-			t.Errorf("got %d messages, want 2", n)
-		}
-	})
-}
-
 // TestRefusedTurnsWaitAgain checks that refused turns wait if the memory refuses all of them, and
 // are delivered once it accepts messages.
 func TestRefusedTurnsWaitAgain(t *testing.T) {

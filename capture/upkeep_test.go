@@ -3,7 +3,6 @@ package capture
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 
@@ -38,33 +37,6 @@ func isHeld(t *testing.T, e *embedded.Store, group string, want []string) {
 	t.Helper()
 	if diff := cmp.Diff(want, heldBy(t, e, group)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", group, diff)
-	}
-}
-
-// TestManyTurnsAreWrittenOnce checks that turns are in the embedded memory when AddAll
-// returns, are stored once even if they are added again or after a restart, and need no
-// other file.
-func TestManyTurnsAreWrittenOnce(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "memory.db")
-	p, e := embeddedPipeline(t, path)
-	turns, says := imported(0, 3*someTurns, "g")
-	addAll(t, p, turns, len(turns))
-	isHeld(t, e, "g", says)
-	if s := p.Status(); s.Delivered != len(turns) || s.Verified != len(turns) || s.Pending != 0 || !s.Delivers {
-		t.Errorf("got %+v, want Delivered and Verified %d, Pending 0, Delivers true", s, len(turns))
-	}
-	addAll(t, p, turns, 0)
-	stop(t, p)
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
-	p, e = embeddedPipeline(t, path)
-	more, moreSays := imported(2*someTurns, 4*someTurns, "g")
-	addAll(t, p, more, someTurns)
-	isHeld(t, e, "g", append(says, moreSays[someTurns:]...))
-	if files, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || slices.ContainsFunc(files, func(f string) bool { return filepath.Base(f)[:9] != "memory.db" }) {
-		t.Errorf("got %q, %v, want no error, and files of memory.db only", files, err)
 	}
 }
 

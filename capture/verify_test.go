@@ -112,6 +112,9 @@ func TestEveryFaultEveryTurnOnce(t *testing.T) {
 	for name, fault := range faults {
 		for _, call := range []graphititest.Call{graphititest.Messages, graphititest.Episodes} {
 			for _, times := range []int{7, 1} {
+				if times > 1 && name != "refused" && name != "failed but stored" && name != "accepted but lost" {
+					continue // further answers of these kinds only take longer
+				}
 				t.Run(fmt.Sprintf("%s, %s, %d times", call, name, times), func(t *testing.T) {
 					t.Parallel()
 					s, m := service(t, graphititest.Options{Delay: time.Millisecond})

@@ -2,7 +2,6 @@ package graphiti_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,49 +10,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
-
-// TestDeletionIsProven checks that Forget trusts a deletion only if a later check finds no
-// remains. Graphiti on FalkorDB answers 200 and deletes nothing.
-func TestDeletionIsProven(t *testing.T) {
-	for _, tc := range []struct {
-		name     string
-		o        graphititest.Options
-		fails    bool
-		episodes int // that remain listed
-		facts    int
-		remedy   string
-	}{
-		{"deleted", graphititest.Options{}, false, 0, 0, ""},
-		{"in another graph", graphititest.Options{Deletes: graphititest.Elsewhere}, true, 4, 4, "redis-cli GRAPH.DELETE g"},
-		{"in words only", graphititest.Options{Deletes: graphititest.InWords}, true, 4, 4, "Graphiti's log"},
-	} {
-		for _, over := range []string{"REST", "MCP"} {
-			t.Run(tc.name+" over "+over, func(t *testing.T) {
-				m, s := serviceOf(t, over, tc.o)
-				for i := range 4 {
-					writeOne(t, m, s, fmt.Sprint("n", i), fmt.Sprintf("Zyx%d qwv%d.", i, i))
-				}
-				err := m.Forget(t.Context(), "g")
-				if !tc.fails {
-					if err != nil {
-						t.Fatalf("Forget: %v, want no error", err)
-					}
-					return
-				}
-				var left *graphiti.RemainsError
-				if !errors.As(err, &left) {
-					t.Fatalf("Forget: %v, want a RemainsError", err)
-				}
-				if left.Episodes != tc.episodes || left.Facts != tc.facts || !strings.Contains(graphiti.Remedy(err), tc.remedy) {
-					t.Errorf("Forget: %+v, remedy %q; want %d episodes, %d facts, a remedy with %q", left, graphiti.Remedy(err), tc.episodes, tc.facts, tc.remedy)
-				}
-				if strings.Contains(err.Error(), "Zyx") {
-					t.Errorf("the error quotes what was said: %v", err)
-				}
-			})
-		}
-	}
-}
 
 // TestForgettingASessionIsProven checks the same for a session.
 func TestForgettingASessionIsProven(t *testing.T) {

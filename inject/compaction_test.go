@@ -9,46 +9,11 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/messages"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 )
 
 // emptyContents are contents without text.
 var emptyContents = []string{`[]`, `[ ]`, `null`, `""`, `[{"type":"image_url","image_url":{"url":"x"}}]`, `[5]`, `[[]]`}
-
-// TestSummaryWithoutAnInstruction checks that the newest message gets a block if it can
-// hold one, and that the request stays valid.
-func TestSummaryWithoutAnInstruction(t *testing.T) {
-	for _, d := range []struct {
-		name         string
-		dialect      dialect.Dialect
-		before, part string
-		behind       string
-	}{
-		{"chat", chat.Dialect{}, `{"messages":[{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"one"},{"role":"user","content":`, "text", `}]}`},
-		{"messages", messages.Dialect{}, `{"system":"You are a helpful AI assistant tasked with summarizing conversations.","messages":[{"role":"user","content":"one"},{"role":"user","content":`, "text", `}]}`},
-	} {
-		part := `{"type":"` + d.part + `","text":"` + inJSON(blockOf(resumes+"x")) + `\n\n"},`
-		want := map[string]string{`[]`: `[]`, `[ ]`: `[ ]`, `null`: `null`, `""`: `"` + inJSON(blockOf(resumes+"x")) + `\n\n"`}
-		for _, content := range emptyContents {
-			body := d.before + content + d.behind
-			var c dialect.Conversation
-			if !d.dialect.Parse([]byte(body), &c) || c.Kind != dialect.KindSummary || c.Newest <= c.Last {
-				t.Fatalf("%s, %s: kind %v, newest %d", d.name, content, c.Kind, c.Newest)
-			}
-			p := noted(t, &fakeDecisions{}, snapshot{Asked: "x"}).Plan(context.Background(), &c, c.Chain(dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
-			got := plain(string(bytes.Join(dialect.Splice(nil, []byte(body), p.Inserts), nil)))
-			with, ok := want[content]
-			if !ok {
-				with = strings.Replace(content, "[", "["+part, 1)
-			}
-			if got != d.before+with+d.behind || !json.Valid([]byte(got)) {
-				t.Errorf("%s, %s: got %s, want %s", d.name, content, got, d.before+with+d.behind)
-			}
-		}
-	}
-}
 
 // TestCompactionTrigger checks that a request for a compaction by the provider repeats the
 // blocks of its messages and gets no other block, byte for byte as the requests before.
@@ -109,57 +74,6 @@ func TestSummary_WithoutPersonsInstruction(t *testing.T) {
 		m.opts().Compaction = !tc.off
 		got, p := ask(t, m, body, both)
 		if want := withBlocks(body, tc.blocks); got != want || p.Outcome.Reason != ReasonSummary {
-			t.Errorf("%s:\n got %s\nwant %s (%+v)", name, got, want, p.Outcome)
-		}
-	}
-}
-
-// TestSummary_Block checks that, in each form of the request, the block has the session's
-// notes, followed by the lines of earlier blocks that the request lacks.
-func TestSummary_Block(t *testing.T) {
-	const (
-		asked = "What is the database called?"
-		fact  = "The database is called Bluefin."
-		last  = resumes + "Now the tests."
-		open  = openTask + "write the docs"
-		files = filesTouched + "src/cart.py"
-	)
-	notes := snapshot{Asked: "Now the tests.", Decided: []string{"We moved to Postgres."}, Files: []string{"src/cart.py"}, Work: tasks{Tasks: []dialect.Task{{Text: "write the docs"}, {Text: "parse", Done: true}}}}
-	all := []string{last, decisionMade + "We moved to Postgres.", open, files}
-	transcript := func(answer string) string {
-		return `{"messages":[{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"` +
-			`<conversation>\n[User]: ` + asked + `\n\n[Assistant]: ` + answer + `\n</conversation>\n\nWrite a summary."}]}`
-	}
-	history := func(system, rest string) string {
-		return `{"messages":[{"role":"system","content":"` + system + `"},{"role":"user","content":"` + asked + `"},{"role":"assistant","content":"I am not sure."},{"role":"user","content":"Create a handoff summary of this conversation.` + strings.Repeat(" Be brief.", 30) + `"}]` + rest + `}`
-	}
-	for name, tc := range map[string]struct {
-		body   string
-		notes  snapshot
-		before string
-		want   []string
-	}{
-		"a transcript":              {transcript("I am not sure."), notes, `<conversation>`, all},
-		"without notes":             {transcript("I am not sure."), snapshot{}, `<conversation>`, nil},
-		"a note repeats a fact":     {transcript("I am not sure."), snapshot{Asked: "x", Decided: []string{"The database is called Bluefin!"}}, `<conversation>`, []string{resumes + "x", decisionMade + "The database is called Bluefin!"}},
-		"the last question is said": {transcript("Now the tests."), notes, `<conversation>`, all[1:]},
-		"history, without tools":    {history("You are kind.", ""), notes, `Create a`, all},
-		"history, with tools":       {history("You are kind.", `,"tools":[{"type":"function","function":{"name":"bash"}}]`), notes, `Create a`, all},
-		"history, another prompt":   {history("You are the component that summarizes ", ""), notes, `Create a`, all},
-	} {
-		blocks := &fakeDecisions{}
-		m := memory(t, always(fact), blocks)
-		ask(t, m, `{"messages":[{"role":"user","content":"`+asked+`"}]}`, both)
-		m = noted(t, blocks, tc.notes)
-		got, p := ask(t, m, tc.body, both)
-		want := tc.body
-		if tc.want != nil {
-			want = strings.Replace(want, tc.before, inJSON(blockOf(tc.want...))+`\n\n`+tc.before, 1)
-		}
-		if !strings.HasPrefix(tc.before, "<") { // the history's block is repeated
-			want = strings.Replace(want, `"`+asked, `"`+inJSON(blockOf(fact))+`\n\n`+asked, 1)
-		}
-		if got != want || p.Outcome.Reason != ReasonSummary || p.Outcome.Facts != len(tc.want) {
 			t.Errorf("%s:\n got %s\nwant %s (%+v)", name, got, want, p.Outcome)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -345,42 +344,6 @@ func TestOneScopeThatIsSlowDoesNotCostTheOther(t *testing.T) {
 			}
 			m.Close()
 		})
-	}
-}
-
-// TestForgetDuringSearch checks that results of a search from before a forget
-// are neither inserted nor stored, and that a later request starts its own search.
-func TestForgetDuringSearch(t *testing.T) {
-	searching, answer := make(chan struct{}), make(chan struct{})
-	var calls atomic.Int32
-	search := func(context.Context, string, string) ([]graphiti.Fact, error) {
-		if calls.Add(1) <= 2 { // one for each scope
-			searching <- struct{}{}
-			<-answer
-			return facts("cat Miso"), nil
-		}
-		return facts("dog Rex"), nil
-	}
-	decisions := &fakeDecisions{}
-	m := memory(t, search, decisions)
-	got := make(chan string)
-	go func() { // until the test ends
-		body, _ := ask(t, m, turn1, Mode{Recall: true, Ingest: true, Generation: 1})
-		got <- body
-	}()
-	<-searching
-	<-searching
-	decisions.forget("u", 2)
-	after := strings.Replace(turn1, "one", "another", 1)
-	if body, _ := ask(t, m, after, Mode{Recall: true, Ingest: true, Generation: 2}); !strings.Contains(body, "Rex") || strings.Contains(body, "Miso") {
-		t.Errorf("a request that arrives after: %s", body)
-	}
-	close(answer)
-	if body := <-got; body != turn1 {
-		t.Errorf("inserted all the same: %s", body)
-	}
-	if body, p := ask(t, m, turn1, Mode{Recall: true, Ingest: true, Generation: 2}); body != turn1 || p.Generation != 1 {
-		t.Errorf("the turn's next round, of generation %d: %s", p.Generation, body)
 	}
 }
 

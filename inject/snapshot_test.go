@@ -12,8 +12,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 )
 
 func TestSnapshotLines(t *testing.T) {
@@ -85,55 +83,6 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 		// The conversation continues without its history.
 		if sent, _ := ask(t, m, `{"messages":[{"role":"user","content":"Go on, please."}]}`, both); !strings.Contains(sent, tc.want) || strings.Contains(sent, "horse") {
 			t.Errorf("%s: got %s, want %q in it, no horse", name, sent, tc.want)
-		}
-	}
-}
-
-// TestNotesAfterACompaction checks that the first turn after a compaction has the session's
-// notes that its request lacks, and that later turns have no more of them.
-func TestNotesAfterACompaction(t *testing.T) {
-	notes := snapshot{Asked: "Now the tests.", Decided: []string{"We moved the queue to Redis."}, Work: tasks{Tasks: []dialect.Task{{Text: "write the docs"}}}}
-	const (
-		summary = `{"role":"user","content":"This session is being continued from a previous conversation. Done: the parser."}`
-		asked   = `,{"role":"user","content":"Which one is it?"}`
-		later   = `,{"role":"assistant","content":"The second."},{"role":"user","content":"And the other one?"}`
-	)
-	all := []string{resumes + "Now the tests.", decisionMade + "We moved the queue to Redis.", openTask + "write the docs"}
-	for name, tc := range map[string]struct {
-		d         dialect.Dialect
-		body      string
-		card      []graphiti.Fact
-		cut       bool
-		want, not []string
-	}{
-		"a summary":                     {d: chat.Dialect{}, body: `{"messages":[` + summary + asked + `]}`, want: all},
-		"the turn after it":             {d: chat.Dialect{}, body: `{"messages":[` + summary + asked + later + `]}`, not: all},
-		"the summary has a note":        {d: chat.Dialect{}, body: `{"messages":[` + strings.Replace(summary, "Done:", "Left: write the docs. Done:", 1) + asked + `]}`, want: all[:2], not: all[2:]},
-		"the card has a note":           {d: chat.Dialect{}, body: `{"messages":[` + summary + asked + `]}`, card: []graphiti.Fact{laid("decision, 2026-11-20: We moved the queue to Redis")}, want: []string{all[0], "decision, 2026-11-20: We moved", all[2]}, not: all[1:2]},
-		"person's messages, no answers": {d: chat.Dialect{}, body: `{"messages":[{"role":"user","content":"Parse it."},` + summary + asked + `]}`, want: all},
-		"an opaque compaction":          {d: responses.Dialect{}, body: `{"input":[{"role":"user","content":"Parse it."},{"role":"user","content":"Test it."},{"type":"compaction","encrypted_content":"x"}` + asked + `]}`, want: all},
-		"the turn after an opaque one":  {d: responses.Dialect{}, body: `{"input":[{"role":"user","content":"Parse it."},{"type":"compaction","encrypted_content":"x"}` + asked + later + `]}`, not: all},
-		"a history":                     {d: chat.Dialect{}, body: `{"messages":[{"role":"user","content":"Parse it."},{"role":"assistant","content":"Yes."}` + asked + `]}`, not: all},
-		"a history that lacks answers":  {d: chat.Dialect{}, body: `{"messages":[{"role":"user","content":"Parse it."},{"role":"assistant","content":"Yes."}` + asked + `]}`, cut: true, want: all},
-	} {
-		m := opened(t, always(), &fakeOpening{facts: tc.card}, nil)
-		m.opts().Snapshots = noted(t, &fakeDecisions{}, notes).opts().Snapshots
-		var c dialect.Conversation
-		if !tc.d.Parse([]byte(tc.body), &c) {
-			t.Fatalf("%s: not understood", name)
-		}
-		mode := both
-		mode.Cut = tc.cut
-		p := m.Plan(t.Context(), &c, c.Chain(dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
-		for _, l := range tc.want {
-			if !strings.Contains(plain(p.Block), "\n- "+l) {
-				t.Errorf("%s: got block %q, want line %q", name, p.Block, l)
-			}
-		}
-		for _, l := range tc.not {
-			if strings.Contains(p.Block, l) {
-				t.Errorf("%s: got block %q, want no line %q", name, p.Block, l)
-			}
 		}
 	}
 }

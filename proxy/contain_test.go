@@ -11,13 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/gobwas/ws"
-
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // secret is a user's text. The message of a bug may contain it, the log must not.
@@ -70,48 +67,6 @@ func (p *turning) Plan(context.Context, *dialect.Conversation, []dialect.Fingerp
 type buggyTurns struct{ noService }
 
 func (buggyTurns) Kept(string, []graphiti.Target) bool { bug(); return false }
-
-// TestBugOfMemoryInAWebSocket checks that a panic of the memory turns it off for the
-// connection, and that messages in both directions pass unchanged.
-func TestBugOfMemoryInAWebSocket(t *testing.T) {
-	message := []byte(`{"type":"response.create","model":"m","input":[{"role":"user","content":"hello"}]}`)
-	t.Run("in a request", func(t *testing.T) {
-		log := &lines{}
-		_, c, br := intercepting(t, func(c net.Conn) { _, _ = io.Copy(c, c) }, func(o *Options) {
-			o.Memory.Planner, o.Memory.Turns = &turning{}, buggyTurns{}
-			o.Log = slog.New(slog.NewTextHandler(log, nil))
-		})
-		for range 3 {
-			frame := frameOf(ws.OpText, true, true, int64(len(message)), string(message))
-			_, _ = c.Write(frame)
-			got := make([]byte, len(frame)) // the upstream echoes it
-			if _, err := io.ReadFull(br, got); err != nil || string(got) != string(frame) {
-				t.Fatalf("got %q, %v, want %q", got, err, frame)
-			}
-		}
-		wantBug(t, log, 3, "bug(")
-	})
-	t.Run("in an answer", func(t *testing.T) {
-		s, log := server()
-		x := &wire.WebSocket{Messages: &intercept{s: s, lanes: map[string]*exchange{"": {reader: broken{}, seen: seen(t)}}}, Share: s.budget.Share}
-		client, clients := pair(t)
-		up, ups := pair(t)
-		ended := make(chan error, 1)
-		go func() { ended <- x.FromUpstream(client, up) }()
-		event := `{"type":"response.completed"}`
-		frame := frameOf(ws.OpText, true, false, int64(len(event)), event)
-		for range 3 {
-			got := make([]byte, len(frame))
-			_, _ = ups.Write(frame)
-			if _, err := io.ReadFull(clients, got); err != nil || string(got) != string(frame) {
-				t.Fatalf("got %q, %v, want %q", got, err, frame)
-			}
-		}
-		ups.Close()
-		<-ended
-		wantBug(t, log, 3, "bug(")
-	})
-}
 
 // unwell is a log handler that panics once.
 type unwell struct {

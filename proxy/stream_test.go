@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // eventsHead begins a stream of events, which continues after its handler has returned.
@@ -28,51 +26,6 @@ func newEvents(t testing.TB, second <-chan struct{}) *stub {
 		_, err := io.WriteString(c, twoEvent+lastPart)
 		return err == nil
 	})
-}
-
-// TestConnectionsStayAfterAStream checks that both connections are reused after a stream,
-// even if the client has already sent its next requests.
-func TestConnectionsStayAfterAStream(t *testing.T) {
-	second := make(chan struct{})
-	w := newEvents(t, second)
-	s, _ := start(t, w.url())
-	c := dial(t, s)
-	const one = "POST /v1/x HTTP/1.1\r\nHost: p\r\nContent-Length: 2\r\n\r\nhi"
-	last := strings.Replace(one, "Host: p", "Host: p\r\nConnection: close", 1)
-	answer := eventsHead + oneEvent + twoEvent + lastPart
-	closing := strings.Replace(answer, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)
-	read := func(n int) string {
-		b := make([]byte, n)
-		n, err := io.ReadFull(c, b)
-		if err != nil {
-			t.Fatalf("got %q, %v, want %d bytes", b[:n], err, len(b))
-		}
-		return string(b)
-	}
-	for _, tc := range []struct {
-		sent string
-		want []string
-	}{{one, []string{answer}}, {one + one + last, []string{answer, answer, closing}}} {
-		if _, err := io.WriteString(c, tc.sent); err != nil {
-			t.Fatal(err)
-		}
-		for _, want := range tc.want {
-			first := len(want) - len(twoEvent+lastPart)
-			got := read(first) // the second event follows when the first has arrived
-			second <- struct{}{}
-			if diff := cmp.Diff(want, got+read(len(want)-first)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		}
-	}
-	if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
-		t.Errorf("got %q, %v, want no error, none", rest, err)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.open) != 1 {
-		t.Errorf("%d connections to the upstream", len(w.open))
-	}
 }
 
 // TestStreamThatIsCut checks that the client of a stream that is cut off gets an error.

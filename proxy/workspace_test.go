@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -216,46 +215,6 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 			w := s.located(c, graphiti.Who{Session: "session:s"}, tc.chained, false)
 			if prompt == tc.summary && (w.unknown != tc.unknown || w.key != tc.key) {
 				t.Errorf("%s: got %+v, want unknown %v, key %q", tc.name, w, tc.unknown, tc.key)
-			}
-		}
-	}
-}
-
-// TestPlaceOfASession checks that the directory of a turn, and only of a turn, counts for
-// requests of its conversation that name no directory.
-func TestPlaceOfASession(t *testing.T) {
-	const title = "You are a title generator."
-	type step struct {
-		prompt    string
-		codex     bool
-		subagent  bool
-		directory string // expected directory of the request
-	}
-	for _, tc := range []struct {
-		name  string
-		steps []step
-	}{
-		{"a title first", []step{{prompt: title}, {prompt: "Working directory: /a", directory: "/a"}, {prompt: title, directory: "/a"}}},
-		{"a title that names another", []step{{prompt: title + "\nWorking directory: /b", directory: "/b"}, {prompt: "Working directory: /a", directory: "/a"}}},
-		{"a subagent first", []step{{prompt: "Working directory: /b", subagent: true, directory: "/b"}, {prompt: "Working directory: /a", directory: "/a"}}},
-		{"a turn that says nothing", []step{{prompt: "Be brief."}, {prompt: "Working directory: /a", directory: "/a"}, {prompt: "Be brief.", directory: "/a"}}},
-		{"what a request says is its own", []step{{prompt: "Working directory: /a", directory: "/a"}, {prompt: "Working directory: /b", directory: "/b"}, {prompt: title, directory: "/b"}}},
-		{"Codex may change it, or say nothing", []step{{prompt: "/a", codex: true, directory: "/a"}, {prompt: "Go on.", codex: true, directory: "/a"}, {prompt: "/b", codex: true, directory: "/b"}, {prompt: "Go on.", codex: true, directory: "/b"}}},
-	} {
-		s := idle()
-		m := &Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}}}
-		for i, step := range tc.steps {
-			c := prompted(step.prompt)
-			if strings.HasPrefix(step.prompt, "/") { // Codex sends its directory in a separate item
-				body := fmt.Sprintf(`{"messages":[{"role":"user","content":"<environment_context>\n  <cwd>%s</cwd>\n</environment_context>"},{"role":"user","content":"hello"}]}`, step.prompt)
-				c = posted(body)
-			}
-			c.memory = m
-			if step.codex {
-				c.head.Set("Originator", "codex_exec")
-			}
-			if w := s.located(c, graphiti.Who{User: "user:o", Session: "session:s"}, false, step.subagent); w.Directory != step.directory {
-				t.Errorf("%s: request %d is in %q, want %q", tc.name, i, w.Directory, step.directory)
 			}
 		}
 	}

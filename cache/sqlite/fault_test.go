@@ -11,49 +11,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
-// TestDeletedFileTakesNoWrites checks that writes and reads fail once the file or its log
-// is gone, since SQLite itself would continue and lose the data. A file that returns is
-// used again.
-func TestDeletedFileTakesNoWrites(t *testing.T) {
-	if os.PathSeparator != '/' {
-		t.Skip("open files cannot be deleted here")
-	}
-	for _, end := range []string{"", "-wal"} {
-		path := filepath.Join(t.TempDir(), "x.db")
-		d := open(t, path)
-		ctx := context.Background()
-		if err := d.Write(ctx, insert(1)); err != nil {
-			t.Fatal(err)
-		}
-		if wrong := d.Check(); wrong != nil {
-			t.Fatalf("Check of a file in place: %v, want nil", wrong)
-		}
-		if err := os.Rename(path+end, path+"-away"); err != nil {
-			t.Fatal(err)
-		}
-		var wrong *database.Fault
-		if err := d.Write(ctx, insert(2)); !errors.As(err, &wrong) || wrong.Kind != database.Gone || !IsFault(err) {
-			t.Errorf("x.db%s away: Write: %v, want a Fault that it is gone", end, err)
-		}
-		var n int
-		if err := d.QueryRow(ctx, "SELECT count(*) FROM t", nil, &n); !errors.As(err, &wrong) {
-			t.Errorf("x.db%s away: a read: %d, %v; want a Fault", end, n, err)
-		}
-		if wrong := d.Check(); !wrong.Lasting() || wrong.Kind != database.Gone {
-			t.Errorf("x.db%s away: Check: %v, want a Fault that it is gone", end, wrong)
-		}
-		if err := os.Rename(path+"-away", path+end); err != nil {
-			t.Fatal(err)
-		}
-		if wrong := d.Check(); wrong != nil {
-			t.Errorf("x.db%s is back: Check: %v, want nil", end, wrong)
-		}
-		if err := d.Write(ctx, insert(3)); err != nil || count(t, d) != 2 {
-			t.Errorf("x.db%s is back: Write: %v, %d rows; want no error, 2", end, err, count(t, d))
-		}
-	}
-}
-
 // TestFullDiskIsNoticedAndMended checks that a full disk is reported as a passing fault,
 // leaves the file readable, and is cleared by Check, without another write, once space is
 // free.

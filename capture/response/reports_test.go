@@ -4,16 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/gemini"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/messages"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 )
 
 // TestAwait checks that Await returns when the answer is reported, when all answers of the
@@ -97,47 +93,5 @@ func TestAConversationThatWaitsHoldsUpNoOther(t *testing.T) {
 	}
 	if len(w.reports.last) != 0 {
 		t.Errorf("%d conversations are still known", len(w.reports.last))
-	}
-}
-
-// TestEarlier checks that Earlier waits for the reports of a conversation's answers and of ended
-// answers in other conversations, in each dialect.
-func TestEarlier(t *testing.T) {
-	caller := dialect.Fingerprint{1}
-	for name, tc := range map[string]struct {
-		reader func() dialect.Reader
-		answer string
-	}{
-		"chat":      {func() dialect.Reader { return chat.Dialect{}.NewReader("") }, `{"choices":[{"message":{"role":"assistant","content":"Noted."},"finish_reason":"stop"}]}`},
-		"messages":  {func() dialect.Reader { return messages.Dialect{}.NewReader("") }, `{"type":"message","role":"assistant","content":[{"type":"text","text":"Noted."}],"stop_reason":"end_turn"}`},
-		"responses": {func() dialect.Reader { return responses.Dialect{}.NewReader("") }, `{"status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Noted."}]}]}`},
-		"gemini":    {func() dialect.Reader { return gemini.Dialect{}.NewReader("") }, `{"candidates":[{"content":{"role":"model","parts":[{"text":"Noted."}]},"finishReason":"STOP"}]}`},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			w := New(slog.New(slog.DiscardHandler), nil)
-			defer w.Close()
-			var stored atomic.Int32
-			read := func(order uint64) *Tee {
-				tee := w.Read(tc.reader(), Meta{Of: caller, Order: order}, func(a dialect.Answer, clean bool) {
-					time.Sleep(time.Second) // the disk
-					if clean && a.Text == "Noted." {
-						stored.Add(1)
-					}
-				})
-				tee.Write([]byte(tc.answer))
-				return tee
-			}
-			before, ended, streams := read(1), read(2), read(3)
-			ended.Close(true)
-			wait := w.Earlier(caller, 1)
-			own := read(1)
-			time.AfterFunc(5*time.Second, func() { before.Close(true) })
-			began := time.Now()
-			if wait(t.Context()); stored.Load() != 2 || time.Since(began) != 6*time.Second {
-				t.Errorf("%s: %d turns are stored after %s, want 2 after 6s", name, stored.Load(), time.Since(began))
-			}
-			own.Close(true)
-			streams.Close(true)
-		})
 	}
 }

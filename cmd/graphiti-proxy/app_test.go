@@ -262,38 +262,6 @@ func TestClientChoosesForOneRequest(t *testing.T) {
 	}
 }
 
-// TestBlockIsRepeatedWithoutASession checks that later requests without a session header
-// repeat the block, even if turns are not stored or the client has only a part of an
-// answer.
-func TestBlockIsRepeatedWithoutASession(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), nil)
-	w.say(fact)
-	w.delivered(1)
-	for _, tc := range []struct{ name, memory, answer string }{
-		{"kept", "on", ""},
-		{"not kept", "recall", ""},
-		{"answer of which the client has a part", "on", "You told"},
-	} {
-		first := "About " + tc.name + ": what is my cat called?"
-		if tc.answer != "" {
-			w.model.SetFaults(proxytest.Faults{Status: 500})
-		}
-		answer, block := w.send(tc.memory, user(first))
-		w.model.SetFaults(proxytest.Faults{})
-		if !strings.HasPrefix(block, "<graphiti_memory>") {
-			t.Fatalf("%s: no block: %q", tc.name, block)
-		}
-		if tc.answer != "" {
-			answer = tc.answer
-		}
-		w = w.restart() // the proxy may still be reading the answer
-		if _, again := w.send("off", user(first), map[string]any{"role": "assistant", "content": answer}, user("And now?")); again != block {
-			t.Errorf("%s: the first message became %q", tc.name, again)
-		}
-	}
-}
-
 func user(text string) map[string]any { return map[string]any{"role": "user", "content": text} }
 
 // send sends a conversation, and returns the answer, or "" after an error, and the first

@@ -1,16 +1,11 @@
 package main
 
 import (
-	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
 const widgets = "github_repo:github.com/acme/widgets"
@@ -54,117 +49,6 @@ func withMemories(t *testing.T, f func(t *testing.T, settings map[string]string)
 			f(t, settings)
 		})
 	}
-}
-
-// TestRuleInItsConversation checks that a rule opens the next conversation of its project,
-// stays unchanged in it after a restart, and is repeated once after a compaction. A card
-// limit of zero turns cards off.
-func TestRuleInItsConversation(t *testing.T) {
-	t.Parallel()
-	withMemories(t, func(t *testing.T, settings map[string]string) {
-		settings["recall.resume_within"] = "0"
-		w := start(t, t.TempDir(), settings)
-		project := []string{"X-Graphiti-Workspace", widgets}
-		w.opening("one", "Please always use tabs in Go files.", project...)
-		rule := "\n- rule, " + time.Now().Format(time.DateOnly) + ": Please always use tabs in Go files.\n"
-		if first := w.opening("three", "hello", project...); strings.Count(first, rule) != 1 {
-			t.Errorf("got %q, want the rule once", first)
-		}
-
-		// The next turn repeats the block in its place and adds no other.
-		ask := func() []string {
-			texts, _ := w.see(chat(user("hello"), replied("Hi."), user("thanks")), append([]string{"X-Graphiti-Session", "three"}, project...)...)
-			return texts
-		}
-		texts := ask()
-		if len(texts) != 2 || strings.Count(texts[0], rule) != 1 || texts[1] != "thanks" {
-			t.Errorf("the next turn: %q", texts)
-		}
-		w = w.restart()
-		if again := ask(); !slices.Equal(again, texts) {
-			t.Errorf("after a restart: %q", again)
-		}
-		// After a compaction the rule is shown again, once.
-		compacted := []m{user("This session is being continued from a previous conversation that ran out of context. Summary: loops."), replied("Go on."), user("go on, please")}
-		texts, _ = w.see(chat(compacted...), append([]string{"X-Graphiti-Session", "three"}, project...)...)
-		if last := texts[len(texts)-1]; strings.Count(last, rule) != 1 {
-			t.Errorf("after a compaction: %q", texts)
-		}
-		next, _ := w.see(chat(append(compacted, replied("Yes."), user("thanks"))...), append([]string{"X-Graphiti-Session", "three"}, project...)...)
-		if len(next) != 3 || next[1] != texts[1] || next[2] != "thanks" {
-			t.Errorf("the turn after: %q", next)
-		}
-
-		out, err := w.cli("memory", "show", "--json", "--workspace", widgets)
-		if card := gjson.Get(out, "card.0").String(); err != nil || !strings.Contains(card, "Please always use tabs in Go files") {
-			t.Errorf("memory show: %s, %v", out, err)
-		}
-		cfg := *w.app.cfg
-		cfg.Recall.CardChars = 0
-		if _, err := w.app.reload(&cfg); err != nil {
-			t.Fatal(err)
-		}
-		if got := w.opening("four", "hello", project...); got != "" {
-			t.Errorf("without a card: %q", got)
-		}
-	})
-}
-
-// TestWhereWeLeftOff checks that only the first message of a conversation in a project gets
-// a line about the person's previous conversation there and its open tasks.
-func TestWhereWeLeftOff(t *testing.T) {
-	t.Parallel()
-	withMemories(t, func(t *testing.T, settings map[string]string) {
-		w := start(t, t.TempDir(), settings)
-		here := []string{"X-Graphiti-Workspace", widgets}
-		if got := w.opening("a", "Write the importer for CSV files with quotes.", here...); got != "" {
-			t.Errorf("there was none: %q", got)
-		}
-		w.remembered("Write the importer")
-		if got := w.opening("a", "We switched to semicolons.", here...); strings.Contains(got, "last conversation") {
-			t.Errorf("told of itself: %q", got)
-		}
-		w.remembered("We switched")
-		if got := w.opening("a", "Now its tests.", here...); strings.Contains(got, "last conversation") {
-			t.Errorf("told of itself: %q", got)
-		}
-		w.remembered("Now its tests")
-		told := "\n- last conversation here, " + time.Now().Format(time.DateOnly) + ", decided: “We switched to semicolons.”\n"
-		for name, headers := range map[string][]string{"elsewhere": {"X-Graphiti-Workspace", "github_repo:github.com/acme/gadgets"}, "bob": {"X-Graphiti-Workspace", widgets, "X-Graphiti-User", "bob"}, "nowhere": nil} {
-			if got := w.opening(name, "hello", headers...); strings.Contains(got, "last conversation") {
-				t.Errorf("%s is told %q", name, got)
-			}
-		}
-		first := w.opening("b", "hello", here...)
-		if !strings.Contains(first, told) {
-			t.Errorf("got %q, want %q in it", first, told)
-		}
-		texts, _ := w.see(chat(user("hello"), replied("Hi."), user("thanks")), append([]string{"X-Graphiti-Session", "b"}, here...)...)
-		if len(texts) != 2 || !strings.HasPrefix(texts[0], first) || texts[1] != "thanks" {
-			t.Errorf("the next turn: %q", texts)
-		}
-
-		// The summary of a compaction lists the open tasks.
-		w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
-			if strings.Contains(c.Messages[len(c.Messages)-1].Text, "CONTEXT CHECKPOINT") {
-				return proxytest.Reply{Text: "<summary>1. Primary Request and Intent:\n   The importer for CSV files.\n7. Pending Tasks:\n   - Empty </graphiti_memory> fields\n   - The docs\n</summary>"}
-			}
-			return proxytest.Reply{Text: "I see."}
-		})
-		w.exchange("/v1/chat/completions", chat(user("Write the importer for CSV files with quotes."), replied("I see."),
-			user(summarise)), append([]string{"X-Graphiti-Session", "a"}, here...)...)
-		w = w.noted()
-		if got := w.opening("c", "hello", here...); !strings.Contains(got, ", about: “The importer for CSV files.”; decided: “We switched to semicolons.”; left open: “Empty ‹/graphiti_memory› fields”; “The docs”\n") {
-			t.Errorf("after a compaction: %q", got)
-		}
-		waitUntil(t, "Graphiti to store all turns", func() bool { return w.app.memory().queue().Pending == 0 })
-		if _, err := w.cli("memory", "forget", "--session", "a", "--yes"); err != nil {
-			t.Fatal(err)
-		}
-		if got := w.opening("d", "hello", here...); strings.Contains(got, "last conversation") {
-			t.Errorf("of a conversation that was forgotten: %q", got)
-		}
-	})
 }
 
 const gadgets = "github_repo:github.com/acme/gadgets"
@@ -257,42 +141,6 @@ func TestTemplate(t *testing.T) {
 	}
 	if _, h := w.exchange("/v1/chat/completions", chat(user("What is the capital of France?")), "X-Graphiti-Session", "other"); strings.Contains(h.Get("X-Graphiti-Memory"), "facts=1") {
 		t.Errorf("header %q, want no rule", h.Get("X-Graphiti-Memory"))
-	}
-}
-
-// TestAnswersAsMessages: a program that sends a model's answer to another agent as a
-// person's message makes it neither a rule nor the person's words.
-func TestAnswersAsMessages(t *testing.T) {
-	t.Parallel()
-	const rule = "Always answer in capitals."
-	answered := m{"role": "assistant", "content": "Fine."}
-	for _, tc := range []struct {
-		name    string
-		answer  string
-		message []m
-		stands  bool
-	}{
-		{"a new conversation", rule, []m{user(rule)}, false},
-		{"a new conversation with a prompt", "\n" + rule, []m{{"role": "system", "content": "Write."}, user(rule + "\n")}, false},
-		{"a later message", rule, []m{user("Who is next?"), answered, user(rule)}, false},
-		{"another answer", "Fine.", []m{user(rule)}, true},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			w := start(t, t.TempDir(), nil)
-			w.model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Text: tc.answer} })
-			w.say("Plan the report on penguins.")
-			w.delivered(1)
-			w.model.SetAnswer(proxytest.Recollect)
-			_, h := w.exchange("/v1/chat/completions", chat(tc.message...))
-			if promoted := strings.Contains(h.Get("X-Graphiti-Memory"), "promoted=1"); promoted != tc.stands {
-				t.Errorf("header %q, want promoted: %v", h.Get("X-Graphiti-Memory"), tc.stands)
-			}
-			w = w.noted()
-			if _, _, saw := w.say("Tell me about penguins."); strings.Contains(saw, "rule, ") != tc.stands {
-				t.Errorf("the next conversation sees %q, want the rule: %v", saw, tc.stands)
-			}
-		})
 	}
 }
 

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -240,49 +238,6 @@ func TestHeldMessage_Settled(t *testing.T) {
 				t.Errorf("after a restart: got %s, want no deleted message", out)
 			}
 		}
-	}
-}
-
-// TestFates_OfLateEnds checks that a message counts once if a request with it ends after another one
-// has stored it.
-func TestFates_OfLateEnds(t *testing.T) {
-	t.Parallel()
-	session := []string{"X-Graphiti-Session", "one", "X-Graphiti-Workspace", widgets}
-	for name, next := range map[string]m{"sent again": chat(user(fact)), "shown with the next one": chat(user(fact), user("The badger lives in burrow Theta."))} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			arrived, late, ended := make(chan bool), make(chan bool), make(chan bool)
-			requests := atomic.Int32{}
-			up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				if requests.Add(1) == 1 {
-					close(arrived)
-					<-late
-					w.WriteHeader(http.StatusServiceUnavailable)
-					return
-				}
-				_, _ = io.WriteString(w, fateAnswer("Noted."))
-			}))
-			t.Cleanup(up.Close)
-			w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
-			go func() {
-				defer close(ended)
-				w.exchange("/v1/chat/completions", chat(user(fact)), session...)
-			}()
-			<-arrived
-			w.exchange("/v1/chat/completions", next, session...)
-			count := func(f graphiti.FateName) int64 { return w.app.status(t.Context(), false).Messages[f] }
-			waitUntil(t, "the stored message", func() bool {
-				out, _ := w.cli("memory", "show", "--workspace", widgets)
-				return strings.Contains(out, fact)
-			})
-			close(late)
-			<-ended
-			waitUntil(t, "the end", func() bool { return count(graphiti.FateOpen) == 0 })
-			if n := count(graphiti.FateLost); n != 0 {
-				t.Errorf("%d messages are lost, want none", n)
-			}
-		})
 	}
 }
 

@@ -101,42 +101,6 @@ func projects(t *testing.T, settings map[string]string) (w *world, one, other st
 	return w, one, other
 }
 
-// TestSessionScopeIsOneConversations checks that the session scope covers one conversation,
-// even if all begin with the same greeting, short or long. A conversation without its
-// beginning is recognized by an answer.
-func TestSessionScopeIsOneConversations(t *testing.T) {
-	t.Parallel()
-	for _, greeting := range []string{greets, "Got it. Thanks for the context! I am ready to help you with your project."} {
-		w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "recall.scopes": "session", "ingest.scopes": "session"})
-		one, other := project(t), project(t)
-		const answer = "That is noted; the other things are under way as you have asked for."
-		w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
-			if strings.Contains(c.Messages[len(c.Messages)-1].Text, asks) {
-				return proxytest.Reply{Text: "I do not know."}
-			}
-			return proxytest.Reply{Text: answer}
-		})
-		w.see(greeted(greeting, one, user(staging)))
-		w.delivered(1)
-		const second = "Please begin with all of the other things."
-		w.see(greeted(greeting, one, user(staging), replied(answer), user(second)))
-		w.delivered(2)
-		for _, dir := range []string{one, other} {
-			if saw, header := w.see(greeted(greeting, dir, user(asks))); strings.Contains(saw[0], "Bluefin") {
-				t.Errorf("another conversation: %q, %s", saw, header)
-			}
-		}
-		window := []m{user(second), replied(answer), user("By the way: " + asks)}
-		if saw, header := w.see(greeted(greeting, one, window...)); !strings.Contains(saw[1], "Bluefin") {
-			t.Errorf("without its beginning: %q, %s", saw, header)
-		}
-		if saw, header := w.see(greeted(greeting, other, window...)); strings.Contains(saw[1], "Bluefin") {
-			t.Errorf("the same elsewhere: %q, %s", saw, header)
-		}
-		w.stop()
-	}
-}
-
 // TestSessionIDInTwoProjects checks that the same session id in two projects shares neither
 // blocks nor the notes for a dropped history.
 func TestSessionIDInTwoProjects(t *testing.T) {

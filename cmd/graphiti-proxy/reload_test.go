@@ -15,7 +15,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
 // TestReload checks that a changed configuration takes effect with the next request, that
@@ -155,36 +154,6 @@ func TestTokenOfAnOpenAdminSideStays(t *testing.T) {
 	}
 	if got := w.api(t, ""); got != http.StatusUnauthorized {
 		t.Errorf("without a token: %d", got)
-	}
-}
-
-// TestConsentTakenBackWhileAnAnswerIsAwaited checks that a request in flight succeeds after
-// consent is withdrawn, and that the next one has no memory.
-func TestConsentTakenBackWhileAnAnswerIsAwaited(t *testing.T) {
-	t.Parallel()
-	g := startGraphiti(t, graphititest.Options{})
-	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
-	asked, answer := make(chan struct{}), make(chan struct{})
-	w.model.SetAnswer(func(proxytest.Input) proxytest.Reply {
-		close(asked)
-		<-answer
-		return proxytest.Reply{Text: "Here I am."}
-	})
-	done := make(chan error, 1)
-	go func() { done <- post(t, w, "My cat is called Miso.") }()
-	<-asked
-	without := *w.app.cfg
-	without.Memory.Consent = "false"
-	if _, err := w.app.reload(&without); err != nil {
-		t.Fatal(err)
-	}
-	close(answer)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	w.model.SetAnswer(proxytest.Recollect)
-	if _, header, _ := w.say("hello"); !strings.Contains(header, "reason=consent") {
-		t.Errorf("got %q, want \"reason=consent\" in it", header)
 	}
 }
 

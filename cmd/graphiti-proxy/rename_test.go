@@ -29,28 +29,6 @@ func unconfirmedNow(w *world) string {
 	return strings.Join(ids, " ")
 }
 
-// TestUnconfirmedPersonStoresNoTurn checks that requests of a person in doubt store no turn and get
-// a header with reason=untrusted.
-func TestUnconfirmedPersonStoresNoTurn(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "users.yaml")
-	registered(t, file, "id: josh, "+keyOf("sk-josh"))
-	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.users_file": file, "identity.trusted_keys": "sk-gateway"})
-	registered(t, file, "id: joshua, "+keyOf("sk-josh"))
-	if _, err := w.app.reload(w.app.cfg); err != nil {
-		t.Fatal(err)
-	}
-	for _, headers := range [][]string{{"Authorization", "Bearer sk-josh"}, {"Authorization", "Bearer sk-gateway", "X-Graphiti-User", "joshua"}} {
-		if _, header, _ := w.say(fact, headers...); !strings.HasPrefix(header, "off;") || !strings.HasSuffix(header, "reason=untrusted") {
-			t.Errorf("%v: header %q, want off with reason=untrusted", headers, header)
-		}
-	}
-	w = w.restart()
-	if groups, err := w.remembers().pipeline.Owned(t.Context(), ""); err != nil || len(groups) > 0 {
-		t.Errorf("kept in %v, %v", groups, err)
-	}
-}
-
 // TestAccept checks that the operator can assign a memory to a person, that a memory with
 // stored turns needs --yes, and that a forgotten memory is empty for its next person.
 func TestAccept(t *testing.T) {

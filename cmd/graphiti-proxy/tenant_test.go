@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
@@ -147,32 +146,6 @@ func local(t *testing.T) *proxytest.Provider {
 	t.Helper()
 	model := startModel(t)
 	return model
-}
-
-// TestNamedUpstreamsShareOnePersonsMemory, whatever server they talk to; a
-// reload adds and removes names.
-func TestNamedUpstreamsShareOnePersonsMemory(t *testing.T) {
-	t.Parallel()
-	model := local(t)
-	w := start(t, t.TempDir(), map[string]string{"upstreams": "local=" + model.URL()})
-	w.say(fact)
-	w.delivered(1)
-	if status, header, saw := w.post(model, "/u/local/v1/chat/completions", "k", question); status != http.StatusOK || !strings.HasPrefix(header, "recalled; facts=1") || !strings.Contains(saw, "Miso") {
-		t.Errorf("%d %q: got %s, want status 200, \"recalled; facts=1\" at its beginning, \"Miso\" in it", status, header, saw)
-	}
-	if line := cli.UpstreamLine(w.app.status(t.Context(), false).Upstreams); !strings.Contains(line, ", local "+model.URL()) {
-		t.Errorf("got %q, want local and its address in it", line)
-	}
-	cfg := *w.app.cfg
-	cfg.Named = map[string]string{"other": model.URL()}
-	if waiting, err := w.app.reload(&cfg); err != nil || len(waiting) > 0 {
-		t.Fatalf("got %v, %v, want no error, none", waiting, err)
-	}
-	for path, want := range map[string]int{"/u/local/v1/chat/completions": http.StatusNotFound, "/u/other/v1/chat/completions": http.StatusOK} {
-		if status, _, saw := w.post(model, path, "k", "Hello."); status != want || (saw != "") != (want == http.StatusOK) {
-			t.Errorf("%s: got %d, %s, want %d", path, status, saw, want)
-		}
-	}
 }
 
 // TestNamedUpstreamIsAnotherTenant: a credential that two servers take may be

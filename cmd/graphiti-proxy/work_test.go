@@ -1,16 +1,10 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
-
-	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -168,39 +162,4 @@ func TestWork_ForgetMessage(t *testing.T) {
 	if all := w.work(); all != "" {
 		t.Errorf("got %s, want no work", all)
 	}
-}
-
-// TestWork_ResultsAlone checks that tool results are matched with the calls of the previous
-// answer if the provider stores the conversation and a request has only results.
-func TestWork_ResultsAlone(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
-	w.model.SetAnswer(func(in proxytest.Input) proxytest.Reply {
-		if len(in.Messages) > 1 {
-			return proxytest.Reply{Text: "It fails."}
-		}
-		return proxytest.Reply{Tool: "bash", Arguments: `{"command":"npm test"}`}
-	})
-	tools := []m{{"type": "function", "name": "bash", "parameters": m{"type": "object"}}}
-	send := func(body m) (answer gjson.Result) {
-		t.Helper()
-		b, _ := json.Marshal(body)
-		req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/responses", bytes.NewReader(b))
-		req.Header.Set("X-Graphiti-Workspace", widgets)
-		req.Header.Set("X-Graphiti-Session", "one")
-		resp, err := w.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatalf("status %d, %v: %s", resp.StatusCode, err, text)
-		}
-		return gjson.ParseBytes(text)
-	}
-	first := send(m{"model": "m", "store": true, "tools": tools, "input": "Please run the tests of the shop."})
-	call := first.Get(`output.#(type=="function_call").call_id`).String()
-	send(m{"model": "m", "store": true, "tools": tools, "previous_response_id": first.Get("id").String(), "input": []m{{"type": "function_call_output", "call_id": call, "output": "Process exited with code 1\n" + portError}}})
-	w.worked(`ran "npm test": failed (exit 1)`)
 }

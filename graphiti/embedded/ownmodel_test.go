@@ -266,40 +266,6 @@ func TestQuestion_OneAtATime(t *testing.T) {
 	}
 }
 
-// TestQuestion_Crowd checks that of many questions at once most do not wait for the encoder: they are
-// searched for by their words.
-func TestQuestion_Crowd(t *testing.T) {
-	v := &vectors{asking: make(chan struct{}, 1), recent: newRecentVectors()}
-	begun, goOn := make(chan struct{}, mostWaiting), make(chan struct{})
-	v.embed = func(context.Context, []string) ([][]int8, error) {
-		begun <- struct{}{}
-		<-goOn
-		return [][]int8{{1}}, nil
-	}
-	results := make(chan error)
-	for i := range mostWaiting + 3 {
-		go func() {
-			_, err := v.question(t.Context(), fmt.Sprint("question ", i))
-			results <- err
-		}()
-	}
-	<-begun
-	for range 3 {
-		if err := <-results; !errors.Is(err, errBusy) {
-			t.Errorf("a question in a crowd = %v, want %v", err, errBusy)
-		}
-	}
-	close(goOn)
-	for range mostWaiting {
-		if err := <-results; err != nil {
-			t.Errorf("a question that waits = %v, want no error", err)
-		}
-	}
-	if n := v.waiting.Load(); n != 0 {
-		t.Errorf("%d questions wait in the end, want 0", n)
-	}
-}
-
 // TestVectors_Oldest checks that messages that are too old to be compared are not embedded.
 func TestVectors_Oldest(t *testing.T) {
 	e := openEmbedded(t)

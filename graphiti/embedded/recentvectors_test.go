@@ -2,8 +2,6 @@ package embedded
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -11,66 +9,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
-
-// TestRecentVectors: a text is embedded once, whatever its spaces, until many others came or it
-// is forgotten. A failure is not kept.
-func TestRecentVectors(t *testing.T) {
-	var asked []string
-	var fails error
-	by := &encoder{embed: func(_ context.Context, texts []string) ([][]int8, error) {
-		asked = append(asked, texts...)
-		out := make([][]int8, len(texts))
-		for i, text := range texts {
-			out[i] = []int8{int8(len(text))} //nolint:gosec // short
-		}
-		return out, fails
-	}}
-	r := newRecentVectors()
-	embed := func(texts ...string) []string {
-		t.Helper()
-		asked = nil
-		vecs, err := r.embed(t.Context(), texts, by)
-		if !errors.Is(err, fails) {
-			t.Fatalf("embed = %v, want %v", err, fails)
-		}
-		for i, vec := range vecs {
-			if len(vec) != 1 {
-				t.Errorf("the vector of %q is %v, want one value", texts[i], vec)
-			}
-		}
-		return asked
-	}
-	fails = errors.New("down")
-	embed("the car")
-	fails = nil
-	others := make([]string, mostRecentVectors)
-	for i := range others {
-		others[i] = fmt.Sprint("text ", i)
-	}
-	for _, step := range []struct {
-		name        string
-		texts, want []string
-	}{
-		{"after a failure", []string{"the car"}, []string{"the car"}},
-		{"again", []string{"the car"}, nil},
-		{"with other spaces", []string{"the\n\n car "}, nil},
-		{"with other words", []string{"thecar", "the car", "the cat"}, []string{"thecar", "the cat"}},
-		{"many others", others, others},
-		{"after many others", []string{"the car"}, []string{"the car"}},
-		{"the newest of these", others[1:], nil},
-	} {
-		if got := embed(step.texts...); !slices.Equal(got, step.want) {
-			t.Errorf("%s: the encoder gets %q, want %q", step.name, got, step.want)
-		}
-		if n, _ := r.Held(); n > mostRecentVectors {
-			t.Errorf("%s: %d vectors, want at most %d", step.name, n, mostRecentVectors)
-		}
-	}
-	r.Clear()
-	if got := embed("the car"); len(got) != 1 {
-		t.Errorf("after the drop, the encoder gets %q, want the text", got)
-	}
-}
 
 // TestUnderstand_EmbedsOnce: a question is embedded once for its searches and its storing, and a
 // request only if the group has facts, or values for a request about the person.

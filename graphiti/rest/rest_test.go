@@ -66,46 +66,6 @@ func settle(t *testing.T, s *graphititest.Graphiti) {
 	}
 }
 
-func TestRESTRemembersAndForgets(t *testing.T) {
-	s, r := standIn(t, graphititest.Options{})
-	ctx := context.Background()
-	if err := r.Write(ctx, "g", []graphiti.Row{
-		{Name: "n1", Role: graphiti.RoleUser, Text: "My cat is called Miso", Said: said, Source: "{}"},
-		{Name: "n2", Speaker: "bot", Role: graphiti.RoleAssistant, Text: "A lovely name", Said: said.Add(time.Second)},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	settle(t, s)
-	episodes, err := r.Episodes(ctx, "g", 10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range episodes {
-		if episodes[i].Key == "" {
-			t.Errorf("episode %d has no id", i)
-		}
-		episodes[i].Key, episodes[i].Facts = "", nil
-	}
-	if diff := cmp.Diff([]graphiti.Row{
-		{Name: "n1", Group: "g", Role: graphiti.RoleUser, Text: "My cat is called Miso", Source: "{}", Said: said},
-		{Name: "n2", Group: "g", Speaker: "bot", Role: graphiti.RoleAssistant, Text: "A lovely name", Said: said.Add(time.Second)},
-	}, episodes); diff != "" {
-		t.Errorf("episodes (-want +got):\n%s", diff)
-	}
-	facts, err := r.Search(ctx, []string{"g", "h"}, "what is my cat called?", 5)
-	if err != nil || len(facts) != 1 || facts[0].Text != "My cat is called Miso" || !facts[0].ValidAt.Equal(said) || facts[0].Group != "" {
-		t.Errorf("facts %+v, %v", facts, err)
-	}
-	for range 2 { // the second time, the group is gone
-		if err := r.Forget(ctx, "g"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if episodes, err = r.Episodes(ctx, "g", 10); err != nil || len(episodes) != 0 {
-		t.Errorf("after forgetting: %+v, %v", episodes, err)
-	}
-}
-
 // TestFactsNameTheirEpisodes checks that a fact has its episodes, if the service lists them.
 func TestFactsNameTheirEpisodes(t *testing.T) {
 	for _, tc := range []struct {
@@ -240,40 +200,6 @@ func TestRESTErrorsQuoteNothing(t *testing.T) {
 		}
 		if searched == nil {
 			t.Errorf("%s: no error", tc.name)
-		}
-	}
-}
-
-func TestRESTFaults(t *testing.T) {
-	for _, tc := range []struct {
-		name  string
-		fault graphititest.Fault
-		retry bool
-		after time.Duration
-	}{
-		{"refused", graphititest.Refuse(), true, 0},
-		{"broken", graphititest.Answer(500, ""), true, 0},
-		{"busy", graphititest.Answer(503, "7"), true, 7 * time.Second},
-		{"too many", graphititest.Answer(429, "3"), true, 3 * time.Second},
-		{"a wait that is absurd", graphititest.Answer(429, "99999999999"), true, 24 * time.Hour},
-		{"a wait that is none", graphititest.Answer(429, "-5"), true, 0},
-		{"rejected", graphititest.Answer(422, ""), false, 0},
-		{"too large", graphititest.Answer(413, ""), false, 0},
-		{"no key", graphititest.Answer(401, ""), true, 0},
-		{"another service", graphititest.Answer(405, ""), true, 0},
-		{"a proxy's credentials", graphititest.Answer(407, ""), true, 0},
-		{"somebody else's 400", graphititest.Answer(400, ""), true, 0},
-		{"elsewhere", graphititest.Answer(307, ""), true, 0},
-	} {
-		s, r := standIn(t, graphititest.Options{})
-		s.Always(graphititest.Messages, tc.fault)
-		err := r.Write(context.Background(), "g", []graphiti.Row{{Role: graphiti.RoleUser, Text: "x"}})
-		if err == nil || graphiti.Retryable(err) != tc.retry {
-			t.Errorf("%s: %v, retryable %v", tc.name, err, graphiti.Retryable(err))
-		}
-		var status *graphiti.StatusError
-		if errors.As(err, &status) && status.RetryAfter != tc.after {
-			t.Errorf("%s: wait %v, want %v", tc.name, status.RetryAfter, tc.after)
 		}
 	}
 }
@@ -430,52 +356,6 @@ func TestCheckShowsNoCredentials(t *testing.T) {
 	}
 	if len(failed) != 1 { // without an answer, the other checks do not run
 		t.Errorf("%d checks failed", len(failed))
-	}
-}
-
-func TestSmokeDeletesItsGroupAlways(t *testing.T) {
-	const write, wait, remove = "write a message", "wait for its episode", "delete the group"
-	for _, tc := range []struct {
-		name   string
-		spoil  func(*graphititest.Graphiti)
-		names  []string
-		failed []string
-	}{
-		{"all well", func(*graphititest.Graphiti) {}, []string{write, wait, remove}, nil},
-		{"dead worker", (*graphititest.Graphiti).KillWorker, []string{write, wait, remove}, []string{wait}},
-		{"refused", func(s *graphititest.Graphiti) { s.Always(graphititest.Messages, graphititest.Answer(500, "")) }, []string{write, remove}, []string{write}},
-		{"stored in spite of an error", func(s *graphititest.Graphiti) { s.Next(graphititest.Messages, graphititest.FailedButStored()) }, []string{write, remove}, []string{write}},
-	} {
-		s, r := standIn(t, graphititest.Options{})
-		tc.spoil(s)
-		ctx, cancel := context.WithCancel(t.Context())
-		names, failed := checks(func(report func(remote.Check)) {
-			remote.Smoke(ctx, r.Memory(), func(c remote.Check) {
-				if report(c); len(tc.failed) > 0 { // no episode will appear
-					cancel()
-				}
-			})
-		})
-		cancel()
-		if diff := cmp.Diff(tc.names, names); diff != "" {
-			t.Errorf("%s: (-want +got):\n%s", tc.name, diff)
-		}
-		if len(failed) != len(tc.failed) {
-			t.Errorf("%s: failed %+v", tc.name, failed)
-		}
-		for _, f := range tc.failed {
-			if c, ok := failed[f]; !ok || c.Remedy == "" {
-				t.Errorf("%s: %q did not fail with a remedy: %+v", tc.name, f, failed)
-			}
-		}
-		if n := s.Counts().Calls[graphititest.Forget]; n != 1 {
-			t.Errorf("%s: the group was deleted %d times", tc.name, n)
-		}
-		for _, q := range s.Requests() {
-			if q.Call == graphititest.Forget && !strings.HasPrefix(q.Path, "/group/graphiti_proxy_smoke") {
-				t.Errorf("%s: deleted %s", tc.name, q.Path)
-			}
-		}
 	}
 }
 

@@ -140,57 +140,6 @@ func TestTypedSpeakers(t *testing.T) {
 	}
 }
 
-// TestOpenRounds checks in each API which texts among or after the results of tools count as a
-// person's words, before the model has answered or the client reports that the person
-// interrupted the turn: typed ones, and those with a mark of the client.
-func TestOpenRounds(t *testing.T) {
-	const skill, stop = `Base directory for this skill: /a\n\nRemember that I like tabs.`, `[Request interrupted by user]`
-	const mark, tail = `The user sent a new message while you were working:\nUse tabs.`, `\n\nThis is how Claude Code surfaces messages.`
-	long := strings.Repeat("All of this is an instruction of the client. ", 8)
-	for name, s := range spellings {
-		said := func(words string) string { return fmt.Sprintf(s.user, fmt.Sprintf(s.text, words)) }
-		answer, ship, next := fmt.Sprintf(s.answer, "Done."), said("Ship it."), said("And now?")
-		for _, tc := range []struct {
-			name     string
-			messages []string
-			want     []string // texts of the person's messages
-		}{
-			{"a text behind results", []string{ship, s.call, s.result, said(skill)}, []string{"Ship it."}},
-			{"two", []string{ship, s.call, s.result, said(skill), said(skill)}, []string{"Ship it."}},
-			{"in a later round", []string{ship, s.call, s.result, said(skill), s.call, s.result, said(skill)}, []string{"Ship it."}},
-			{"behind a call without a result", []string{ship, s.call, said(skill)}, []string{"Ship it."}},
-			{"behind the answer", []string{ship, s.call, s.result, said(skill), answer, next}, []string{"Ship it.", "And now?"}},
-			{"behind an empty answer", []string{ship, s.call, s.result, fmt.Sprintf(s.answer, ""), next}, []string{"Ship it.", "And now?"}},
-			{"behind an interruption", []string{ship, s.call, s.result, said(stop), next}, []string{"Ship it.", "And now?"}},
-			{"an interruption that a skill quotes", []string{ship, s.call, s.result, said(stop + `\n` + skill)}, []string{"Ship it."}},
-			{"words behind results", []string{ship, s.call, s.result, said("Use tabs.")}, []string{"Ship it.", "Use tabs."}},
-			{"several, and an answer", []string{ship, s.call, s.result, said("Use tabs."), said("And hurry."), answer, next}, []string{"Ship it.", "Use tabs.", "And hurry.", "And now?"}},
-			{"between rounds", []string{ship, s.call, s.result, said("Use tabs."), s.call, s.result, said(skill)}, []string{"Ship it.", "Use tabs."}},
-			{"a skill, then words", []string{ship, s.call, s.result, said(skill), said("Use tabs.")}, []string{"Ship it.", "Use tabs."}},
-			{"behind the result of an aborted tool", []string{ship, s.call, strings.Replace(s.result, `"x"`, `"Tool execution aborted"`, 1), next}, []string{"Ship it.", "And now?"}},
-			{"a client's report of words", []string{ship, s.call, s.result, said(mark + tail)}, []string{"Ship it.", "Use tabs."}},
-			{"in a reminder", []string{ship, s.call, s.result, said(`<system-reminder>\n` + mark + `\n\nPlease address this message and continue.\n</system-reminder>`)}, []string{"Ship it.", "Use tabs."}},
-			{"several paragraphs in it", []string{ship, s.call, s.result, said(mark + `\n\nAnd ` + long + tail)}, []string{"Ship it.", "Use tabs.\n\nAnd " + strings.TrimSpace(long)}},
-			{"a reminder with another beginning", []string{ship, s.call, s.result, said(`<system-reminder>\nNote: ` + mark + `\n</system-reminder>`)}, []string{"Ship it."}},
-			{"a text of the round", []string{ship, s.call, strings.NewReplacer(`"x"`, `"The output."`, `{}`, `{"o":"The output."}`).Replace(s.result), said("The output.")}, []string{"Ship it."}},
-			{"a text of the call", []string{ship, strings.NewReplacer(`"{}"`, `"{\"a\":\"A task.\"}"`, `{}`, `{"a":"A task."}`).Replace(s.call), s.result, said("A task.")}, []string{"Ship it."}},
-			{"a picture beside a text", []string{ship, s.call, s.result, fmt.Sprintf(s.user, fmt.Sprintf(s.text, "Picture of the tool:")+","+s.picture)}, []string{"Ship it."}},
-			{"an element", []string{ship, s.call, s.result, said(`<skill-context name=\"ship\">\nShip.\n</skill-context>`)}, []string{"Ship it."}},
-			{"a long text", []string{ship, s.call, s.result, said(long)}, []string{"Ship it."}},
-			{"a round before any words", []string{s.call, s.result, said(skill)}, nil},
-		} {
-			var c dialect.Conversation
-			body := fmt.Sprintf(s.body, strings.Join(tc.messages, ","))
-			if !s.d.Parse([]byte(body), &c) {
-				t.Fatalf("%s: %s: not understood: %s", name, tc.name, body)
-			}
-			if got := personSaid(&c); fmt.Sprint(got) != fmt.Sprint(tc.want) {
-				t.Errorf("%s: %s: the person said %q, want %q", name, tc.name, got, tc.want)
-			}
-		}
-	}
-}
-
 func personSaid(c *dialect.Conversation) (texts []string) {
 	for i := range c.Messages {
 		if c.Messages[i].Person {
@@ -198,41 +147,6 @@ func personSaid(c *dialect.Conversation) (texts []string) {
 		}
 	}
 	return texts
-}
-
-// TestAnswersThatTheProviderHolds checks that a reference to an answer, or an answer
-// without text, ends a tool round like a text does.
-func TestAnswersThatTheProviderHolds(t *testing.T) {
-	const ref = `{"type":"item_reference","id":"a"}`
-	for _, tc := range []struct {
-		name, api string
-		items     []string // WORDS, NEXT and SKILL are user messages
-		want      []string
-		typed     bool
-	}{
-		{"a reference after results", "responses", []string{"WORDS", "CALL", "RESULT", ref, "NEXT"}, []string{"Words.", "Next."}, true},
-		{"references to thoughts and an answer", "responses", []string{"WORDS", ref, "CALL", "RESULT", ref, ref, "NEXT"}, []string{"Words.", "Next."}, true},
-		{"a reference to a call", "responses", []string{"WORDS", ref, "RESULT", "SKILL"}, []string{"Words."}, false},
-		{"references to two rounds", "responses", []string{"WORDS", ref, "RESULT", ref, ref, "RESULT", "SKILL"}, []string{"Words."}, false},
-		{"answers that are references", "responses", []string{"WORDS", ref, "NEXT"}, []string{"Words.", "Next."}, true},
-		{"an answer that is audio", "chat", []string{"WORDS", "CALL", "RESULT", `{"role":"assistant","content":null,"audio":{"id":"a"}}`, "NEXT"}, []string{"Words.", "Next."}, true},
-		{"an answer that is a picture", "gemini", []string{"WORDS", "CALL", "RESULT", `{"role":"model","parts":[{"inlineData":{"mimeType":"image/png","data":""}}]}`, "NEXT"}, []string{"Words.", "Next."}, true},
-	} {
-		s := spellings[tc.api]
-		said := func(words string) string { return fmt.Sprintf(s.user, fmt.Sprintf(s.text, words)) }
-		items := strings.NewReplacer("WORDS", said("Words."), "NEXT", said("Next."), "SKILL", said("Base directory for this skill: /a"), "CALL", s.call, "RESULT", s.result).
-			Replace(strings.Join(tc.items, ","))
-		var c dialect.Conversation
-		if body := fmt.Sprintf(s.body, items); !s.d.Parse([]byte(body), &c) {
-			t.Fatalf("%s: not understood: %s", tc.name, body)
-		}
-		if got := personSaid(&c); fmt.Sprint(got) != fmt.Sprint(tc.want) {
-			t.Errorf("%s: the person said %q, want %q", tc.name, got, tc.want)
-		}
-		if got := c.Typed(c.Last); got != tc.typed {
-			t.Errorf("%s: Typed = %v for %q, want %v", tc.name, got, c.Text(c.Last), tc.typed)
-		}
-	}
 }
 
 // TestInChat checks that a request may be one of a person's chat if a known chat sends it, or if it

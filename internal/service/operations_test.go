@@ -246,53 +246,6 @@ func TestGroupsOfSeveralPeople(t *testing.T) {
 	}
 }
 
-// TestForgotten checks that Forget empties a group or one session of it and leaves the
-// rest. A search does not find forgotten messages, and a message that is sent again is
-// stored again.
-func TestForgotten(t *testing.T) {
-	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
-	m.Say(t, "josh", "s1", "", "My cat is called Miso.")
-	m.Say(t, "josh", "s2", "", "My dog is called Rex.")
-	m.Say(t, "josh", "s1", "w", "The bird is called Bo.")
-	parts := run(t, m, service.Groups, service.Selector{Session: "s1"}).Parts
-	if len(parts) != 2 {
-		t.Fatalf("%+v", parts)
-	}
-	of := func(group, session string) string {
-		var texts []string
-		for _, r := range export(t, m, service.Selector{Group: group, Session: session}) {
-			texts = append(texts, r.Text)
-		}
-		return strings.Join(texts, " ")
-	}
-	if got := of("user_josh", "s1"); !strings.Contains(got, "Miso") || strings.Contains(got, "Rex") {
-		t.Errorf("of one session: %s", got)
-	}
-	for _, p := range parts {
-		done := run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: p.Group, Session: "s1"}})
-		if done.Group != p.Group || done.Session != "s1" {
-			t.Errorf("%+v", done)
-		}
-	}
-	if got := of("user_josh", ""); strings.Contains(got, "Miso") || !strings.Contains(got, "Rex") || of("workspace_w", "") != "" {
-		t.Errorf("the session is forgotten: %s", got)
-	}
-	if found := run(t, m, service.Search, service.SearchRequest{Query: "What is my cat called?"}); strings.Contains(fmt.Sprint(found), "Miso") {
-		t.Errorf("%+v", found)
-	}
-	m.Say(t, "josh", "s1", "", "My cat is called Miso.")
-	if got := of("user_josh", "s1"); !strings.Contains(got, "Miso") {
-		t.Errorf("said again: %s", got)
-	}
-	run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: "user_josh"}})
-	if got := of("user_josh", ""); got != "" {
-		t.Errorf("the group is forgotten: %s", got)
-	}
-	if found := run(t, m, service.Groups, service.Selector{}); !slices.ContainsFunc(found.Groups, func(o ledger.Owned) bool { return o.Group == "user_josh" && o.Empty }) {
-		t.Errorf("%+v", found)
-	}
-}
-
 // TestCatalogCountsEachMessageOnce checks that the list counts each message once, in its
 // conversation, and is sorted from the newest to the oldest.
 func TestCatalogCountsEachMessageOnce(t *testing.T) {

@@ -2,11 +2,7 @@ package wire
 
 import (
 	"bytes"
-	"net"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
 // FuzzChunkTracker checks that the payload and the end of a body do not depend on its
@@ -71,61 +67,5 @@ func TestChunkTrackerFindsTheEnd(t *testing.T) {
 		if string(payload) != tc.payload || used != tc.used || done != tc.done || bad != tc.bad {
 			t.Errorf("%q: got payload %q, used %d, done %v, bad %v; want %+v", tc.body, payload, used, done, bad, tc)
 		}
-	}
-}
-
-// TestSilenceIsAllowedInFull checks that neither a stream nor its client is cut off before
-// it has been silent for the idle timeout, nor much later.
-func TestSilenceIsAllowedInFull(t *testing.T) {
-	for _, tc := range []struct {
-		name                   string
-		idle, upstream, client time.Duration // idle timeout, and the pause of each side between two pieces
-	}{
-		{"pieces that come", 1 * time.Second, 300 * time.Millisecond, 0},
-		{"pieces that come just in time", 1 * time.Second, 999 * time.Millisecond, 0},
-		{"a setting below a second", 100 * time.Millisecond, 99 * time.Millisecond, 0},
-		{"a long one", time.Minute, time.Minute - time.Millisecond, 0},
-		{"a client that takes its time", 1 * time.Second, 0, 999 * time.Millisecond},
-		{"a client that takes little", 100 * time.Millisecond, 0, 99 * time.Millisecond},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var wg sync.WaitGroup
-				defer wg.Wait()
-				upstream, up := net.Pipe()
-				clients, client := net.Pipe()
-				defer upstream.Close()
-				defer up.Close()
-				defer client.Close()
-				s := &stream{up: &upstreamConn{Conn: up}, client: newClientConn(client, Timeouts{Idle: tc.idle}), body: inChunks(false), idle: tc.idle}
-				const pieces = 12
-				var last time.Time
-				wg.Go(func() {
-					for range pieces {
-						time.Sleep(tc.upstream)
-						if _, err := upstream.Write([]byte("1\r\nx\r\n")); err != nil {
-							return
-						}
-					}
-					last = time.Now()
-				})
-				wg.Go(func() {
-					b := make([]byte, 6)
-					for {
-						time.Sleep(tc.client)
-						if _, err := clients.Read(b); err != nil {
-							return
-						}
-					}
-				})
-				whole, err := s.relay(new(make([]byte, firstRead)))
-				if synctest.Wait(); last.IsZero() {
-					t.Fatalf("cut off in the middle: %v", err)
-				}
-				if silent := time.Since(last); whole || !IsTimeout(err) || silent < tc.idle || silent > tc.idle*5/4+tc.client {
-					t.Errorf("whole %v, %v after a silence of %v", whole, err, silent)
-				}
-			})
-		})
 	}
 }

@@ -134,41 +134,6 @@ func TestSlowFileSystem(t *testing.T) {
 	})
 }
 
-// TestFindDuringSlowRead checks that Find returns the old Repo during a slow
-// read, and the new one after a read within placeWait.
-func TestFindDuringSlowRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var takes atomic.Int64
-		var now atomic.Pointer[Repo]
-		becomes := func(branch string) { now.Store(&Repo{Root: "/r", Branch: branch}) }
-		becomes("old")
-		p := NewPlaces()
-		p.Read = func(string) Repo { r := *now.Load(); time.Sleep(time.Duration(takes.Load())); return r }
-		branch := func(want string) {
-			t.Helper()
-			if r, ok := p.Find("/r"); !ok || r.Branch != want {
-				t.Errorf("Find: %+v, %v; want branch %s", r, ok, want)
-			}
-		}
-		branch("old")
-		becomes("new")
-		branch("old") // still fresh
-		time.Sleep(2 * placeFresh)
-		becomes("newer")
-		takes.Store(int64(placeWait / 2))
-		branch("newer")
-		becomes("newest")
-		takes.Store(int64(time.Hour))
-		time.Sleep(2 * placeFresh)
-		branch("newer")
-		time.Sleep(30 * time.Minute)
-		branch("newer") // the read has not ended
-		time.Sleep(30 * time.Minute)
-		branch("newest")
-		time.Sleep(2 * time.Hour) // the last read ends
-	})
-}
-
 // TestPlaces_ChangeCountsSoon checks that a change in a known directory counts after
 // placeFresh. A person may create an ignore file, or run workspace join.
 func TestPlaces_ChangeCountsSoon(t *testing.T) {
