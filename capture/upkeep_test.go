@@ -13,8 +13,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
-const someTurns = 64
-
 // imported returns turns of a group as an import adds them, and their texts.
 func imported(from, to int, group string) (turns []ledger.Turn, says []string) {
 	for i := from; i < to; i++ {
@@ -23,13 +21,6 @@ func imported(from, to int, group string) (turns []ledger.Turn, says []string) {
 		turns, says = append(turns, tn), append(says, tn.User)
 	}
 	return turns, says
-}
-
-func addAll(t *testing.T, p *Pipeline, turns []ledger.Turn, want int) {
-	t.Helper()
-	if n, err := p.AddAll(t.Context(), turns); n != want || err != nil {
-		t.Errorf("%d of %d turns are new, want %d; %v", n, len(turns), want, err)
-	}
 }
 
 // isHeld checks that an embedded memory stores exactly these messages of a group, in order.

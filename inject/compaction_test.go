@@ -12,9 +12,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 )
 
-// emptyContents are contents without text.
-var emptyContents = []string{`[]`, `[ ]`, `null`, `""`, `[{"type":"image_url","image_url":{"url":"x"}}]`, `[5]`, `[[]]`}
-
 // TestCompactionTrigger checks that a request for a compaction by the provider repeats the
 // blocks of its messages and gets no other block, byte for byte as the requests before.
 func TestCompactionTrigger(t *testing.T) {

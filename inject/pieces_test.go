@@ -9,8 +9,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-const turnID = "0123456789abcdef0123456789abcdef"
-
 // TestPiecesAreFew checks that pieces list only the strongest rejected facts and a limited
 // number of shown ones, in a few bytes each.
 func TestPiecesAreFew(t *testing.T) {

@@ -41,14 +41,6 @@ func server() (*Server, *lines) {
 	return s, log
 }
 
-// pair returns the two ends of a connection.
-func pair(t *testing.T) (net.Conn, net.Conn) {
-	t.Helper()
-	a, b := net.Pipe()
-	t.Cleanup(func() { a.Close(); b.Close() })
-	return a, b
-}
-
 // broken is a reader that panics.
 type broken struct{}
 

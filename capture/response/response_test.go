@@ -24,7 +24,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	first  = `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"finish_reason":null}],"obfuscation":"x"}` + "\n\n"
 	hello  = `data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":null}]}` + "\n\n"
-	world  = `data: {"choices":[{"index":0,"delta":{"content":" wörld"},"finish_reason":null}]}` + "\n\n"
 	finish = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
 	usage  = `data: {"choices":[],"usage":{"total_tokens":3}}` + "\n\n"
 	done   = "data: [DONE]\n\n"

@@ -39,11 +39,8 @@ func (up *scripted) got() []string {
 	return slices.Clone(up.bodies)
 }
 
-// A whole and a streamed answer of Chat Completions.
-const (
-	wholeAnswer  = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Noted."},"finish_reason":"stop"}]}`
-	streamAnswer = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Noted.\"}}]}\n\n"
-)
+// wholeAnswer is an answer of Chat Completions.
+const wholeAnswer = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Noted."},"finish_reason":"stop"}]}`
 
 // TestPrefilledAnswer_IsWhole checks that a prefilled answer is stored with its beginning,
 // which only the request has.

@@ -22,8 +22,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-
 // standIn starts a stand-in for Graphiti and returns it with a client.
 func standIn(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *Client) {
 	t.Helper()

@@ -140,15 +140,6 @@ func TestTypedSpeakers(t *testing.T) {
 	}
 }
 
-func personSaid(c *dialect.Conversation) (texts []string) {
-	for i := range c.Messages {
-		if c.Messages[i].Person {
-			texts = append(texts, string(c.Text(i)))
-		}
-	}
-	return texts
-}
-
 // TestInChat checks that a request may be one of a person's chat if a known chat sends it, or if it
 // offers tools or has no prompt. A data format or a prefilled answer is a program's.
 func TestInChat(t *testing.T) {
