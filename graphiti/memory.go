@@ -100,7 +100,7 @@ func (m *Memory) Matches(ctx context.Context, group, query string, max int) ([]F
 }
 
 // Dates selects facts by the times at which they begin and end. A zero time selects all.
-type Dates struct{ ValidAfter, ValidBefore, InvalidAfter, InvalidBefore time.Time }
+type Dates struct{ ValidAfter, ValidBefore, InvalidAfter time.Time }
 
 // SearchDated is Search in one group for facts of some dates, or of all if the backend cannot select
 // them.

@@ -36,7 +36,7 @@ const maxDated = 2048
 
 // datesIn returns the times that a question of the time now names.
 func datesIn(text string, now time.Time) (d dates) {
-	words := strings.FieldsFunc(strings.ToLower(text[:min(len(text), maxDated)]), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+	words := strings.FieldsFunc(strings.ToLower(text[:min(len(text), maxDated)]), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) })
 	d.spans = append(spansIn(words, now.Local()), daysIn(text[:min(len(text), maxDated)])...)
 	d.former = asksFormer(words)
 	for i, w := range words {

@@ -20,8 +20,9 @@ const (
 	othersFor = 24 * time.Hour
 	maxOthers = 1 << 14
 
-	// othersTimeout bounds a search in Graphiti.
+	// othersTimeout bounds a search in Graphiti. More than atOnce of a group at once would all be late.
 	othersTimeout = 10 * time.Second
+	atOnce        = 4
 )
 
 // Others searches a store and the groups that other programs have in Graphiti. It asks
@@ -40,7 +41,7 @@ type Others struct {
 	width atomic.Int32
 
 	mu      sync.Mutex               // protects the fields below
-	groups  map[string]chan struct{} // of other programs, each with room for one search in Graphiti
+	groups  map[string]chan struct{} // of other programs, each with room for atOnce searches
 	facts   map[string]*othersFacts  // by group
 	indexed *Store                   // of the facts; nil before the first one
 	paused  bool                     // Graphiti is not asked
@@ -80,7 +81,7 @@ func (o *Others) Add(groups []graphiti.Target) {
 	defer o.mu.Unlock()
 	for _, g := range groups {
 		if o.groups[g.Group] == nil {
-			o.groups[g.Group] = make(chan struct{}, 1)
+			o.groups[g.Group] = make(chan struct{}, atOnce)
 		}
 	}
 }
@@ -130,8 +131,8 @@ func (o *Others) Search(ctx context.Context, groups []string, query string, most
 	return found, err
 }
 
-// ask searches Graphiti and indexes its answer, if the group's earlier search ends by the deadline: a search
-// for a turn that is over would make the next one late. It returns the channel of the result, and hasty.
+// ask searches Graphiti and indexes its answer, if there is room by the deadline: a search for a turn that is
+// over would make the next one late. It returns the channel of the result, and hasty.
 func (o *Others) ask(by time.Time, group, query string, most int) (answered <-chan error, hasty bool) {
 	done := make(chan error, 1)
 	o.mu.Lock()
@@ -140,12 +141,12 @@ func (o *Others) ask(by time.Time, group, query string, most int) (answered <-ch
 		done <- context.Canceled
 		return done, o.hasty
 	}
-	one := o.groups[group]
+	room := o.groups[group]
 	// Ends with its call, which othersTimeout bounds and Close cancels.
 	o.asking.Go(func() {
 		select {
-		case one <- struct{}{}:
-			defer func() { <-one }()
+		case room <- struct{}{}:
+			defer func() { <-room }()
 		case <-time.After(time.Until(by)):
 			done <- context.DeadlineExceeded
 			return

@@ -48,49 +48,60 @@ func (f *otherFacts) Episodes(context.Context, string, int) ([]graphiti.Row, err
 	return f.episodes, nil
 }
 
-// TestOthers_OneAtATime checks that a search that has waited until its deadline is not sent: others would wait
-// behind questions of turns that are over.
-func TestOthers_OneAtATime(t *testing.T) {
-	e := openEmbedded(t)
-	path := filepath.Join(t.TempDir(), "others.db")
-	synctest.Test(t, func(t *testing.T) {
-		graph := &countedFacts{answer: make(chan struct{})}
-		o := e.OpenOthers(path, &graphiti.Memory{Searcher: graph, Arrivals: graph}, slog.New(slog.DiscardHandler))
-		defer o.Close()
-		o.Add([]graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "theirs"}})
-		for range 5 {
-			answered, _ := o.ask(time.Now().Add(750*time.Millisecond), "theirs", "the port", 18)
-			if graph.asked.Load() > 0 {
-				<-answered
-			}
-			synctest.Wait()
-		}
-		close(graph.answer)
-		answered, _ := o.ask(time.Now().Add(750*time.Millisecond), "theirs", "the port", 18)
-		if err := <-answered; err != nil {
-			t.Error(err)
-		}
-		if n := graph.asked.Load(); n != 2 {
-			t.Errorf("%d searches, want the first and the last", n)
-		}
-	})
+// TestOthers_Crowd checks that questions of many chats at once get the answers of a fast Graphiti in time, and
+// that a search that has waited until its deadline beside a slow one is not sent: others would wait behind
+// questions of turns that are over.
+func TestOthers_Crowd(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		takes          time.Duration
+		late, searches int
+	}{
+		{"fast", 20 * time.Millisecond, 0, 50},
+		{"slow", 5 * time.Second, 50, atOnce},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := openEmbedded(t)
+			path := filepath.Join(t.TempDir(), "others.db")
+			synctest.Test(t, func(t *testing.T) {
+				graph := &countedFacts{takes: tc.takes}
+				o := e.OpenOthers(path, &graphiti.Memory{Searcher: graph, Arrivals: graph}, slog.New(slog.DiscardHandler))
+				defer o.Close()
+				o.Add([]graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "theirs"}})
+				by := time.Now().Add(750 * time.Millisecond)
+				var waiting []<-chan error
+				for range 50 {
+					answered, _ := o.ask(by, "theirs", "the port", 18)
+					waiting = append(waiting, answered)
+				}
+				late := 0
+				for _, answered := range waiting {
+					if err := <-answered; err != nil || time.Now().After(by) {
+						late++
+					}
+				}
+				if n := int(graph.asked.Load()); late != tc.late || n != tc.searches {
+					t.Errorf("%d of 50 late, %d searches; want %d, %d", late, n, tc.late, tc.searches)
+				}
+			})
+		})
+	}
 }
 
-// countedFacts counts its searches, and answers them after answer is closed.
+// countedFacts counts its searches.
 type countedFacts struct {
 	otherFacts
-	asked  atomic.Int32
-	answer chan struct{}
+	asked atomic.Int32
+	takes time.Duration
 }
 
-func (f *countedFacts) SearchDated(ctx context.Context, group, query string, most int, d graphiti.Dates) ([]graphiti.Fact, error) {
+func (f *countedFacts) SearchDated(ctx context.Context, _, _ string, _ int, _ graphiti.Dates) ([]graphiti.Fact, error) {
 	f.asked.Add(1)
 	select {
-	case <-f.answer:
-		return nil, nil
+	case <-time.After(f.takes):
 	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
+	return nil, ctx.Err()
 }
 
 // TestOthers_WithoutWaiting checks that no search waits for Graphiti after Set(ask, false), and that

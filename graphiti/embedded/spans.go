@@ -14,20 +14,21 @@ type span struct{ from, to time.Time }
 // The words of relative dates. A number precedes its unit, and a word such as "ago" follows
 // the unit or precedes the number.
 var (
-	units = numbered("", "day days tag tage tagen jour jours día días giorno giorni dia dias dag dagen",
-		"week weeks woche wochen semaine semaines semana semanas settimana settimane weken",
-		"month months monat monate monaten mois mes meses mese mesi mês maand maanden",
-		"year years jahr jahre jahren an ans année año años anno anni ano anos jaar jaren")
-	numbers = numbered("", "a one einem einer ein eine un une una um uma een", "two couple zwei deux dos due dois duas twee",
-		"three drei trois tres tre três drie", "four vier quatre cuatro quattro quatro", "five fünf cinq cinco cinque vijf", "six sechs seis sei zes")
-	pastDays = numbered("today heute hoy oggi hoje vandaag", "yesterday gestern hier ayer ieri ontem gisteren вчера أمس 昨日 昨天 어제", "vorgestern anteayer eergisteren")
+	units = numbered("", "day days tag tage tagen jour jours día días giorno giorni dia dias dag dagen dagar dni дня дней gün दिन",
+		"week weeks woche wochen semaine semaines semana semanas settimana settimane weken vecka veckan veckor tydzień tygodnia tygodniu tygodnie tygodni неделя неделю неделе недели недель hafta أسبوع الأسبوع أسابيع हफ्ते हफ़्ते सप्ताह",
+		"month months monat monate monaten mois mes meses mese mesi mês maand maanden månad månaden månader miesiąc miesiąca miesiącu miesiące miesięcy месяц месяца месяце месяцев ay شهر الشهر أشهر महीना महीने माह",
+		"year years jahr jahre jahren an ans année año años anno anni ano anos jaar jaren år året rok roku lata lat год года году лет yıl sene سنة السنة عام العام سنوات साल वर्ष")
+	numbers = numbered("", "a one einem einer ein eine un une una um uma een en ett bir एक", "two couple zwei deux dos due dois duas twee två dwa dwie два две iki दो",
+		"three drei trois tres tre três drie trzy три üç तीन", "four vier quatre cuatro quattro quatro fyra cztery четыре dört चार", "five fünf cinq cinco cinque vijf fem pięć пять beş पांच", "six sechs seis sei zes sex sześć шесть altı छह")
+	pastDays = numbered("today heute hoy oggi hoje vandaag idag dziś dzisiaj сегодня bugün اليوم", "yesterday gestern hier ayer ieri ontem gisteren igår wczoraj вчера dün أمس", "vorgestern anteayer eergisteren")
 
-	unspacedDays = strings.Fields("昨日 昨天 어제")
+	// lastUnspaced has words that no space parts from others.
+	lastUnspaced = numbered("", "昨日 昨天 어제 เมื่อวาน", "上周 上週 上星期 先週 지난주 สัปดาห์ที่แล้ว อาทิตย์ที่แล้ว", "上月 上个月 上個月 先月 지난달 เดือนที่แล้ว", "去年 昨年 작년 지난해 ปีที่แล้ว")
 	french       = set("nous vous j ai avons avez qu que est était")
 
-	theLast  = set("last past previous letzte letzten letztes letzter vergangene vergangenen dernier dernière pasado pasada scorso scorsa passado passada vorige afgelopen")
+	theLast  = set("last past previous letzte letzten letztes letzter vergangene vergangenen dernier dernière pasado pasada scorso scorsa passado passada vorige afgelopen förra senaste zeszły zeszłym zeszłego ubiegły ubiegłym ubiegłego прошлый прошлая прошлой прошлую прошлом прошлого geçen الماضي الماضية पिछले पिछला पिछली")
 	this     = set("this diese diesen dieses cette este esta questa questo deze dit")
-	agoAfter = set("ago fa geleden atrás")
+	agoAfter = set("ago fa geleden atrás sedan temu назад önce पहले")
 	agoFirst = set("vor hace há a")
 
 	// Words for an earlier state without a date: "the previous coach"; "before Porto", if the verb is in the past tense.
@@ -90,19 +91,15 @@ func set(words string) map[string]bool {
 // time includes a margin.
 func spansIn(words []string, now time.Time) (out []span) {
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
-	isFrench := slices.ContainsFunc(words, func(w string) bool { return french[w] })
 	for i, w := range words {
-		n, ok := pastDays[w]
-		if w == "hier" { // German: here
-			ok = isFrench
-		}
-		for _, day := range unspacedDays { // no space parts the word from the others
-			if strings.Contains(w, day) {
-				n, ok = pastDays[day], true
+		for last, unit := range lastUnspaced {
+			if strings.Contains(w, last) {
+				out = append(out, period(today, unit, -1))
 			}
 		}
-		if ok {
-			out = append(out, span{today.AddDate(0, 0, -n), today.AddDate(0, 0, 1-n)})
+		n, ok := pastDays[w]
+		if ok && (w != "hier" || slices.ContainsFunc(words, func(w string) bool { return french[w] })) { // German: here
+			out = append(out, period(today, days, -n))
 			continue
 		}
 		unit, ok := units[w]
@@ -137,10 +134,12 @@ func ago(day time.Time, n int, unit int) span {
 	return span{day.AddDate(-n, -6, 0), day.AddDate(-n, 6, 0)}
 }
 
-// period returns the calendar week, month or year of a day, which units later. A week
+// period returns the calendar day, week, month or year of a day, which units later. A week
 // includes a day before and after it.
 func period(day time.Time, unit int, which int) span {
 	switch unit {
+	case days:
+		return span{day.AddDate(0, 0, which), day.AddDate(0, 0, which+1)}
 	case weeks:
 		monday := day.AddDate(0, 0, -(int(day.Weekday())+6)%7+7*which)
 		return span{monday.AddDate(0, 0, -1), monday.AddDate(0, 0, 7)}

@@ -70,7 +70,7 @@ func (m *Client) Search(ctx context.Context, groups []string, query string, max 
 // SearchDated is Search in one group for facts of some dates. Older servers cannot select them.
 func (m *Client) SearchDated(ctx context.Context, group, query string, max int, d graphiti.Dates) ([]graphiti.Fact, error) {
 	args := map[string]any{"query": query, "max_facts": max}
-	for name, t := range map[string]time.Time{"valid_at_after": d.ValidAfter, "valid_at_before": d.ValidBefore, "invalid_at_after": d.InvalidAfter, "invalid_at_before": d.InvalidBefore} {
+	for name, t := range map[string]time.Time{"valid_at_after": d.ValidAfter, "valid_at_before": d.ValidBefore, "invalid_at_after": d.InvalidAfter} {
 		if !t.IsZero() {
 			args[name] = t.UTC().Format(time.RFC3339Nano)
 		}
