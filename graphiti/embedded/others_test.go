@@ -48,9 +48,8 @@ func (f *otherFacts) Episodes(context.Context, string, int) ([]graphiti.Row, err
 	return f.episodes, nil
 }
 
-// TestOthers_Crowd checks that questions of many chats at once get the answers of a fast Graphiti in time, and
-// that a search that has waited until its deadline beside a slow one is not sent: others would wait behind
-// questions of turns that are over.
+// TestOthers_Crowd checks that fifty chats at once get the answers of a fast Graphiti in time. A slow one gets
+// no search after its deadline, because it would delay those of later turns.
 func TestOthers_Crowd(t *testing.T) {
 	for _, tc := range []struct {
 		name           string
@@ -194,9 +193,9 @@ func (f *slowFacts) SearchDated(ctx context.Context, group, query string, most i
 	return f.otherFacts.SearchDated(ctx, group, query, most, d)
 }
 
-// TestOthers checks that a question about another program's group gets the valid fact, however many
-// ended facts Graphiti lists before it, and nothing of a list that stays cut; an ended fact only if the question is about its time; and a
-// fact that a later episode repeats, without the fact between them.
+// TestOthers checks that a question about another program's group gets the valid fact after any number of
+// ended facts, but no fact of an incomplete list. It gets an ended fact only for a question about its time.
+// A fact that a later episode repeats replaces the fact between them.
 func TestOthers(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.Local)
@@ -250,7 +249,7 @@ func TestOthers(t *testing.T) {
 			o.Add([]graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "theirs"}})
 			found, err := o.Search(t.Context(), []string{"theirs"}, tc.asked, 18)
 			if tc.graph.narrow {
-				found, err = o.find(t.Context(), "theirs", tc.asked, 18) // what a later question gets
+				found, err = o.find(t.Context(), "theirs", tc.asked, 18) // the result of a later question
 			}
 			if err != nil {
 				t.Fatal(err)
