@@ -74,41 +74,6 @@ func keep(t testing.TB, s *State, n int, d inject.Decision, groups ...string) st
 	return text(kept)
 }
 
-// TestDecisionsOutliveTheProcess checks that decisions survive a restart and that the first
-// decision for a key wins.
-func TestDecisionsOutliveTheProcess(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state.db")
-	s := openState(t, path)
-	if got := lookup(t, s, key(1), key(2)); len(got) != 0 {
-		t.Errorf("decisions in an empty file: %v, want none", got)
-	}
-	for _, tc := range []struct {
-		key        int
-		text, want string
-	}{{1, "first", "first/5"}, {1, "second", "first/5"}, {2, "", "/0"}, {2, "late", "/0"}} {
-		if got := keep(t, s, tc.key, s.made(tc.text, len(tc.text))); got != tc.want {
-			t.Errorf("keeping %q for key %d: got %q, want %q", tc.text, tc.key, got, tc.want)
-		}
-	}
-	dropped := s.made("shown", 2)
-	dropped.Ingest = false
-	keep(t, s, 4, dropped)
-	for range 2 {
-		got := lookup(t, s, key(2), key(3), key(1), key(4))
-		if len(got) != 3 || got[0] != "/0" || got[2] != "first/5" || got[3] != "shown/2 dropped" {
-			t.Errorf("decisions of keys 2, 3, 1, 4: %v, want /0, none, first/5, shown/2 dropped", got)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		s = openState(t, path)
-	}
-	if got := keep(t, s, 1, s.made("third", 1)); got != "first/5" {
-		t.Errorf("keeping \"third\" for key 1 after a restart: got %q, want first/5", got)
-	}
-	s.Close()
-}
-
 // TestManyKeysAreLookedUpAtOnce checks that a new process finds all decisions of a long
 // conversation in one lookup.
 func TestManyKeysAreLookedUpAtOnce(t *testing.T) {

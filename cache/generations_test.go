@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
@@ -108,38 +107,4 @@ func (l *lagging) Each(ctx context.Context, query string, args []any, f func(fun
 		<-l.answer
 	}
 	return err
-}
-
-// TestGenerationsReadLate checks that a read that began before a forget and ends after it
-// does not hide the forget.
-func TestGenerationsReadLate(t *testing.T) {
-	f, err := openFile(filepath.Join(t.TempDir(), "state.db"), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.close() })
-	slow := &lagging{DB: f.db, began: make(chan struct{}), answer: make(chan struct{})}
-	g, other := newGenerations(&tables{db: slow}), newGenerations(f)
-	ended := make(chan error)
-	go func() { ended <- g.Refresh(t.Context()) }() // ends with the test
-	<-slow.began
-	raised := make(chan error)
-	go func() { // ends with the test
-		_, err := g.Raise(t.Context(), Forget{Group: "g", Scope: "g"})
-		raised <- err
-	}()
-	for number := int64(0); number < 2; { // until the forget is stored
-		if number, _, err = other.stored(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	close(slow.answer)
-	for _, c := range []chan error{ended, raised} {
-		if err := <-c; err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !g.Blocks("g") || g.Now() != 2 {
-		t.Errorf("under way are %+v, the number is %d; want group g, 2", g.UnderWay(), g.Now())
-	}
 }

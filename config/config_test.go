@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/unicode"
 )
 
 // load reads a configuration without the environment and the files of this machine.
@@ -372,27 +370,6 @@ func TestOnePersonBeyondTheLoopback(t *testing.T) {
 	}
 }
 
-// TestMarkedFiles checks files with a mark, as PowerShell writes them.
-func TestMarkedFiles(t *testing.T) {
-	token := filepath.Join(t.TempDir(), "token")
-	for _, e := range []encoding.Encoding{unicode.UTF8BOM, unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), unicode.UTF16(unicode.BigEndian, unicode.UseBOM)} {
-		in := func(text string) string {
-			file, err := e.NewEncoder().String(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return file
-		}
-		if err := os.WriteFile(token, []byte(in("s3cret\r\n")), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		c, err := load(t, in("listen: 127.0.0.1:7\r\n"), []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=" + token}, nil)
-		if err != nil || c.Listen != "127.0.0.1:7" || c.Admin.Token != "s3cret" {
-			t.Errorf("%v: got %+v, %v; want the settings of the files", e, c, err)
-		}
-	}
-}
-
 // TestSecretsFromFiles checks that secrets can come from files, that line endings are
 // removed, and that an empty file is an error.
 func TestSecretsFromFiles(t *testing.T) {
@@ -448,29 +425,6 @@ func TestConsentCountsForItsEndpoint(t *testing.T) {
 		}
 		if cfg.Consented() != tc.want || cfg.ConsentFor() != tc.other {
 			t.Errorf("%s: got %v, for %q; want %v, for %q", tc.name, cfg.Consented(), cfg.ConsentFor(), tc.want, tc.other)
-		}
-	}
-}
-
-// TestConsentForFacts checks that consent for distillation counts for the address in its
-// own source or the address that it names.
-func TestConsentForFacts(t *testing.T) {
-	const consent = "memory:\n  consent: true\n"
-	for _, tc := range []struct {
-		name, file string
-		env        []string
-		want       bool
-	}{
-		{"same file", consent + "distil:\n  url: http://127.0.0.1:1/v1\n  model: m\n", nil, true},
-		{"another address in the environment", consent, []string{"GRAPHITI_PROXY_DISTIL_URL=http://127.0.0.1:2/v1", "GRAPHITI_PROXY_DISTIL_MODEL=m"}, false},
-		{"the address itself, in another source", "memory:\n  consent: http://127.0.0.1:2/v1/\n", []string{"GRAPHITI_PROXY_DISTIL_URL=http://127.0.0.1:2/v1", "GRAPHITI_PROXY_DISTIL_MODEL=m"}, true},
-		{"another address", "memory:\n  consent: http://127.0.0.1:3/v1\ndistil:\n  url: http://127.0.0.1:1/v1\n  model: m\n", nil, false},
-		{"the address of the embeddings", "memory:\n  consent: http://127.0.0.1:1/e\nembedding:\n  url: http://127.0.0.1:1/e\ndistil:\n  url: http://127.0.0.1:1/v1\n  model: m\n", nil, false},
-		{"withdrawn", "distil:\n  url: http://127.0.0.1:1/v1\n  model: m\n" + consent, []string{"GRAPHITI_PROXY_MEMORY_CONSENT=false"}, false},
-		{"both in the environment", "", []string{"GRAPHITI_PROXY_DISTIL_URL=http://127.0.0.1:2/v1", "GRAPHITI_PROXY_DISTIL_MODEL=m", "GRAPHITI_PROXY_MEMORY_CONSENT=true"}, true},
-	} {
-		if c, err := load(t, tc.file, tc.env, nil); err != nil || c.DistilConsented() != tc.want {
-			t.Errorf("%s: got consent %v, %v; want %v", tc.name, c.DistilConsented(), err, tc.want)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -124,50 +123,9 @@ func TestNamedProjects(t *testing.T) {
 // joshSum is the first 32 digits of the output of sha256sum for "user:josh".
 const joshSum = "84e301d7b382b2f8a83af2856c1b65c0"
 
-func TestScopesThatAreReadAndWritten(t *testing.T) {
-	full := Who{User: "user:josh", Session: "session:s", Workspace: "w", Agent: "ava"}
-	without := func(f func(*Who)) Who { w := full; f(&w); return w }
-	for _, tc := range []struct {
-		name          string
-		who           Who
-		recall        []string
-		reads, writes []Scope
-	}{
-		{"everything known", full, nil, []Scope{ScopeSession, ScopeWorkspace, ScopeAgent}, []Scope{ScopeWorkspace, ScopeAgent}},
-		{"no workspace", without(func(w *Who) { w.Workspace = "" }), nil, []Scope{ScopeSession, ScopeUser, ScopeAgent}, []Scope{ScopeUser, ScopeAgent}},
-		{"no agent", without(func(w *Who) { w.Agent, w.Workspace = "", "" }), nil, []Scope{ScopeSession, ScopeUser}, []Scope{ScopeUser}},
-		{"a bot has only its own", without(func(w *Who) { w.SystemActor = "bot" }), nil, []Scope{ScopeSystem}, []Scope{ScopeSystem}},
-		{"a list", full, []string{"user"}, []Scope{ScopeUser}, []Scope{ScopeWorkspace, ScopeAgent}},
-		{"nobody", Who{}, nil, nil, nil},
-	} {
-		scopes, err := ParseScopes(tc.recall)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := Namer{Recall: scopes}
-		if diff := cmp.Diff(tc.reads, scopesOf(n.Reads(tc.who, false))); diff != "" {
-			t.Errorf("%s: reads (-want +got):\n%s", tc.name, diff)
-		}
-		if diff := cmp.Diff(tc.writes, scopesOf(n.Writes(tc.who))); diff != "" {
-			t.Errorf("%s: writes (-want +got):\n%s", tc.name, diff)
-		}
-	}
-	if _, err := ParseScopes([]string{"galaxy"}); err == nil {
-		t.Error("ParseScopes(galaxy): no error")
-	}
-}
-
 func sum(s string) string {
 	h := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(h[:16])
-}
-
-func scopesOf(targets []Target) []Scope {
-	var out []Scope
-	for _, t := range targets {
-		out = append(out, t.Scope)
-	}
-	return out
 }
 
 func TestKeys(t *testing.T) {
@@ -294,28 +252,4 @@ func FuzzWorkspaceKey(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestGroupsFromElsewhere checks that an id that breaks Graphiti is refused, and that
-// ScopeOf returns the scope of a generated one.
-func TestGroupsFromElsewhere(t *testing.T) {
-	for id, want := range map[string]Scope{
-		"graphiti_user_" + joshSum:                ScopeUser,
-		"workspace_path__home_x":                  ScopeWorkspace,
-		"t0123456789abcdef01234567_session_a":     ScopeSession,
-		"agent_ava__user_josh":                    ScopeAgent,
-		"system_bot":                              ScopeSystem,
-		"team-notes":                              "",
-		"user":                                    "",
-		"t0123456789abcdef0123456_user_too-short": "",
-	} {
-		if got, ok := ScopeOf(id); got != want || ok != (want != "") || CheckGroup(id) != nil {
-			t.Errorf("ScopeOf(%s): %q, %v, CheckGroup: %v; want %q, no error", id, got, ok, CheckGroup(id), want)
-		}
-	}
-	for _, id := range []string{"", "bad group", "ünï", "a/x", "a.b", "a\n", strings.Repeat("a", 257)} {
-		if CheckGroup(id) == nil {
-			t.Errorf("CheckGroup(%q): no error", id)
-		}
-	}
 }

@@ -53,29 +53,6 @@ func noted(t testing.TB, blocks *fakeDecisions, s snapshot) *Planner {
 	return m
 }
 
-// TestSummary_WithoutPersonsInstruction checks that the newest person's message, whose turn
-// is answered, keeps its block if the instruction is not a person's message.
-func TestSummary_WithoutPersonsInstruction(t *testing.T) {
-	body := strings.NewReplacer(`{"role":"user","content":"one"}`, `{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"one"}`,
-		`"two"`, `"<system-reminder>Summarize.</system-reminder>"`).Replace(turn2)
-	for name, tc := range map[string]struct {
-		off    bool
-		blocks map[string]string
-	}{
-		"with notes":    {false, map[string]string{"one": blockOf("cat Miso"), "<system-reminder>Summarize.</system-reminder>": blockOf(resumes + "x")}},
-		"without notes": {true, map[string]string{"one": blockOf("cat Miso")}},
-	} {
-		blocks := &fakeDecisions{}
-		ask(t, memory(t, always("cat Miso"), blocks), turn1, both)
-		m := noted(t, blocks, snapshot{Asked: "x"})
-		m.opts().Compaction = !tc.off
-		got, p := ask(t, m, body, both)
-		if want := withBlocks(body, tc.blocks); got != want || p.Outcome.Reason != ReasonSummary {
-			t.Errorf("%s:\n got %s\nwant %s (%+v)", name, got, want, p.Outcome)
-		}
-	}
-}
-
 // TestResume checks that the block with the notes after a compaction within a turn is
 // decided once, and that later requests repeat it before the summary.
 func TestResume(t *testing.T) {

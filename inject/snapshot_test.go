@@ -14,33 +14,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-func TestSnapshotLines(t *testing.T) {
-	var s snapshot
-	change := func(file string) { s.Files = latestOf(s.Files, file, maxNoteFiles) }
-	s.Work.Tasks = []dialect.Task{{Text: "Do this"}, {Text: "Done that", Done: true}}
-	change("a.go")
-	s.add("Let's use Postgres for it.", false)
-	change("b.go")
-	s.add("Now the tests.", false)
-	want := []string{
-		resumes + "Now the tests.", "open task: Do this", "files changed: a.go, b.go",
-	}
-	if diff := cmp.Diff(want, plainAll(s.lines(snapshotChars))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for i := range 50 {
-		change(string(rune('a'+i%26)) + "/a/long/path/to/a/file/that/was/touched.go")
-		s.add("Now the tests.", false)
-	}
-	size := 0
-	for _, l := range plainAll(s.lines(snapshotChars)) {
-		size += len([]rune(l)) + 3
-	}
-	if size > snapshotChars || len(s.Files) > maxNoteFiles {
-		t.Errorf("%d characters, %d files", size, len(s.Files))
-	}
-}
-
 // fakeSnapshots is a store of snapshots in memory.
 type fakeSnapshots map[string][]byte
 

@@ -2,41 +2,6 @@ package inject
 
 import "testing"
 
-// TestOptOut_UnansweredTurn checks that a failed turn loses its block, in later requests
-// too, if its person switches memory off and sends it again.
-func TestOptOut_UnansweredTurn(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		mode Mode
-		body string
-		want bool // the block is repeated
-	}{
-		{"off", Mode{Reason: ReasonOptOut}, turn1, false},
-		{"recall off", Mode{Reason: ReasonOptOut, Ingest: true}, turn1, false},
-		{"off amid tools", Mode{Reason: ReasonOptOut}, turn1tool, true},
-		{"off by configuration", Mode{}, turn1, true},
-		{"on", both, turn1, true},
-	} {
-		blocks := &fakeDecisions{}
-		m := memory(t, always("cat Miso"), blocks)
-		ask(t, m, turn1, both)
-		want := withBlocks(tc.body, map[string]string{"one": blockOf("cat Miso")})
-		if !tc.want {
-			want = tc.body
-		}
-		if got, _ := ask(t, m, tc.body, tc.mode); got != want {
-			t.Errorf("%s: got %s, want %s", tc.name, got, want)
-		}
-		next := map[string]string{"two": blockOf("cat Miso")}
-		if tc.want {
-			next = map[string]string{"one": blockOf("cat Miso")} // it has the only fact, so "two" has no block
-		}
-		if got, _ := ask(t, m, turn2, both); got != withBlocks(turn2, next) {
-			t.Errorf("%s, next turn: got %s, want %s", tc.name, got, withBlocks(turn2, next))
-		}
-	}
-}
-
 // TestOptOut_IsNotBackfilled checks that a turn with memory off is not stored later.
 func TestOptOut_IsNotBackfilled(t *testing.T) {
 	blocks := &fakeDecisions{}

@@ -68,45 +68,6 @@ func TestChoresOfASession(t *testing.T) {
 	}
 }
 
-// TestToolsSwitchedOff checks which turns of a session are in doubt because they lack its
-// tools: none once the history shows that one of them was a turn.
-func TestToolsSwitchedOff(t *testing.T) {
-	for name, tc := range map[string]struct{ offered, doubts string }{ // of each turn, in order
-		"always on":             {"++++", "...."},
-		"never on":              {"----", "...."},
-		"off from the second":   {"+----", ".?..."},
-		"off from the third":    {"++---", "..?.."},
-		"off for one":           {"++-++", "..?.."},
-		"off, on and off again": {"+--+--", ".?..?."},
-	} {
-		s, of := idle(), sessionOf{session: "session:1"}
-		history, doubts := "", ""
-		for n, offered := range tc.offered {
-			tools := `,"tools":[]`
-			if offered == '+' {
-				tools = `,"tools":[{"type":"function","function":{"name":"search"}}]`
-			}
-			message := fmt.Sprintf(`{"role":"user","content":"Message %d."}`, n)
-			var c dialect.Conversation
-			if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+history+message+`]`+tools+`}`), &c) {
-				t.Fatalf("%s, %d: not understood", name, n)
-			}
-			history += message + `,{"role":"assistant","content":"Noted."},`
-			at := placed{session: foundSession{chain: c.Chain(dialect.Root("", "p"), nil)}}
-			note := s.sessionNote(of)
-			doubt := "."
-			if _, in := s.aboutTurn(&note, &c, &at, ""); in {
-				doubt = "?"
-			}
-			doubts += doubt
-			s.noteTurn(of, &at, &c)
-		}
-		if doubts != tc.doubts {
-			t.Errorf("%s: doubts %s, want %s", name, doubts, tc.doubts)
-		}
-	}
-}
-
 // TestMessagesAtOnce checks which messages of a session a program wrote: messages that follow the
 // answer at once, where a person types with pauses. One line may be a person's, typed during the
 // answer.

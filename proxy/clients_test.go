@@ -17,7 +17,6 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // failing is a listener that returns errors before it accepts.
@@ -129,42 +128,6 @@ func TestPartOfOneAddress(t *testing.T) {
 			c.Close()
 		}
 		waitFor(t, "all to leave", func() bool { return s.clients.Count() == 0 })
-	}
-}
-
-// TestIdleMakeRoom checks that idle connections are closed for new ones if descriptors are
-// scarce, and busy ones are not.
-func TestIdleMakeRoom(t *testing.T) {
-	hold := make(chan struct{})
-	w := newStub(t, func(_ *stub, c net.Conn, request string) bool {
-		if strings.Contains(request, "/hangs") {
-			<-hold
-		}
-		_, err := io.WriteString(c, okAnswer)
-		return err == nil
-	})
-	s := made(t, w.url())
-	s.clients = wire.NewClientConns(256, 0, 4)
-	base := serving(t, s)
-	busy := dial(t, s)
-	_, _ = io.WriteString(busy, "GET /hangs HTTP/1.1\r\nHost: p\r\n\r\n")
-	waitFor(t, "the request", func() bool { return len(w.requests()) == 1 })
-	for range 20 {
-		dial(t, s) // sends no request
-	}
-	for range 3 {
-		resp, err := client(t).Get(base + "/v1/models")
-		if err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatalf("got %v, %v, want no error, Status 200", resp, err)
-		}
-		resp.Body.Close()
-	}
-	if n := s.clients.Count(); n > 4 {
-		t.Errorf("%d connections", n)
-	}
-	close(hold)
-	if resp, err := http.ReadResponse(newReader(busy), nil); err != nil || resp.StatusCode != http.StatusOK {
-		t.Errorf("the busy one: %v, %v", resp, err)
 	}
 }
 

@@ -154,39 +154,6 @@ func TestHeldOfAWebSocketIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestUpgradeKeepsExtensionsAndHeaders checks that the proxy forwards the extensions that a client
-// offers unless it reads the frames, and keeps the case of header names in both directions.
-func TestUpgradeKeepsExtensionsAndHeaders(t *testing.T) {
-	const head = "GET /v1/responses HTTP/1.1\r\nHost: localhost\r\nconnection: keep-alive, Upgrade\r\nupgrade: WebSocket\r\nSEC-WebSocket-extensions: permessage-deflate; x=1\r\n"
-	for _, tc := range []struct {
-		name    string
-		setting WebSocket
-		more    string
-		offered bool
-	}{
-		{"tunnelled", WebSocketTunnel, "", true},
-		{"read", WebSocketIntercept, "", false},
-		{"not read: a page of the web may speak", WebSocketIntercept, "Origin: https://evil.example\r\n", true},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
-				_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nupgrade: WebSocket\r\nCONNECTION: Upgrade\r\n\r\n")
-				return false
-			})
-			s, _ := start(t, w.url(), remembering(&inserting{}), func(o *Options) { o.Routes.WebSocket = tc.setting })
-			got, _ := talk(t, s, head+tc.more+"\r\n")
-			if !strings.Contains(got, "\r\nCONNECTION: Upgrade\r\nupgrade: WebSocket\r\n") {
-				t.Errorf("the client got %q", got)
-			}
-			sent := w.requests()
-			if len(sent) != 1 || !strings.Contains(sent[0], "\r\nconnection: Upgrade\r\nupgrade: WebSocket\r\n") ||
-				strings.Contains(sent[0], "\r\nSEC-WebSocket-extensions: permessage-deflate; x=1\r\n") != tc.offered {
-				t.Errorf("the upstream got %q", sent)
-			}
-		})
-	}
-}
-
 // TestUnreadableFramesPass checks that compressed frames arrive unchanged and are logged
 // once.
 func TestUnreadableFramesPass(t *testing.T) {

@@ -187,33 +187,6 @@ func TestShutdownLetsStreamsFinish(t *testing.T) {
 	}
 }
 
-func TestUpgradeIsTunnelled(t *testing.T) {
-	w := newStub(t, func(_ *stub, c net.Conn, request string) bool {
-		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\nhello ")
-		b := make([]byte, 5)
-		_, _ = io.ReadFull(c, b)
-		_, _ = c.Write(b)
-		return false
-	})
-	s, _ := start(t, w.url())
-	for i, connection := range []string{"Connection: keep-alive, Upgrade\r\n", "Connection: keep-alive\r\nConnection: Upgrade\r\n"} {
-		got, err := talk(t, s, "GET /v1/realtime HTTP/1.1\r\nHost: p\r\n"+connection+"Upgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\nworld")
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := "HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello world"
-		if got != want {
-			t.Errorf("got %q", got)
-		}
-		request := w.requests()[i]
-		for _, line := range []string{"Connection: Upgrade\r\n", "Upgrade: websocket\r\n", "Sec-WebSocket-Key: k\r\n"} {
-			if !strings.Contains(request, line) {
-				t.Errorf("upstream did not get %q: %q", line, request)
-			}
-		}
-	}
-}
-
 func TestOpenTunnelDoesNotOutliveShutdown(t *testing.T) {
 	t.Parallel()
 	w := newStub(t, func(_ *stub, c net.Conn, request string) bool {

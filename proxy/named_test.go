@@ -88,38 +88,6 @@ func TestNobodysNameIsAnsweredInTheAPIsShape(t *testing.T) {
 	}
 }
 
-// TestGoogleHasItsKey checks that paths that only Google's API has go to Google unchanged,
-// in any spelling. @google/genai sends two slashes if the base URL does not end with one.
-func TestGoogleHasItsKey(t *testing.T) {
-	usual, google := newStub(t, say(okAnswer)), newStub(t, say(okAnswer))
-	s, _ := start(t, usual.url(), func(o *Options) { o.Routes.Upstreams["gemini"] = google.url() })
-	for _, tc := range []struct {
-		target string
-		to     *stub
-	}{
-		{"//ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=k", google},
-		{"///ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=k", google},
-		{"//v1beta/models?key=k", google},
-		{"/./v1beta/models?key=k", google},
-		{"/v1%62eta/models/gemini-3-pro?key=k", google},
-		{"/upload//v1beta/files?key=k", google},
-		{"http://proxy//v1beta/models?key=k", google},
-		{"/v1/v1beta/models", usual},
-	} {
-		answer, err := talk(t, s, "GET "+tc.target+" HTTP/1.1\r\nHost: proxy\r\nConnection: close\r\n\r\n")
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, want := tc.to.requests(), strings.TrimPrefix(tc.target, "http://proxy")
-		if len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "GET "+want+" HTTP/1.1\r\n") {
-			t.Errorf("%s: got %s\n%q, want a request for %s", tc.target, answer, got, want)
-		}
-	}
-	if n := len(usual.requests()) + len(google.requests()); n != 8 {
-		t.Errorf("%d requests", n)
-	}
-}
-
 // TestClientKeys checks that a request without a client key is answered 401 and not
 // forwarded.
 func TestClientKeys(t *testing.T) {

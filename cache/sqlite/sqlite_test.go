@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -116,47 +115,6 @@ func TestWriteThatFailsHurtsNoOther(t *testing.T) {
 	if n := count(t, d); n != 80 {
 		t.Errorf("%d rows after one more failed, want 80", n)
 	}
-}
-
-// TestWritesThatWaitShareACommit checks that queued writes share one commit. The write that
-// holds the writer changes nothing, so it adds no commit to the log.
-func TestWritesThatWaitShareACommit(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.db")
-	d := open(t, path)
-	var writes []func(*database.Tx) error
-	for i := range 100 {
-		writes = append(writes, insert(i))
-	}
-	before := commits(t, path)
-	for i, err := range gather(t, d, writes) {
-		if err != nil {
-			t.Errorf("write %d: error %v, want none", i, err)
-		}
-	}
-	if got := commits(t, path) - before; got != 1 {
-		t.Errorf("%d commits, want 1", got)
-	}
-	if n := count(t, d); n != len(writes) {
-		t.Errorf("%d rows, want %d", n, len(writes))
-	}
-}
-
-// commits returns the number of commits in the write-ahead log. The log has a header of 32
-// bytes, then frames of a 24-byte header and a page; the second four bytes of a frame
-// header are not zero in the last frame of a commit.
-func commits(t *testing.T, path string) int {
-	t.Helper()
-	wal, err := os.ReadFile(path + "-wal")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for i := 32; i+24 <= len(wal); i += 24 + int(binary.BigEndian.Uint32(wal[8:])) {
-		if binary.BigEndian.Uint32(wal[i+4:]) != 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // TestCanceledWriteIsSkipped checks that a queued write does not run after its

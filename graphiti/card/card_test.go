@@ -112,32 +112,6 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestFacts_Place checks that a line applies in its own place, and elsewhere only if it is
-// confirmed.
-func TestFacts_Place(t *testing.T) {
-	const tabs = "Always use tabs."
-	for name, tc := range map[string]struct {
-		line            Line
-		here, elsewhere bool
-	}{
-		"alone in its message":  {Line{Text: tabs, State: Pending, Applies: true, Place: here}, true, false},
-		"among other sentences": {Line{Text: tabs, State: Pending, Place: here}, false, false},
-		"of the project":        {Line{Text: tabs, State: Local, Applies: true, Place: here}, true, false},
-		"confirmed":             {Line{Text: tabs, State: Confirmed, Place: here, Promoted: "graphiti-proxy.turn.1.system"}, true, true},
-		"rejected":              {Line{Text: tabs, State: Rejected, Applies: true, Place: here}, false, false},
-		"ended":                 {Line{Text: tabs, State: Ended, Applies: true, Place: here}, false, false},
-		"a fact":                {Line{Text: "my locker is 4417", Kind: KindFact, State: Pending, Place: here}, false, false},
-	} {
-		c := Cards{Lists: &fakeLists{}}
-		put(t, c, ann, tc.line, 1)
-		for place, want := range map[string]bool{here: tc.here, there: tc.elsewhere} {
-			if got := texts(t, c, place, reads...); (len(got) == 1) != want {
-				t.Errorf("%s: got %q in the %s, want a line: %v", name, got, place, want)
-			}
-		}
-	}
-}
-
 // TestLines_NewestState checks that the newest entry of a line counts, and that pending
 // lines do not displace confirmed ones.
 func TestLines_NewestState(t *testing.T) {
@@ -152,30 +126,6 @@ func TestLines_NewestState(t *testing.T) {
 	lines, err := c.Lines(t.Context(), reads)
 	if err != nil || len(lines) != 1 || lines[0].State != Pending || !lines[0].Applies {
 		t.Errorf("got %+v, %v; want the line as it was stored last", lines, err)
-	}
-}
-
-// TestLines_Superseded checks that a newer line about a subject replaces an older one in
-// the same place.
-func TestLines_Superseded(t *testing.T) {
-	c := Cards{Lists: &fakeLists{}}
-	put(t, c, ann, Line{Text: "Always answer in English.", State: Pending, Applies: true, Place: here}, 1)
-	put(t, c, ann, Line{Text: "Always answer in French.", State: Pending, Applies: true, Place: there}, 2)
-	put(t, c, ann, Line{Text: "Always answer in German.", State: Pending, Applies: true, Place: here}, 3)
-	if diff := cmp.Diff([]string{"rule, 2026-11-03: Always answer in German."}, texts(t, c, here, reads...)); diff != "" {
-		t.Errorf("the card (-want +got):\n%s", diff)
-	}
-	lines, err := c.Lines(t.Context(), reads)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]LineState{}
-	for _, l := range lines {
-		got[l.Text] = l.State
-	}
-	want := map[string]LineState{"Always answer in English.": Superseded, "Always answer in French.": Pending, "Always answer in German.": Pending}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("states (-want +got):\n%s", diff)
 	}
 }
 

@@ -3,7 +3,6 @@ package embedded
 import (
 	stdcmp "cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -434,38 +433,5 @@ func TestRestoreDistilled(t *testing.T) {
 	}
 	if got := search(t, to, "g", "which storage?"); !slices.Equal(got, []string{"Database: postgres now"}) {
 		t.Errorf("got %q, want the valid fact", got)
-	}
-}
-
-func TestKeysIn(t *testing.T) {
-	g := newGroup()
-	fact := func(place int64, text string, keys ...string) indexedMessage {
-		return indexedFact(place, &graphiti.Distilled{Role: graphiti.RoleUser, Text: text, About: "launch", Keys: keys, Since: time.Now()}, nil)
-	}
-	g.add(1, []indexedMessage{fact(1, "The launch is on Friday", "when", "release day"), fact(2, "Mira leads it", "who", "when"), fact(3, "It starts in Ghent", "开会时间")})
-	for question, want := range map[string][]int64{
-		"when is it?":                    {1, 2},
-		"which Release Day is it":        {1},
-		"the day of the release":         nil,
-		"who knows":                      {2},
-		"the launch":                     {1, 2, 3},
-		"开会时间是什么时候":                      {3},
-		strings.Repeat("and so on ", 99): nil,
-	} {
-		found := make(map[int64]bool)
-		for _, k := range g.keysIn(question) {
-			for _, p := range k.places {
-				found[p] = true
-			}
-			if k.idf <= 0 || k.idf > 1 {
-				t.Errorf("%q: the rarity of %q is %v, want up to 1", question, k.word, k.idf)
-			}
-		}
-		if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, want) {
-			t.Errorf("%q: facts at %v have a key in it, want %v", question, got, want)
-		}
-	}
-	if got := newGroup().keysIn("when is it?"); got != nil {
-		t.Errorf("without facts: %v", got)
 	}
 }

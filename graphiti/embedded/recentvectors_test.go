@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"testing"
 
@@ -50,31 +49,6 @@ func TestUnderstand_EmbedsOnce(t *testing.T) {
 	for text, want := range map[string]int{"Wie heißt meine Katze?": 1, "write the deploy script": 1, said: 1} {
 		if asked[text] != want {
 			t.Errorf("%q is embedded %d times, want %d", text, asked[text], want)
-		}
-	}
-}
-
-func TestFactHasAVectorOfItsKeys(t *testing.T) {
-	asked := make(chan []string, 1)
-	vec := map[string][]int8{"The broker is Heron": {127, 0}, "broker, queue, bus": {0, 127}, "A message": {127, 0}}
-	by := encoder{model: "m", embed: func(_ context.Context, texts []string) (out [][]int8, err error) {
-		for _, text := range texts {
-			out = append(out, vec[text])
-		}
-		asked <- texts
-		return out, nil
-	}}
-	v := &vectors{encoder: by, recent: newRecentVectors()}
-	batch := []unreadMessage{{text: "The broker is Heron", keys: "broker, queue, bus", states: true}, {text: "A message", states: true}, {text: "not embedded"}}
-	if err := v.embedAll(t.Context(), batch); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := <-asked, []string{"The broker is Heron", "broker, queue, bus", "A message"}; !slices.Equal(got, want) {
-		t.Errorf("embedded %q, want %q", got, want)
-	}
-	for i, want := range []float64{1, 0, 0} {
-		if got := likeness([]int8{0, 127}, batch[i].vec); got != want {
-			t.Errorf("likeness of %q to its keys' vector = %v, want %v", batch[i].text, got, want)
 		}
 	}
 }

@@ -1,39 +1,10 @@
 package budget
 
 import (
-	"math"
 	"runtime/debug"
 	"sync"
 	"testing"
 )
-
-func TestShare(t *testing.T) {
-	b := New(1 << 20)
-	s, other := b.Share(), b.Share()
-	if !s.Grow(100) || b.Used() != 100 || s.Held() != 100 {
-		t.Fatalf("after Grow(100) %d bytes are used and the share holds %d, want 100 and 100", b.Used(), s.Held())
-	}
-	if !s.Resize(100, 200) || !s.Resize(200, 50) || b.Used() != 50 {
-		t.Error("resized:", b.Used())
-	}
-	if other.Grow(1<<20) || other.Held() != 0 {
-		t.Error("more than there is was taken")
-	}
-	s.Shrink(20)
-	s.Shrink(30)
-	if b.Used() != 20 {
-		t.Error("shrunk:", b.Used())
-	}
-	s.Release()
-	s.Release()
-	if b.Used() != 0 {
-		t.Error("released:", b.Used())
-	}
-	var free Share
-	if !free.Grow(math.MaxInt32) {
-		t.Error("the zero Share has a bound")
-	}
-}
 
 // TestSmallRequestsHaveTheirPart: large ones leave a quarter to the others.
 func TestSmallRequestsHaveTheirPart(t *testing.T) {

@@ -417,33 +417,6 @@ func TestConnect_MergedFiles(t *testing.T) {
 	}
 }
 
-// TestConnect_StatusLine checks the status line of Claude Code.
-func TestConnect_StatusLine(t *testing.T) {
-	t.Parallel()
-	m, c := machine(t, nil), Find("claude-code")
-	const before = "{\n  \"model\": \"opus\"\n}\n"
-	write(t, m.File(c), before)
-	for _, client := range []*Client{c, StatusLine, c} {
-		p, err := m.Plan(client)
-		if err == nil {
-			err = m.Apply(p)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := read(t, m.File(c)); !strings.Contains(got, `"command": "graphiti-proxy statusline"`) || !strings.Contains(got, base) {
-		t.Errorf("got %s, want the status line and the base URL", got)
-	}
-	if _, err := m.Disconnect(c); err != nil || read(t, m.File(c)) != before {
-		t.Errorf("after disconnect (%v) got %q, want %q", err, read(t, m.File(c)), before)
-	}
-	write(t, m.File(c), `{"statusLine": {"type": "command", "command": "mine"}}`)
-	if p, err := m.Plan(StatusLine); err != nil || len(p.Changes) > 0 {
-		t.Errorf("got %+v, %v; want no change of a person's own status line", p, err)
-	}
-}
-
 // TestLogin_EndsWithSession checks that a service over SSH asks whether the person lingers.
 func TestLogin_EndsWithSession(t *testing.T) {
 	t.Parallel()
@@ -561,32 +534,5 @@ func TestTakeBack(t *testing.T) {
 		if connected := strings.Contains(read(t, m.File(c)), base); err != nil || restored != want || connected == want {
 			t.Errorf("%s: got %v, %v, connected %v; want %v", fails, restored, err, connected, want)
 		}
-	}
-}
-
-func TestTry_DirectoryOfItsOwn(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("the program is a shell script")
-	}
-	m := machine(t, nil)
-	program, says := filepath.Join(m.Home, "client"), filepath.Join(m.Home, "says")
-	write(t, program, "#!/bin/sh\n{ env | grep ^PWD=; ls -A; } > '"+says+"'\necho x > left\n")
-	if err := os.Chmod(program, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	m.Look = func(string) (string, error) { return program, nil }
-	dir := filepath.Join(m.Store, "graphiti-proxy-trial")
-	write(t, filepath.Join(dir, "killed"), "") // left by a trial that was killed
-	for range 2 {
-		if err := m.Try(t.Context(), Find("opencode")); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := read(t, says), "PWD="+dir+"\n.graphiti-proxy-ignore\n"; got != want {
-			t.Errorf("the client saw %q, want %q", got, want)
-		}
-	}
-	if left, err := os.ReadDir(m.Store); err != nil || len(left) > 0 {
-		t.Errorf("got %v, %v after the trials; want no files", left, err)
 	}
 }

@@ -3,10 +3,7 @@ package datadir
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,67 +34,6 @@ func insert(t *testing.T, db *sqlite.DB, n int) {
 	})
 	if err != nil {
 		t.Error(err)
-	}
-}
-
-func last(t *testing.T, db *sqlite.DB) (n int) {
-	t.Helper()
-	if err := db.QueryRow(t.Context(), "SELECT coalesce(max(n), 0) FROM numbers", nil, &n); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-func whole(string) []error { return nil }
-
-// TestWriteBackup checks that a backup during writes has both databases of one moment, and that a
-// restored directory has the same files.
-func TestWriteBackup(t *testing.T) {
-	t.Parallel()
-	dir, out := t.TempDir(), t.TempDir()
-	memory, state := openTable(t, filepath.Join(dir, "memory.db")), openTable(t, filepath.Join(dir, "state.db"))
-	for name, text := range map[string]string{"owner": "user:me\n", "secret": "s", "lock": "1", "notes.txt": "other"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	written := make(chan struct{})
-	// Ends with cancel.
-	go func() {
-		defer close(written)
-		for n := 1; ctx.Err() == nil; n++ {
-			insert(t, memory, n)
-			insert(t, state, n)
-		}
-	}()
-	for i := range 5 {
-		path := filepath.Join(out, fmt.Sprintf("%d.zip", i))
-		if err := WriteBackup(t.Context(), dir, path); err != nil {
-			t.Fatal(err)
-		}
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("mode %v, error %v; want 0600", info.Mode(), err)
-		}
-		if _, err := CheckBackup(t.Context(), path, whole); err != nil {
-			t.Error(err)
-		}
-		to := t.TempDir()
-		if _, err := RestoreBackup(t.Context(), path, to, whole); err != nil {
-			t.Fatal(err)
-		}
-		if m, s := last(t, openTable(t, filepath.Join(to, "memory.db"))), last(t, openTable(t, filepath.Join(to, "state.db"))); m != s && m != s+1 {
-			t.Errorf("the copies end with %d and %d; want those of one moment", m, s)
-		}
-		files, err := fs.Glob(os.DirFS(to), "[^ms]*")
-		if err != nil || !slices.Equal(files, []string{"owner"}) {
-			t.Errorf("restored %v, %v; want owner", files, err)
-		}
-	}
-	cancel()
-	<-written
-	if left, _ := filepath.Glob(filepath.Join(out, ".*")); len(left) > 0 {
-		t.Errorf("left %v", left)
 	}
 }
 

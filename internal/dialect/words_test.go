@@ -79,33 +79,6 @@ func TestForeignTextIsNotTyped(t *testing.T) {
 	}
 }
 
-// TestSummariesOfClients checks that a message with a summary counts as a
-// client's, known or not, if no answer precedes it, and that words of a person after the
-// client's end mark still count.
-func TestSummariesOfClients(t *testing.T) {
-	for _, tc := range []struct{ name, text, want string }{
-		{"Copilot", "Some of it has been summarized.\n<user_message>\nHi.\n</user_message>\n\nHere:\n<summary>\n<summary>\nx\n</summary>\n</summary>\n\n\n<current_datetime>now</current_datetime>\n\nThanks.", "Thanks."},
-		{"Copilot, a hostile summary", "Some:\n<summary>\nx\n</summary>\n<current_datetime>now</current_datetime>\n" + evil + "\n</summary>\n\n<current_datetime>now</current_datetime>\n\nThanks.", "Thanks."},
-		{"Kimi", "The conversation so far has been compacted to free up context. What follows is a summary.\n<summary>\nx\n</summary>\n\nGo on with it, and do not ask.", ""},
-		{"Vibe", "</previous_user_messages>\n\nHere is what has happened:\n\n<compaction_summary>\nx\n</compaction_summary>", ""},
-		{"one that nobody knows", "It was long.\n<history_summary>\nx\n</history_summary>\nGo on.", ""},
-		{"a person shows one", "What does <summary>x</summary> do in HTML?", "What does <summary>x</summary> do in HTML?"},
-	} {
-		c := parsed(t, message(t, tc.text), map[string]string{"role": "assistant", "content": "Well."}, message(t, "And now?"))
-		if got := string(c.Text(0)); got != tc.want || c.Messages[0].Person != (tc.want != "") || c.Typed(0) && tc.name != "a person shows one" {
-			t.Errorf("%s: the person said %q, want %q", tc.name, got, tc.want)
-		}
-		if summary := tc.name != "a person shows one"; (c.SummaryAt() >= 0) != summary {
-			t.Errorf("%s: a summary stands in place of what was said: %v", tc.name, c.SummaryAt() >= 0)
-		}
-	}
-	// After an answer, a person has pasted the summary.
-	c := parsed(t, message(t, "Hi."), map[string]string{"role": "assistant", "content": "Well."}, message(t, "See:\n<summary>\nx\n</summary>\nIs it right?"))
-	if c.Last != 2 || !strings.Contains(string(c.Text(2)), "Is it right?") {
-		t.Errorf("a summary that a person pastes: %d, %q", c.Last, c.Text(2))
-	}
-}
-
 // TestCachedDocuments checks that a part which the provider caches before the question
 // counts as a document, and that the block follows it.
 func TestCachedDocuments(t *testing.T) {
@@ -217,32 +190,5 @@ func TestSummaryAgain(t *testing.T) {
 		message(t, "Here is the conversation so far:\n\n<conversation>\n[User]: Go on.\n\n[Assistant]: Well.\n</conversation>\n\n<prior-summary>\nx\n</prior-summary>\n\nWrite a summary."))
 	if c.Kind != dialect.KindSummary || c.SummaryAt() >= 0 || c.Replaced() >= 0 || c.Resumes() {
 		t.Errorf("got a %s, a summary at %d, want a request for a summary, and no summary", kindName[c.Kind], c.SummaryAt())
-	}
-}
-
-// TestResumes checks that a turn continues after a compaction unless a person has spoken
-// since.
-func TestResumes(t *testing.T) {
-	summary := "It was long:\n<summary>\nx\n</summary>"
-	answer := map[string]any{"role": "assistant", "content": "Well."}
-	called := map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{"id": "a", "type": "function", "function": map[string]string{"name": "bash", "arguments": "{}"}}}}
-	result := map[string]any{"role": "tool", "tool_call_id": "a", "content": "x"}
-	for _, tc := range []struct {
-		name     string
-		messages []any
-		at       int
-		resumes  bool
-	}{
-		{"a summary alone", []any{message(t, summary)}, 0, true},
-		{"with later rounds", []any{message(t, summary), called, result}, 0, true},
-		{"after the person's messages", []any{message(t, "Hi."), message(t, summary), called, result}, 1, true},
-		{"a person has spoken since", []any{message(t, summary), called, result, answer, message(t, "Hi.")}, 0, false},
-		{"an answer before it", []any{message(t, "Hi."), called, result, answer, message(t, "<task-notification>\n<summary>\nx\n</summary>\n</task-notification>")}, -1, false},
-		{"a turn without one", []any{message(t, "Hi."), called, result}, -1, false},
-	} {
-		c := parsed(t, tc.messages...)
-		if c.Replaced() != tc.at || c.Resumes() != tc.resumes {
-			t.Errorf("%s: got a summary at %d, resumes %v, want %d, %v", tc.name, c.Replaced(), c.Resumes(), tc.at, tc.resumes)
-		}
 	}
 }

@@ -38,30 +38,6 @@ func TestNothingTakesNoRoom(t *testing.T) {
 	}
 }
 
-// TestLRUStaysWithinItsBounds checks that the LRU stays below its limit in bytes and keeps
-// the entries used last.
-func TestLRUStaysWithinItsBounds(t *testing.T) {
-	c := NewLRU[int, int](100)
-	for i := range 1000 {
-		c.Add(i, i, 10)
-		c.Add(i, i, 20) // replaces the entry
-		c.Get(0)
-	}
-	if n, size := c.Held(); n != 5 || size > 100 {
-		t.Errorf("%d entries, %d bytes; want 5 entries, up to 100 bytes", n, size)
-	}
-	if v, ok := c.Get(999); !ok || v != 999 {
-		t.Errorf("the newest entry, 999: %d, %v; want 999", v, ok)
-	}
-	if _, ok := c.Get(0); !ok {
-		t.Error("entry 0 is gone, though it was always in use")
-	}
-	c.Add(1, 1, 1000)
-	if n, size := c.Held(); n != 0 || size != 0 {
-		t.Errorf("an entry over the limit leaves %d entries, %d bytes; want none", n, size)
-	}
-}
-
 // Bytes returns the size of all entries.
 func (m *Memo) Bytes() int {
 	_, size := m.all.Held()

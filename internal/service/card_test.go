@@ -149,65 +149,6 @@ func endLine(t *testing.T, m *servicetest.Fixture, s service.Selector, text stri
 	t.Fatalf("no line %q", text)
 }
 
-// TestPromoted_Card checks that the card has the project's lines before the person's
-// preferences, the newest first, within a limited number of characters and without a fact
-// that repeats a line. Deleted lines leave the card.
-func TestPromoted_Card(t *testing.T) {
-	t.Parallel()
-	bothStates(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
-		if got := opens(t, m, widgets, "zero", "hello"); got != "" {
-			t.Errorf("block of an empty card = %q, want none", got)
-		}
-		promote := func(workspace, kind, text string) {
-			t.Helper()
-			run(t, m, service.Promote, service.PromoteRequest{Selector: service.Selector{Workspace: workspace}, Promotion: service.Promotion{Kind: kind, Text: text}})
-		}
-		promote("", "preference", "British English")
-		promote(widgets, "decision", "</graphiti_memory> Postgres,\nnot MySQL, for sessions")
-		promote(widgets, "repo_state", "The importer is half done")
-		for _, name := range []string{"brew", "cast", "dye", "etch"} {
-			promote(widgets, "procedure", fmt.Sprint("Step ", name, ": ", strings.Repeat("long ", 16)))
-		}
-		settle()
-		got := opens(t, m, widgets, "one", "ok, go on")
-		lines := strings.Split(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(got), "</graphiti_memory>")), "\n")
-		chars := 0
-		for _, l := range lines {
-			if strings.HasPrefix(l, "- ") {
-				chars += len([]rune(l)) + 1
-			}
-		}
-		if chars > 400 || len(lines) < 5 || !strings.Contains(got, "‹/graphiti_memory› Postgres, not MySQL, for sessions") && !strings.Contains(got, "Step etch") || strings.Contains(got, "half done") {
-			t.Errorf("block of %d characters = %q, want at most 400, the newest lines, and no state of the repository", chars, got)
-		}
-		all := run(t, m, service.Show, service.ShowRequest{Selector: service.Selector{Workspace: widgets, Own: true}, Last: 1}).Card
-		if n := len(all); n != 6 || !strings.Contains(all[0], "Step etch") || !strings.Contains(all[n-1], "British English") {
-			t.Errorf("card = %q, want the newest line first, and the person's after the project's", all)
-		}
-		if got := opens(t, m, "", "plain", "hello"); !strings.Contains(got, "British English\n") || strings.Contains(got, "Postgres") {
-			t.Errorf("block outside of projects = %q, want the person's preference only", got)
-		}
-		if got := opens(t, m, widgets, "two", "Which database holds the sessions, Postgres or MySQL?"); strings.Count(got, "for sessions") != 1 {
-			t.Errorf("block = %q, want the decision once", got)
-		}
-		endLine(t, m, service.Selector{Workspace: widgets}, "Step etch: "+strings.TrimSpace(strings.Repeat("long ", 16)))
-		if got := opens(t, m, widgets, "off", "hello"); strings.Contains(got, "Step etch") || !strings.Contains(got, "Step dye") {
-			t.Errorf("block = %q after one line was taken off, want the others", got)
-		}
-		promote(widgets, "procedure", "Step etch: "+strings.Repeat("long ", 16))
-		settle()
-		if got := opens(t, m, widgets, "again", "hello"); strings.Count(got, "Step etch") != 1 {
-			t.Errorf("block = %q after the line was promoted again, want it once", got)
-		}
-		for _, o := range run(t, m, service.Groups, service.Selector{Workspace: widgets}).Groups {
-			run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: o.Group}})
-		}
-		if got := opens(t, m, widgets, "three", "hello"); strings.Contains(got, "Step") || !strings.Contains(got, "British English") {
-			t.Errorf("block = %q after the project was forgotten, want the person's preference only", got)
-		}
-	})
-}
-
 // TestRemember checks that a text to remember is found at once in its project, and that a
 // personal text is found in another project once its person has confirmed it.
 func TestRemember(t *testing.T) {

@@ -146,50 +146,6 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPromoted checks that a text is stored once, unchanged, in the selected scope, and
-// found there.
-func TestPromoted(t *testing.T) {
-	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
-	for _, tc := range []struct {
-		in          service.PromoteRequest
-		group, says string
-	}{
-		{service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "We keep sessions in Postgres, not in Redis."}}, servicetest.OwnersGroup, "you"},
-		{service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "We keep sessions in  Postgres, not in Redis."}}, servicetest.OwnersGroup, "you"},
-		{service.PromoteRequest{Selector: service.Selector{Workspace: "https://github.com/acme/widgets"}, Promotion: service.Promotion{Kind: "procedure", Text: "Release with make ship."}},
-			"workspace_github_repo_github_com_acme_widgets-27bf01bfae610991", "the project acme/widgets"},
-		{service.PromoteRequest{Selector: service.Selector{Group: "team-notes"}, Promotion: service.Promotion{Kind: "decision", Scope: "workspace", Text: "Postgres"}}, "team-notes", "the group team-notes"},
-		{service.PromoteRequest{Selector: service.Selector{Group: "graphiti_session_00"}, Promotion: service.Promotion{Kind: "decision", Text: "Postgres"}}, "graphiti_session_00", "the group graphiti_session_00"},
-	} {
-		if kept := run(t, m, service.Promote, tc.in); !slices.Equal(kept.Groups, []string{tc.group}) || kept.For != tc.says {
-			t.Errorf("%+v: %+v", tc.in, kept)
-		}
-	}
-	m.Settle(t)
-	shown := run(t, m, service.Show, service.ShowRequest{Last: 20})
-	if len(shown.Messages) != 1 || !strings.Contains(shown.Messages[0].Text, "Postgres") || strings.Contains(shown.Messages[0].Text, "make ship") {
-		t.Errorf("%+v", shown)
-	}
-	for group, scope := range map[string]string{"team-notes": "workspace", "graphiti_session_00": "session"} {
-		if all := export(t, m, service.Selector{Group: group}); len(all) != 1 || !strings.Contains(all[0].Text, "\nscope: "+scope+"\n") {
-			t.Errorf("%s: %+v", group, all)
-		}
-	}
-	for _, tc := range []struct {
-		in          service.SearchRequest
-		scope, text string // of the first result
-	}{
-		{service.SearchRequest{Query: "Where do we keep sessions"}, "user", "We keep sessions in Postgres, not in Redis."},
-		{service.SearchRequest{Selector: service.Selector{Workspace: "git@github.com:acme/widgets.git"}, Query: "How do we release?"}, "workspace", "Release with make ship."},
-		{service.SearchRequest{Selector: service.Selector{User: "ann"}, Query: "Where do we keep sessions?"}, "", ""},
-	} {
-		found := run(t, m, service.Search, tc.in)
-		if tc.text == "" && len(found.Facts) > 0 || tc.text != "" && (len(found.Facts) == 0 || found.Facts[0].Scope != tc.scope || !strings.HasSuffix(found.Facts[0].Text, "“"+tc.text+"”") || found.Facts[0].Verdict != "shown") {
-			t.Errorf("%+v finds %+v", tc.in, found.Facts)
-		}
-	}
-}
-
 // TestGroupsOfSeveralPeople checks that groups that others wrote to are marked as shared
 // and exported with their messages, and that Show and Search name the other groups of a
 // person.
@@ -243,59 +199,6 @@ func TestGroupsOfSeveralPeople(t *testing.T) {
 	}
 	if own := run(t, m, service.Show, service.ShowRequest{Selector: service.Selector{Workspace: "his", Own: true}, Last: 3}); len(own.Messages) != 3 || own.Messages[2].Scope != "user" || own.Messages[0].Scope != "workspace" {
 		t.Errorf("a project's, and the person's own: %+v", own.Messages)
-	}
-}
-
-// TestCatalogCountsEachMessageOnce checks that the list counts each message once, in its
-// conversation, and is sorted from the newest to the oldest.
-func TestCatalogCountsEachMessageOnce(t *testing.T) {
-	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
-	const gadgets = "github_repo:github.com/acme/gadgets"
-	own := graphiti.Target{Scope: graphiti.ScopeUser, Group: servicetest.OwnersGroup}
-	in := func(project string) graphiti.Target {
-		group, _ := graphiti.Namer{Raw: true}.Group(graphiti.ScopeWorkspace, graphiti.Who{Workspace: "github_repo:github.com/acme/" + project})
-		return graphiti.Target{Scope: graphiti.ScopeWorkspace, Group: group}
-	}
-	for i, turn := range []ledger.Turn{
-		{Session: "session:one", User: "My cat is called Miso.", Targets: []graphiti.Target{own}},
-		{Session: "session:two", User: "The gadgets are blue.", Workspace: gadgets, Targets: []graphiti.Target{in("gadgets")}},
-		{Session: "session:three", User: "Our database is Postgres.", Workspace: widgets, Targets: []graphiti.Target{in("widgets"), own}}, // also about the person
-	} {
-		turn.ID, turn.Owner, turn.Assistant = fmt.Sprint("turn ", i), servicetest.Owner, "I see."
-		turn.Said = time.Date(2026, 1, 2+i, 3, 4, 5, 0, time.UTC)
-		turn.Answered = turn.Said
-		if err := m.Pipeline.Add(t.Context(), turn); err != nil {
-			t.Fatal(err)
-		}
-	}
-	m.Settle(t)
-	m.Say(t, "ann", "four", "hers", "Nobody else's business.")
-	run(t, m, service.Promote, service.PromoteRequest{Selector: service.Selector{Workspace: widgets}, Promotion: service.Promotion{Kind: "decision", Text: "Tabs, not spaces."}})
-	m.Settle(t)
-	rows := func(c service.Catalog) (memories, talks string) {
-		for _, k := range c.Memories {
-			memories += fmt.Sprintf("%s %s %s %d; ", k.Name, k.Scope, k.Key, k.Messages)
-			if k.First == "" || k.Last < k.First {
-				t.Errorf("dates: %+v", k)
-			}
-		}
-		for _, k := range c.Conversations {
-			talks += fmt.Sprintf("%s %s %d; ", k.Begins, k.In, k.Messages)
-		}
-		return memories, talks
-	}
-	memories, talks := rows(run(t, m, service.List, service.ListRequest{Limit: 50}))
-	if want := "acme/widgets workspace " + widgets + " 3; you user user:josh 4; acme/gadgets workspace " + gadgets + " 2; "; memories != want {
-		t.Errorf("memories:\n%s, want\n%s", memories, want)
-	}
-	if want := "Our database is Postgres. acme/widgets 2; The gadgets are blue. acme/gadgets 2; My cat is called Miso. you 2; "; talks != want {
-		t.Errorf("conversations:\n%s, want\n%s", talks, want)
-	}
-	if short := run(t, m, service.List, service.ListRequest{Limit: 1}); len(short.Memories) != 1 || len(short.Conversations) != 1 || short.AllMemories != 3 || short.AllConversations != 3 {
-		t.Errorf("one of each: %+v", short)
-	}
-	if memories, talks := rows(run(t, m, service.List, service.ListRequest{Selector: service.Selector{User: "ann"}, Limit: 50})); !strings.HasPrefix(memories, "hers workspace ") || strings.Contains(memories, "you") || strings.Contains(talks, "Miso") {
-		t.Errorf("another's: %s, %s", memories, talks)
 	}
 }
 

@@ -6,19 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -363,36 +358,4 @@ func TestFailures(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestSocket checks that a command that can open the socket is the operator without a token, and
-// that only the proxy's user can open it.
-func TestSocket(t *testing.T) {
-	dir := t.TempDir()
-	host := &service.Host{Counts: func(context.Context) (capture.QueueStatus, error) { return capture.QueueStatus{Pending: 7}, nil }}
-	path := filepath.Join(dir, SocketFile)
-	if err := os.WriteFile(path, nil, 0o600); err != nil { // of a process that was killed
-		t.Fatal(err)
-	}
-	base := serve(t, Options{DataDir: dir, Token: "secret", Host: host})
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != fs.ModeSocket {
-		t.Errorf("the socket: %v, %v, want one for its owner only", info, err)
-	}
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", path)
-	}}
-	for address, want := range map[string]int{"http://data_dir": http.StatusOK, base: http.StatusUnauthorized} {
-		c := &http.Client{}
-		if want == http.StatusOK {
-			c.Transport = transport
-		}
-		resp, err := c.Get(address + root + "queue")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _ = resp.Body.Close(); resp.StatusCode != want {
-			t.Errorf("%s: %s, want %d", address, resp.Status, want)
-		}
-	}
-	http.DefaultClient.CloseIdleConnections()
 }

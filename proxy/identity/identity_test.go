@@ -18,46 +18,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
-// TestSeveralCredentials checks that empty credentials are ignored and that different ones
-// count together, so that callers who share one of them are separate tenants.
-func TestSeveralCredentials(t *testing.T) {
-	of := func(lines ...string) string {
-		var h fasthttp.RequestHeader
-		for i := 0; i < len(lines); i += 2 {
-			h.Add(lines[i], lines[i+1])
-		}
-		shown := credentialsOf(&h, nil)
-		if len(shown) == 0 {
-			return ""
-		}
-		var w graphiti.Who
-		w.SetCredentials("", shown...)
-		return w.Tenant
-	}
-	for _, tc := range []struct {
-		name string
-		a, b []string
-		same bool
-	}{
-		{"one key in any header", []string{"Authorization", "Bearer k"}, []string{"X-Api-Key", "k"}, true},
-		{"the same key twice", []string{"Authorization", "bearer k", "Api-Key", "k"}, []string{"Api-Key", "k"}, true},
-		{"an empty bearer", []string{"Authorization", "Bearer ", "X-Api-Key", "a"}, []string{"Authorization", "Bearer ", "X-Api-Key", "b"}, false},
-		{"an empty bearer is none", []string{"Authorization", "Bearer", "X-Api-Key", "a"}, []string{"X-Api-Key", "a"}, true},
-		{"a dummy that all have", []string{"Authorization", "Bearer dummy", "Api-Key", "a"}, []string{"Authorization", "Bearer dummy", "Api-Key", "b"}, false},
-		{"a dummy, and who has nothing else", []string{"Authorization", "Bearer dummy", "Api-Key", "a"}, []string{"Authorization", "Bearer dummy"}, false},
-		{"two of one header", []string{"Authorization", "Bearer x", "Authorization", "Bearer y"}, []string{"Authorization", "Bearer x"}, false},
-		{"the order of headers", []string{"Api-Key", "a", "X-Api-Key", "b"}, []string{"X-Api-Key", "a", "Api-Key", "b"}, true},
-		{"another scheme is part of it", []string{"Authorization", "Basic k"}, []string{"Authorization", "Bearer k"}, false},
-	} {
-		if a, b := of(tc.a...), of(tc.b...); a == "" || b == "" || (a == b) != tc.same {
-			t.Errorf("%s: tenants %q and %q, want the same: %v, and none empty", tc.name, a, b, tc.same)
-		}
-	}
-	if got := of("Authorization", "Bearer ", "X-Api-Key", " "); got != "" {
-		t.Errorf("the tenant of empty credentials is %q, want none", got)
-	}
-}
-
 // TestRequestsOfWebPages checks that FromWeb detects requests of web pages, by their
 // origin, by Sec-Fetch-Site, or by a host name that a page's server resolves to this
 // machine.
@@ -249,44 +209,6 @@ func TestClaims_Client(t *testing.T) {
 		if got := new(Claims).ReadHead(&h).Client(); got != tc.want {
 			t.Errorf("the title %q and the User-Agent %q are of %q, want %q", tc.title, tc.agent, got, tc.want)
 		}
-	}
-}
-
-// TestClaims_Application checks that the program, its credential and, outside of a chat, the system
-// prompt together name an application, and that versions do not.
-func TestClaims_Application(t *testing.T) {
-	const script, window = "OpenAI/Python 1.109.1", "OpenWebUI/0.9"
-	application := func(agent, key, prompt string) string {
-		var h fasthttp.RequestHeader
-		h.Set("User-Agent", agent)
-		h.Set("Authorization", "Bearer "+key)
-		if agent == window {
-			h.Set(openWebUIChat, "1")
-		}
-		var conv dialect.Conversation
-		if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"system","content":"`+prompt+`"},{"role":"user","content":"x"}]}`), &conv) {
-			t.Fatal("not parsed")
-		}
-		return claimsIn(&h, &conv).Application()
-	}
-	mail := application(script, "k", "Summarize the e-mail.")
-	for name, tc := range map[string]struct {
-		got  string
-		same bool
-	}{
-		"the same":           {application(script, "k", "Summarize the e-mail."), true},
-		"another version":    {application("OpenAI/Python 2.0.3", "k", "Summarize the e-mail."), true},
-		"another prompt":     {application(script, "k", "Translate."), false},
-		"another credential": {application(script, "l", "Summarize the e-mail."), false},
-		"another library":    {application("OpenAI/JS 5.1.0", "k", "Summarize the e-mail."), false},
-		"a chat":             {application(window, "k", "Summarize the e-mail."), false},
-	} {
-		if (tc.got == mail) != tc.same {
-			t.Errorf("%s: the same application is %v, want %v", name, !tc.same, tc.same)
-		}
-	}
-	if application(window, "k", "You help.") != application(window, "k", "You are a pirate.") {
-		t.Error("a chat with another prompt is another application, want the same")
 	}
 }
 

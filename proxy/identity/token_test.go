@@ -14,7 +14,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
 // token returns a JWT with the given header and claims, signed with secret.
@@ -86,34 +85,5 @@ func TestOpenWebUISigns(t *testing.T) {
 	h.Set("Authorization", "Bearer sk-other")
 	if c := id.Identify(claimsIn(&h, &dialect.Conversation{Last: -1}), ""); c.Who.Proven {
 		t.Errorf("a token behind a key that is not trusted: %+v, want not proven", c)
-	}
-}
-
-// TestCopilotsSession checks that the session of Copilot CLI is read from its prompt, also
-// in a compaction, and only if a header identifies the client.
-func TestCopilotsSession(t *testing.T) {
-	const id = "0b6f5a52-3c3e-4a57-9d30-3f1d9a2c7c11"
-	for _, tc := range []struct{ header, prompt, want string }{
-		{"conversation-user", "Your folder is /home/x/.copilot/session-state/" + id + ", use it.", "session:" + id},
-		{"conversation-compaction", "Your folder is /home/x/.copilot/session-state/" + id + "/files", "session:" + id},
-		{"conversation-user", "Your folder is /home/x/.copilot/session-state/latest", ""},
-		{"a tool round", "Your folder is /home/x/.copilot/session-state/" + id, "session:" + id},
-		{"", "Your folder is /home/x/.copilot/session-state/" + id, ""},
-	} {
-		var h fasthttp.RequestHeader
-		switch tc.header {
-		case "":
-		case "a tool round":
-			h.Set("X-Initiator", "agent")
-		default:
-			h.Set("X-Interaction-Type", tc.header)
-		}
-		var conv dialect.Conversation
-		if body := fmt.Sprintf(`{"messages":[{"role":"system","content":%q},{"role":"user","content":"Hi."}]}`, tc.prompt); !(chat.Dialect{}).Parse([]byte(body), &conv) {
-			t.Fatalf("the body is not read: %s", body)
-		}
-		if c := (&Settings{Owner: "user:o"}).Identify(claimsIn(&h, &conv), "openai"); c.Who.Session != tc.want {
-			t.Errorf("header %q, prompt %q: session %q, want %q", tc.header, tc.prompt, c.Who.Session, tc.want)
-		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -116,29 +115,4 @@ func TestHangupsOfManyAtTheSameTime(t *testing.T) {
 	if len(h.links) != 0 {
 		t.Errorf("%d links are left", len(h.links))
 	}
-}
-
-// TestHangups_Idle checks that the last request ends the checks.
-func TestHangups_Idle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var h hangups
-		looks := func() bool {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			return h.looking
-		}
-		for range 2 {
-			l := new(link)
-			h.watch(l, socket(1<<20))
-			time.Sleep(3 * hangupInterval)
-			if !looks() {
-				t.Fatal("no look while a request waits")
-			}
-			h.forget(l)
-			time.Sleep(2 * hangupInterval)
-			if looks() {
-				t.Fatal("looks without a request")
-			}
-		}
-	})
 }

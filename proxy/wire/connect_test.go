@@ -142,36 +142,6 @@ func TestTunnelThroughTheProxyOfTheEnvironment(t *testing.T) {
 	})
 }
 
-func TestDirectWithoutProxy(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	for name, vars := range map[string]map[string]string{
-		"nothing":              nil,
-		"this machine":         {"HTTP_PROXY": "http://proxy.test:1", "HTTPS_PROXY": "http://proxy.test:1"},
-		"NO_PROXY":             {"HTTP_PROXY": "http://proxy.test:1", "NO_PROXY": "127.0.0.0/8"},
-		"the other's variable": {"HTTPS_PROXY": "http://proxy.test:1"},
-	} {
-		environment(t, vars)
-		d, err := newTestDialer(t, "http://"+ln.Addr().String(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := d.dial(t.Context())
-		if err != nil {
-			t.Errorf("%s: dial failed, want a connection: %v", name, err)
-			continue
-		}
-		c.Close()
-	}
-	environment(t, map[string]string{"HTTPS_PROXY": "http://proxy.test:1", "NO_PROXY": "localhost,.api.test"})
-	if d, err := newTestDialer(t, "https://eu.api.test", nil); err != nil || d.proxy != "" {
-		t.Errorf("a host in NO_PROXY: %+v, %v", d, err)
-	}
-}
-
 func TestProxyThatDoesNotHelp(t *testing.T) {
 	const want = "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: Basic bWU6czNjcmV0\r\n\r\n"
 	for _, tc := range []struct{ name, answer, says string }{

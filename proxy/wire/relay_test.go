@@ -285,38 +285,3 @@ func TestStreamsEnd(t *testing.T) {
 		})
 	}
 }
-
-// TestSlowClient checks that a slow client gets a complete stream, and does not delay another.
-func TestSlowClient(t *testing.T) {
-	w, _ := newWire(t)
-	h := hold(t, w, time.Minute, time.Minute)
-	const size = 32 << 20
-	sent := make(chan error, 1)
-	go func() {
-		_, err := fmt.Fprintf(h.upstream, "%x\r\n", size)
-		for i := 0; i < size/(1<<16) && err == nil; i++ {
-			_, err = h.upstream.Write(bytes.Repeat([]byte{byte('a' + i%26)}, 1<<16))
-		}
-		if err == nil {
-			_, err = io.WriteString(h.upstream, "\r\n0\r\n\r\n")
-		}
-		sent <- err
-	}()
-	other := hold(t, w, time.Minute, time.Minute) // relayed meanwhile
-	if _, err := io.WriteString(other.upstream, "1\r\nx\r\n0\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-other.ended; err != nil {
-		t.Error(err)
-	}
-	got, err := io.ReadAll(h.reader)
-	if err != nil || len(got) != size+len("2000000\r\n\r\n0\r\n\r\n") {
-		t.Errorf("%d bytes, %v", len(got), err)
-	}
-	if err := <-sent; err != nil {
-		t.Error(err)
-	}
-	if err := <-h.ended; err != nil {
-		t.Error(err)
-	}
-}

@@ -103,68 +103,6 @@ func TestFileSystemInTrouble(t *testing.T) {
 	}
 }
 
-// TestSlowFileSystem checks that Find waits for a slow file system only once and only for
-// firstWait, that the directory is read once, and that Find returns false until then.
-func TestSlowFileSystem(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		answer := make(chan struct{})
-		var reads atomic.Int32
-		p := NewPlaces()
-		p.Read = func(dir string) Repo { reads.Add(1); <-answer; return Repo{Root: dir} }
-		asks := func(want bool, wait time.Duration) {
-			t.Helper()
-			begin := time.Now()
-			if r, ok := p.Find("/slow"); ok != want || (r.Root != "") != want {
-				t.Errorf("Find: %+v, %v; want ok %v", r, ok, want)
-			}
-			if took := time.Since(begin); took != wait {
-				t.Errorf("Find took %v, want %v", took, wait)
-			}
-		}
-		asks(false, firstWait)
-		asks(false, 0) // the first Find has waited
-		time.Sleep(24 * time.Hour)
-		asks(false, 0)
-		if n := reads.Load(); n != 1 {
-			t.Errorf("the directory was read %d times, want once", n)
-		}
-		close(answer)
-		synctest.Wait()
-		asks(true, 0)
-	})
-}
-
-// TestPlaces_ChangeCountsSoon checks that a change in a known directory counts after
-// placeFresh. A person may create an ignore file, or run workspace join.
-func TestPlaces_ChangeCountsSoon(t *testing.T) {
-	for _, change := range []struct{ from, to Repo }{
-		{Repo{Root: "/r"}, Repo{Root: "/r", Ignore: true}},
-		{Repo{Root: "/r", Claimed: privateRemote}, Repo{Root: "/r", Remote: privateRemote}},
-	} {
-		for _, pause := range []time.Duration{placeFresh, time.Minute, 24 * time.Hour} {
-			synctest.Test(t, func(t *testing.T) {
-				var now atomic.Pointer[Repo]
-				now.Store(&change.from)
-				p := NewPlaces()
-				p.Read = func(string) Repo { return *now.Load() }
-				p.Find("/r")
-				time.Sleep(pause)
-				p.Find("/r")
-				now.Store(&change.to)
-				time.Sleep(placeFresh + 1)
-				if r, _ := p.Find("/r"); r != change.to {
-					t.Errorf("Find %v after a change: %+v, want %+v", placeFresh, r, change.to)
-				}
-				now.Store(&change.from)
-				time.Sleep(pause + 1)
-				if r, _ := p.Find("/r"); r != change.from {
-					t.Errorf("Find after %v without requests: %+v, want %+v", pause, r, change.from)
-				}
-			})
-		}
-	}
-}
-
 // TestFileSystemThatHangs checks that the number of reads in a hung file system is limited,
 // and that each directory is read once, even if the cache overflows meanwhile.
 func TestFileSystemThatHangs(t *testing.T) {

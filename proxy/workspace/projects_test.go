@@ -8,8 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -165,51 +163,6 @@ func TestArchiveIsNoOthersProject(t *testing.T) {
 	}
 	if got := look(t, p, filepath.Join(app, "lib")); got.Remote != lib && got.Remote != "file://"+lib {
 		t.Errorf("its own submodule: %+v, want the remote %s", got, lib)
-	}
-}
-
-// TestCloneIsItsOwn checks that a clone of any kind is a project of its own until it joins
-// the first one. A worktree belongs to its repository.
-func TestCloneIsItsOwn(t *testing.T) {
-	dir := gitHome(t)
-	app := filepath.Join(dir, "app")
-	newProject(t, app, privateRemote, "first")
-	file := filepath.Join(dir, "projects.json")
-	p, log := openProjects(t, file)
-	if got := look(t, p, app); got.Remote != privateRemote {
-		t.Fatalf("the first directory: %+v, want the remote %s", got, privateRemote)
-	}
-	for i, args := range [][]string{nil, {"--bare"}, {"--depth=1"}} {
-		to := filepath.Join(dir, fmt.Sprint("clone", i))
-		cloneOf(t, app, to, args...)
-		all := []string{to}
-		if len(args) > 0 && args[0] == "--bare" {
-			all = []string{to + "-tree", to + "-another"}
-			for _, tree := range all {
-				gitAt(t, to, "worktree", "add", "-q", "-b", filepath.Base(tree), tree)
-			}
-		}
-		for range 3 {
-			if got := look(t, p, all[0]); got.Remote != "" || got.Claimed != privateRemote || got.Root != all[0] {
-				t.Errorf("clone %v: %+v; want no remote, claimed %s, root %s", args, got, privateRemote, all[0])
-			}
-		}
-		if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), "run in it: graphiti-proxy workspace join .") ||
-			!strings.Contains(log.String(), "directory="+all[0]+" workspace=github_repo:github.com/acme/private project="+filepath.Join(app, ".git")) {
-			t.Errorf("clone %v: %d warnings, want one that names the directory, the project and the remedy: %s", args, n, log)
-		}
-		log.Reset()
-		if j, err := Join(all[0], file, nil); err != nil || j.Directory != all[0] || j.Workspace != Key(privateRemote) || len(j.With) != i+1 {
-			t.Fatalf("clone %v: Join: %+v, %v; want directory %s, workspace %s, %d others", args, j, err, all[0], Key(privateRemote), i+1)
-		}
-		for _, at := range append(all, app) {
-			if got := look(t, p, at); got.Remote != privateRemote { // without opening the file again
-				t.Errorf("clone %v: %s after Join: %+v, want the remote %s", args, at, got, privateRemote)
-			}
-		}
-	}
-	if log.Len() > 0 {
-		t.Errorf("the log after all have joined: %s, want nothing", log)
 	}
 }
 
@@ -489,46 +442,5 @@ func TestDeviceThatIsNumberedAgain(t *testing.T) {
 	}
 	if (directory{"/app/.git", "1:2", ""}).became(directory{"/other/.git", "1:2", ""}) {
 		t.Error("a directory without a birth became another")
-	}
-}
-
-// TestOneOfManyBindsAProject checks that only one of several directories gets the remote if
-// several Projects with the same file read them concurrently, while other directories join
-// another project.
-func TestOneOfManyBindsAProject(t *testing.T) {
-	dir := gitHome(t)
-	file := filepath.Join(dir, "projects.json")
-	const many = 8
-	at := func(kind string, i int) string { return filepath.Join(dir, fmt.Sprint(kind, i)) }
-	for i := range many {
-		write(t, at("claims", i), map[string]string{".git/config": remoteConfig})
-		write(t, at("joins", i), map[string]string{".git/config": strings.Replace(remoteConfig, "private", "shared", 1)})
-	}
-	var all sync.WaitGroup
-	var n atomic.Int32
-	for i := range many {
-		all.Go(func() {
-			p, log := openProjects(t, file)
-			if look(t, p, at("claims", i)).Remote != "" {
-				n.Add(1)
-			} else if !strings.Contains(log.String(), "workspace join") {
-				t.Errorf("directory %d has no remote, and the log has no remedy: %s", i, log)
-			}
-		})
-		all.Go(func() {
-			if _, err := Join(at("joins", i), file, nil); err != nil {
-				t.Errorf("Join of directory %d: %v", i, err)
-			}
-		})
-	}
-	all.Wait()
-	if n.Load() != 1 {
-		t.Errorf("%d directories have the remote, want 1", n.Load())
-	}
-	p, _ := openProjects(t, file)
-	for i := range many {
-		if look(t, p, at("joins", i)).Remote == "" {
-			t.Errorf("directory %d has joined and has no remote", i)
-		}
 	}
 }
