@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 )
 
 // TestFileOfTheCurrentDirectoryIsNotRead checks that Load reads the file in the home
@@ -48,5 +49,56 @@ func TestFileOfTheCurrentDirectoryIsNotRead(t *testing.T) {
 		if m := c.Memory; tc.file == usual && (m.ClientCertificate != filepath.Join(dir, "cert.pem") || !slices.Equal(m.Headers, []string{"X-Access=" + filepath.Join(dir, "access")})) {
 			t.Errorf("%s: files of the memory are %s and %v", tc.name, m.ClientCertificate, m.Headers)
 		}
+	}
+}
+
+// TestTimeoutOfRecall checks that the default of recall.timeout is longer for a service
+// than for the embedded memory, and that an explicit value overrides it.
+func TestTimeoutOfRecall(t *testing.T) {
+	for _, tc := range []struct {
+		env  []string
+		want time.Duration
+	}{
+		{nil, 400 * time.Millisecond},
+		{[]string{"GRAPHITI_URL=http://127.0.0.1:8000"}, 800 * time.Millisecond},
+		{[]string{"GRAPHITI_PROXY_MEMORY_BACKEND=graphiti-mcp", "GRAPHITI_PROXY_MEMORY_ENDPOINT=http://127.0.0.1:8000"}, 800 * time.Millisecond},
+		{[]string{"GRAPHITI_URL=http://127.0.0.1:8000", "GRAPHITI_PROXY_RECALL_TIMEOUT=400ms"}, 400 * time.Millisecond},
+	} {
+		c, err := Load(Sources{Env: append(tc.env, "HOME="+t.TempDir())})
+		if err != nil || c.Recall.Timeout != tc.want {
+			t.Errorf("%v: got recall.timeout %v, %v; want %v", tc.env, c.Recall.Timeout, err, tc.want)
+		}
+	}
+}
+
+// TestSecretFiles checks that the files of secrets are listed, and that a new key or a new login
+// to the same Postgres needs no restart.
+func TestSecretFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "url")
+	read := func(url, key string) *Config {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(url), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Load(Sources{Env: []string{
+			"HOME=" + dir, "GRAPHITI_PROXY_STATE_BACKEND=postgres", "GRAPHITI_PROXY_STATE_POSTGRES_URL_FILE=" + file, "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh",
+			"GRAPHITI_PROXY_MEMORY_API_KEY=" + key, "GRAPHITI_PROXY_EMBEDDING_API_KEY=" + key,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	before := read("postgres://one:old@server/db", "k1")
+	if got := before.SecretFiles(); !slices.Equal(got, []string{file}) {
+		t.Errorf("got %q", got)
+	}
+	if got := NeedRestart(before, read("postgres://two:new@server/db", "k2")); len(got) > 0 {
+		t.Errorf("a new login needs a restart: %q", got)
+	}
+	if got := NeedRestart(before, read("postgres://one:old@other/db", "k1")); !slices.Equal(got, []string{"state.postgres_url"}) {
+		t.Errorf("another server: got %q", got)
 	}
 }

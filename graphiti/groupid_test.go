@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -252,4 +253,80 @@ func FuzzWorkspaceKey(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestTenantsAreNeverAlike checks that tenants differ if their parts have other boundaries,
+// if one spells another, or if they are of different kinds.
+func TestTenantsAreNeverAlike(t *testing.T) {
+	a, b := Fingerprint([]byte("a")), Fingerprint([]byte("b"))
+	seen := make(map[string]string)
+	add := func(name string, set func(*Who)) {
+		var w Who
+		set(&w)
+		if other, ok := seen[w.Tenant]; ok || len(w.Tenant) != 64 {
+			t.Errorf("the tenant of %s is %q, that of %q is the same: %v; want a different one of 64 digits", name, w.Tenant, other, ok)
+		}
+		seen[w.Tenant] = name
+	}
+	person := func(key string) func(*Who) { return func(w *Who) { w.User = key; w.SetPerson() } }
+	shown := func(list ...string) func(*Who) { return func(w *Who) { w.SetCredentials("", list...) } }
+	add("josh", person("user:josh"))
+	add("who is called like a fingerprint", person(a))
+	add("who is called like two", person(a+" "+b))
+	add("a credential", shown(a))
+	add("another", shown(b))
+	add("both", shown(a, b))
+	add("a credential at a named upstream", func(w *Who) { w.SetCredentials("local", a) })
+	add("at another", func(w *Who) { w.SetCredentials("more", a) })
+	add("two at a named upstream", func(w *Who) { w.SetCredentials("local", a, b) })
+	add("one that spells both", shown(Fingerprint([]byte(a+" "+b))))
+	add("one that spells josh", shown(Fingerprint([]byte("person:user:josh"))))
+	add("one beside itself and another", shown(a, a, Fingerprint([]byte("c"))))
+	if Digest("k", "ab", "c") == Digest("k", "a", "bc") || Digest("ka", "b") == Digest("k", "ab") || Digest("k", "a") == Digest("k", "a", "") {
+		t.Error("Digest is the same for parts that end at different places")
+	}
+	var one, two Who
+	one.SetCredentials("", a, b)
+	two.SetCredentials("", b, a, b)
+	if one != two {
+		t.Errorf("the tenant of a, b is %q, that of b, a, b is %q; want the same", one.Tenant, two.Tenant)
+	}
+}
+
+// TestAlsoReads checks that groups of other clients are read after the caller's own, in the
+// scope that fits, and that a name with an unknown or ambiguous placeholder is skipped.
+func TestAlsoReads(t *testing.T) {
+	own := Target{ScopeWorkspace, "own"}
+	there := Who{User: "user:josh", Workspace: "path:/home/j/My App", Directory: "/home/j/My App/"}
+	all := Also{Names: []string{"main", "opencode-{directory}__main", "opencode-{directory}__user-{login}", "user_{user}", "own"}, Home: "/home/j.b"}
+	strict := Also{Names: []string{"main", "user_{user}"}, Proven: true}
+	for name, tc := range map[string]struct {
+		also Also
+		who  Who
+		want []string
+	}{
+		"in a project":        {all, there, []string{"workspace main", "workspace opencode-My_App__main", "user opencode-My_App__user-j_b", "user user_josh"}},
+		"in a named project":  {all, Who{User: "user:josh", Workspace: "path:/home/j/My App"}, []string{"workspace main", "workspace opencode-My_App__main", "user opencode-My_App__user-j_b", "user user_josh"}},
+		"in a repository":     {all, Who{User: "user:josh", Workspace: "github_repo:github.com/j/app"}, []string{"workspace main", "user user_josh"}},
+		"in none":             {all, Who{User: "user:josh"}, []string{"user main", "user user_josh"}},
+		"nobody":              {all, Who{}, []string{"user main"}},
+		"a bot":               {all, Who{SystemActor: "bot"}, nil},
+		"another's by a sign": {all, Who{User: "user:jo.sh"}, []string{"user main"}},
+		"by a joint":          {all, Who{User: "user:x__user_josh"}, []string{"user main"}},
+		"of another platform": {all, Who{User: "github_login:josh"}, []string{"user main"}},
+		"a proven person":     {strict, Who{Tenant: "t", User: "user:josh", Proven: true}, []string{"user main", "user user_josh"}},
+		"named as a group":    {Also{Names: []string{"{user}", "{directory}"}}, Who{User: "user:user_ben", Directory: "/x/graphiti_user_0123456789abcdef"}, nil},
+		"a claimed one":       {strict, Who{Tenant: "t", User: "user:josh"}, nil},
+	} {
+		var got []string
+		for _, t := range (Namer{Also: tc.also}).AlsoReads(tc.who, []Target{own})[1:] {
+			got = append(got, string(t.Scope)+" "+t.Group)
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+	if got := (Namer{Also: all}).AlsoReads(there, nil); got != nil {
+		t.Errorf("without a group of their own: %v", got)
+	}
 }

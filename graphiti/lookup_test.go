@@ -1,6 +1,7 @@
 package graphiti_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -54,5 +55,23 @@ func TestFactsOf(t *testing.T) {
 	}
 	if facts, err := openEmbedded(t).Facts(t.Context(), "g", []string{"embedded-1"}); len(facts) > 0 || err != nil {
 		t.Errorf("the embedded store has facts: %v, %v", facts, err)
+	}
+}
+
+// counted is a searcher that notes how many facts a search asks for.
+type counted struct{ most int }
+
+func (c *counted) Search(_ context.Context, _ []string, _ string, most int) ([]graphiti.Fact, error) {
+	c.most = most
+	return nil, nil
+}
+
+// TestTrySearch_CutsNoOther checks that a test of the search asks for no fewer facts than a search of recall,
+// whose answer Graphiti would cut.
+func TestTrySearch_CutsNoOther(t *testing.T) {
+	const ofRecall = 24
+	var c counted
+	if err := graphiti.TrySearch(t.Context(), &c, "group", "test"); err != nil || c.most < ofRecall {
+		t.Errorf("got %d facts and error %v, want at least %d facts", c.most, err, ofRecall)
 	}
 }

@@ -166,3 +166,30 @@ func BenchmarkParseAndSplice(b *testing.B) {
 		})
 	}
 }
+
+func TestKeys_Bounds(t *testing.T) {
+	t.Parallel()
+	var k dialect.Keys
+	k.Add(strings.Repeat("x", 1000))
+	for i := range 100 {
+		k.Add(fmt.Sprint("id", i/2))
+	}
+	if len(k) != 16 || k[0] != "id0" || k[1] != "id1" {
+		t.Errorf("got %d keys, %q first; want 16 distinct short ones", len(k), k[:2])
+	}
+}
+
+func TestNames(t *testing.T) {
+	for product, want := range map[string]string{"claude-cli": "Claude Code", "OpenAI": "OpenAI SDK", "": dialect.Other, "x": dialect.Other} {
+		if got := dialect.Named(product); got != want {
+			t.Errorf("%q is named %q", product, got)
+		}
+	}
+	seen := make(map[string]bool)
+	for _, name := range dialect.Names() {
+		if seen[name] {
+			t.Errorf("%q is listed twice", name)
+		}
+		seen[name] = true
+	}
+}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -127,5 +129,17 @@ func TestGaugesOfTheMemory(t *testing.T) {
 		if got := tc.m.Gauges(); !maps.Equal(got, tc.want) {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)
 		}
+	}
+}
+
+// TestOneFaultDoesNotHideAnother checks that a status with a failed search and a stalled
+// queue reports both faults with their remedies.
+func TestOneFaultDoesNotHideAnother(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	m := MemoryStatus{State: StateWorking}
+	m.Judge(&Probe{At: now, Search: errors.New("no such model"), Since: now.Add(-time.Minute)}, &capture.QueueStatus{Stalled: &now, Pending: 3, Diagnosis: graphiti.WorkerDead}, nil)
+	if !strings.Contains(m.Why, "no such model") || !strings.Contains(m.Why, "has stored none") || !strings.Contains(m.Remedy, graphiti.WorkerDead.Remedy()) || !m.Since.Equal(now.Add(-time.Minute)) {
+		t.Errorf("got %+v, want both faults with their remedies", m)
 	}
 }

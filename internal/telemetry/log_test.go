@@ -2,8 +2,12 @@ package telemetry
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,5 +42,58 @@ func TestAlways_Level(t *testing.T) {
 	Always(slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelError}))).With("a", 1).Info("audit")
 	if !strings.Contains(b.String(), "msg=audit a=1") {
 		t.Errorf("the level leaves it out: %q", b.String())
+	}
+}
+
+// TestCollector_Redirect checks that neither traces nor metrics follow a redirect of the collector.
+func TestCollector_Redirect(t *testing.T) {
+	var elsewhere, here atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		here.Add(1)
+		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	defer server.Close()
+	c, err := newCollector(Options{Endpoint: server.URL, Traces: true, Metrics: true, Sample: 1, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, span := c.spans.Tracer("test").Start(t.Context(), "a request")
+	span.End()
+	_ = c.spans.Shutdown(context.Background())
+	if here.Load() == 0 || elsewhere.Load() > 0 {
+		t.Errorf("%d requests to the collector and %d to the address of its redirect, want one and none", here.Load(), elsewhere.Load())
+	}
+}
+
+// TestShortRequests checks that a request is logged as a short line, and other records
+// unchanged.
+func TestShortRequests(t *testing.T) {
+	var b bytes.Buffer
+	log := slog.New(shortRequests{slog.NewTextHandler(&b, nil), &b, false})
+	request := func(status int, memory string) string {
+		b.Reset()
+		log.Info(requestLine, "method", "POST", "path", "/v1/chat\x1b[2J", "status", status, "ms", 12, "memory", memory, "id", "x-1")
+		_, rest, _ := strings.Cut(b.String(), " ") // after the time
+		return rest
+	}
+	for want, got := range map[string]string{
+		"200 POST /v1/chat[2J 12ms memory recalled, 3 facts\n":   request(200, "recalled; facts=3; chars=90; ms=4; source=live"),
+		"502 POST /v1/chat[2J 12ms memory empty, 1 fact, weak\n": request(502, "empty; facts=1; chars=9; ms=4; reason=weak"),
+		"404 POST /v1/chat[2J 12ms\n":                            request(404, ""),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	log = slog.New(shortRequests{slog.NewTextHandler(&b, nil), &b, true})
+	if got := request(404, ""); !strings.Contains(got, "\x1b[33m404\x1b[0m") {
+		t.Errorf("got line %q, want status 404 in yellow", got)
+	}
+	b.Reset()
+	log.With("a", 1).Info("started")
+	if !strings.Contains(b.String(), "msg=started a=1") {
+		t.Errorf("got log %s, want msg=started a=1 in it", b.String())
 	}
 }

@@ -9,13 +9,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -110,5 +114,74 @@ func TestSmokeTestOfGraphiti(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(out, "✗ wait for its episode") || !strings.Contains(out, "✓ delete the group") || !strings.Contains(out, "1707") {
 		t.Errorf("got %v\n%s, want an error, \"✗ wait for its episode\" in it, \"✓ delete the group\" in it, \"1707\" in it", err, out)
+	}
+}
+
+type word string
+
+type Inner struct {
+	User  string `json:"user,omitempty" help:"a person"`
+	Group string `json:"group,omitempty" help:"a group"`
+}
+
+type outer struct {
+	Inner
+	State word     `json:"state" help:"a state"`
+	Last  int      `json:"last" help:"how many"`
+	All   bool     `json:"all" flag:"explain" help:"all of them"`
+	IDs   []string `json:"ids" help:"some"`
+	Text  string   `json:"text"`
+}
+
+// TestInputFlags: flags fill the fields with a help tag, and their defaults are the fields'
+// values.
+func TestInputFlags(t *testing.T) {
+	in := outer{Last: 20}
+	c := &cobra.Command{Use: "x", RunE: func(*cobra.Command, []string) error { return nil }}
+	InputFlags(c, &in, "group")
+	for _, name := range []string{"text", "group", "all"} {
+		if c.Flags().Lookup(name) != nil {
+			t.Errorf("got a flag --%s, want none", name)
+		}
+	}
+	if got := c.Flags().Lookup("last").DefValue; got != "20" {
+		t.Errorf("default of --last: got %s, want 20", got)
+	}
+	c.SetArgs([]string{"--user", "josh", "--state", "dead", "--last", "3", "--explain", "--ids", "a,b"})
+	if err := c.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	want := outer{Inner: Inner{User: "josh"}, State: "dead", Last: 3, All: true, IDs: []string{"a", "b"}}
+	if diff := cmp.Diff(want, in, cmp.AllowUnexported(outer{})); diff != "" {
+		t.Errorf("input (-want +got):\n%s", diff)
+	}
+	if err := c.Flags().Set("user", " "); err == nil {
+		t.Error("an empty --user was accepted, want an error")
+	}
+}
+
+// TestPrinted checks that turns, messages and groups are printed as tables without control
+// characters.
+func TestPrinted(t *testing.T) {
+	var b strings.Builder
+	PrintTurns(&b, service.Listed{})
+	PrintTurns(&b, service.Listed{All: 3, Turns: []ledger.Item{{
+		Number: 7, Condition: ledger.Dead, Since: time.Now().Add(-90 * time.Second), Attempts: 3, Group: "user_josh", Reason: "400\x1b[2J", User: "Hello,\nyou.", Assistant: "Hello.",
+	}}})
+	PrintGroups(&b, []ledger.Owned{
+		{Group: "user_josh", Scope: "user"}, {Group: "workspace_w", Scope: "workspace", Key: "path:/w", Shared: true}, {Group: "user_ann", Scope: "user", Session: "session:s"},
+	})
+	got := strings.Join(strings.Fields(b.String()), " ")
+	for _, want := range []string{
+		"no undelivered turns NUMBER STATE AGE ATTEMPTS GROUP REASON 7 dead 1m30s 3 user_josh 400",
+		`user: "Hello,\nyou." assistant: "Hello." … and 2 more; list them with --limit`,
+		"user_josh user workspace_w workspace path:/w not deleted: other people wrote to it too user_ann user only that conversation's messages",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(got, "\x1b") {
+		t.Errorf("got %q, want no \"\\x1b\" in it", got)
 	}
 }
