@@ -23,7 +23,7 @@ type graph struct {
 	takes   time.Duration
 	raises  func(content string) bool
 	refuses func(content string) bool
-	unclear func(content string) bool      // nothing is stored, and the call has no clear answer
+	unclear func(content string) bool      // the call stores no message and returns no clear answer
 	fails   func(call, group string) error // error of the next call
 
 	queue   []accepted // each with the time at which the worker has stored it

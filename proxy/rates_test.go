@@ -198,3 +198,45 @@ func TestLimitedAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestRates checks the limits of requests and tokens for callers, with a clock.
+func TestRates(t *testing.T) {
+	type step struct {
+		at     time.Duration
+		payers string
+		tokens int // of the answer
+		wait   int // seconds; 0 if the request is admitted
+	}
+	for name, tc := range map[string]struct {
+		set   Rates
+		steps []step
+	}{
+		"no limit":                {Rates{}, []step{{0, "a", 1e9, 0}, {0, "a", 0, 0}}},
+		"requests":                {Rates{Requests: 2}, []step{{0, "a", 0, 0}, {0, "a", 0, 0}, {0, "a", 0, 30}, {29 * time.Second, "a", 0, 1}, {30 * time.Second, "a", 0, 0}}},
+		"another caller":          {Rates{Requests: 1}, []step{{0, "a", 0, 0}, {0, "b", 0, 0}, {0, "b", 0, 60}}},
+		"a credential beside":     {Rates{Requests: 1}, []step{{0, "a", 0, 0}, {0, "a x", 0, 60}, {0, "y a", 0, 60}, {0, "x", 0, 0}}},
+		"a refused request":       {Rates{Requests: 1}, []step{{0, "a", 0, 0}, {time.Second, "a", 0, 59}, {2 * time.Second, "a", 0, 58}}},
+		"tokens delay later ones": {Rates{Tokens: 60}, []step{{0, "a", 90, 0}, {0, "a", 0, 31}, {31 * time.Second, "a", 0, 0}}},
+		"a bounded debt":          {Rates{Tokens: 60}, []step{{0, "a", 1e9, 0}, {0, "a", 0, 541}}},
+		"both":                    {Rates{Requests: 1, Tokens: 60}, []step{{0, "a", 60, 0}, {0, "a", 0, 60}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r rates
+			r.Set(tc.set)
+			start := time.Now()
+			for i, s := range tc.steps {
+				now := start.Add(s.at)
+				all, _, err := r.Admit(nil, func(*fasthttp.RequestHeader) []string { return strings.Fields(s.payers) }, now)
+				got := 0
+				if ce := (*wire.ClientError)(nil); errors.As(err, &ce) {
+					got = ce.RetryAfter
+				}
+				if got != s.wait {
+					t.Fatalf("step %d: wait of %d s, want %d", i, got, s.wait)
+				}
+				r.Spend(all, s.tokens, now)
+				r.Set(tc.set) // a reload without a change
+			}
+		})
+	}
+}

@@ -39,8 +39,8 @@ func openAny(t *testing.T) (*Ledger, error) {
 	return &Ledger{db: s.DB(false), worth: func(*Turn) bool { return true }, memory: &shelf{db: s.DB(false)}, say: saying}, nil
 }
 
-// TestDelivery_LostLease checks that nothing is taken of the writes of a process whose lease ended, such
-// as one that was frozen, once another process has had the lease.
+// TestDelivery_LostLease checks that the writes of a process without its lease, such as a frozen one,
+// are refused after another process held the lease.
 func TestDelivery_LostLease(t *testing.T) {
 	url := postgrestest.Database(t)
 	open := func(name string) (*postgres.Server, *Ledger) {
@@ -117,7 +117,7 @@ func TestDelivery_LostLease(t *testing.T) {
 		}
 		release()
 	}
-	<-led.Done() // it does not renew what another has had
+	<-led.Done() // a lease that another process held is not renewed
 	if err := second.MarkDelivered(&list[0], true); err != nil {
 		t.Errorf("the last holder: %v", err)
 	}

@@ -92,7 +92,7 @@ func TestRefusedBlock(t *testing.T) {
 }
 
 // TestRefusedTwice checks that a block was not to blame if the provider refuses the client's
-// own request too, or fails it: the client's next try has the block, whatever it mends.
+// own request too, or fails it: the client's next request has the block again.
 func TestRefusedTwice(t *testing.T) {
 	t.Parallel()
 	for _, second := range []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError} {

@@ -339,3 +339,50 @@ func TestTranscriptsOfOwnConversations(t *testing.T) {
 		t.Errorf("the conversation that goes on is another: %q, %s, kept %q", saw, header, kept)
 	}
 }
+
+// TestCompaction checks that a client's summary of its history is stored once, as a
+// summary, and recalled later, and that the instruction for it is not stored. The request
+// for it gets the session's notes and no search results.
+func TestCompaction(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), nil)
+	w.say("Our release branch is called aurora.", "X-Graphiti-Session", "elsewhere")
+	w.say("Good morning.", "X-Graphiti-Session", "long") // the session has no project from now on
+	w.delivered(2)
+	w.shortTerm(graphiti.SessionScope("session:long", ""), "Good morning.")
+	w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
+		if strings.Contains(c.Messages[len(c.Messages)-1].Text, "CONTEXT CHECKPOINT") {
+			return proxytest.Reply{Text: "<analysis>Let me think.</analysis><summary>Open: the importer for Zanzibar fails on empty rows.</summary>"}
+		}
+		return proxytest.Reply{Text: "I see."}
+	})
+	history := []m{{"role": "user", "content": "The importer of the release branch fails."}, {"role": "assistant", "content": "I see."},
+		{"role": "user", "content": summarise}}
+	for range 2 {
+		_, h := w.exchange("/v1/chat/completions", m{"model": "m", "messages": history}, "X-Graphiti-Session", "long")
+		if header := h.Get("X-Graphiti-Memory"); !strings.HasPrefix(header, "recalled; facts=1") || !strings.Contains(header, "reason=summary") {
+			t.Errorf("header %s", header)
+		}
+		requests := w.model.Requests()
+		body := string(requests[len(requests)-1].Body)
+		if at := strings.Index(body, "<graphiti_memory>"); at < strings.Index(body, "I see.") || at > strings.Index(body, "CONTEXT CHECKPOINT") || !strings.Contains(body, "asked: “Good morning.”") || strings.Contains(body, "aurora") {
+			t.Errorf("got the request %s, want the notes, and no search results", body)
+		}
+	}
+	w = w.restart()
+	summaries := 0
+	for _, held := range w.held() {
+		if strings.Contains(held, "CONTEXT CHECKPOINT") || strings.Contains(held, "Let me think") {
+			t.Errorf("kept: %s", held)
+		}
+		if strings.Contains(held, `<graphiti_episode kind="session_summary">`) && strings.Contains(held, "scope: user") {
+			summaries++
+		}
+	}
+	if summaries != 1 {
+		t.Errorf("the summary was kept %d times: %q", summaries, w.held())
+	}
+	if _, _, saw := w.say("What was wrong with the importer for Zanzibar?", "X-Graphiti-Session", "next"); !strings.Contains(saw, "- session summary, ") || strings.Contains(saw, "graphiti_episode") {
+		t.Errorf("the model saw %s", saw)
+	}
+}

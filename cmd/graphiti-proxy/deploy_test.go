@@ -234,7 +234,7 @@ func TestCompositionIsSafe(t *testing.T) {
 	}
 }
 
-// TestKubernetesBasesAreComplete checks that each Kustomize base has what a cluster asks for, that
+// TestKubernetesBasesAreComplete checks that each Kustomize base has the objects that a cluster needs, that
 // the component for Prometheus selects the admin side, and that the proxy reads its secrets from
 // files, which change without a restart.
 func TestKubernetesBasesAreComplete(t *testing.T) {

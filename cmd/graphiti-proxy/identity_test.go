@@ -251,7 +251,7 @@ func TestAuditor(t *testing.T) {
 	}
 }
 
-// TestAuditorNeedsMultiMode checks that config check says in which mode keys of auditors work.
+// TestAuditorNeedsMultiMode checks that config check names the mode that keys of auditors need.
 func TestAuditorNeedsMultiMode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

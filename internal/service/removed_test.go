@@ -176,8 +176,8 @@ func TestForget_DeletesCopies(t *testing.T) {
 	}
 }
 
-// TestUndo_OfAnother checks that nobody sees, undoes or deletes what another person of the proxy has
-// forgotten, and that its person can.
+// TestUndo_OfAnother checks that only the person of a forgotten memory sees it in the history, undoes
+// it, or deletes its copy.
 func TestUndo_OfAnother(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	josh, ann, credential := everybody(t, m)
