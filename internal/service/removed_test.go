@@ -115,6 +115,29 @@ func TestForgetMessage_Undoable(t *testing.T) {
 	}
 }
 
+// TestForget_UndoneMessage checks that a message that an undo has restored, after its answer, survives the
+// forget of its memory and the undo of that.
+func TestForget_UndoneMessage(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	add(t, m, func() { m.Settle(t) }, turn(strings.Repeat("1a", 16), "s1", "My canoe is called Wanda.", "Good."), turn(strings.Repeat("1b", 16), "s2", "My lantern comes from Quillon.", "Fine."))
+	before := exportAll(t, m)
+	id := idOf(t, m, "", "Wanda")
+	acted(t, m, service.ChangeMany, service.ManyRequest{Do: "remove", Messages: []string{id}})
+	m.Settle(t)
+	run(t, m, service.Undo, service.UndoRequest{ID: newest(t, m).ID})
+	m.Settle(t)
+	if diff := cmp.Diff(linesOf(before), linesOf(exportAll(t, m))); diff != "" {
+		t.Errorf("after the first undo (-before, +after):\n%s", diff)
+	}
+	acted(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: groupOf(t, m, service.Selector{})}, Undoable: true})
+	m.Settle(t)
+	run(t, m, service.Undo, service.UndoRequest{ID: newest(t, m).ID})
+	m.Settle(t)
+	if diff := cmp.Diff(linesOf(before), linesOf(exportAll(t, m))); diff != "" {
+		t.Errorf("after the undo (-before, +after):\n%s", diff)
+	}
+}
+
 // TestForget_DeletesCopies checks that each deletion for good also deletes earlier copies for an
 // undo.
 func TestForget_DeletesCopies(t *testing.T) {
