@@ -8,11 +8,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// export sends the contents of one memory, of a conversation, or of all memories of a person.
-func (v *visit) export() error { return v.exportOnly(nil) }
-
-// exportOnly sends the messages with ids, or all contents without them, as a file of JSON Lines. An
-// error after the first line becomes the last line.
+// exportOnly sends the messages with ids, or all contents without them, of one memory, of a conversation,
+// or of all memories of a person, as a file of JSON Lines. An error after the first line becomes the last
+// line.
 func (v *visit) exportOnly(ids []string) error {
 	var groups []string
 	from := v.whose().selector()

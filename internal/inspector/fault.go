@@ -74,8 +74,6 @@ var errUnstored = errors.New("no message of this conversation is stored; to do: 
 // errNothing is the error of a form without a selected row.
 var errNothing = failed{service.OfInput, errors.New("no row is selected; to do: go back and select rows")}
 
-func (v *visit) nowhere() error { return errNowhere }
-
 // sentence returns an error as a sentence.
 func sentence(s string) string {
 	s = strings.TrimSpace(s)

@@ -65,7 +65,7 @@ var routes = map[string]func(*visit) error{
 	"GET /memory/weeks":   (*visit).weeks,
 	"POST /memory/lines":  (*visit).settle,
 	"POST /memory/held":   (*visit).settleHeld,
-	"POST /memory/export": (*visit).export,
+	"POST /memory/export": func(v *visit) error { return v.exportOnly(nil) },
 	"GET /memory/import":  (*visit).importForm,
 	"POST /memory/import": (*visit).importFile,
 	"GET /memory/forget":  (*visit).forgetForm,
@@ -97,7 +97,7 @@ func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, v Visit) {
 	_, pattern := p.mux.Handler(r)
 	switch {
 	case pattern == "":
-		p.answer(w, r, (*visit).nowhere)
+		p.answer(w, r, func(*visit) error { return errNowhere })
 		return
 	case r.Method == http.MethodGet || r.Method == http.MethodHead:
 		r.Body = http.NoBody
