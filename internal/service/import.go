@@ -129,9 +129,6 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 					done.Waiting++
 				}
 				if len(turns) == 0 || !joins(&turns[len(turns)-1], &t) {
-					if t.Restored != nil && t.User == "" { // its question may come later, as after an undo
-						t.ID = ledger.DerivedID("answer", t.ID)
-					}
 					turns = append(turns, t)
 				}
 			}

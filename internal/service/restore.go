@@ -117,7 +117,7 @@ func restored(t *ledger.Turn, l *Line) error {
 	}
 	switch graphiti.RoleType(l.Role) {
 	case graphiti.RoleAssistant:
-		t.Assistant = l.Content
+		t.Assistant, t.ID = l.Content, ledger.DerivedID("answer", t.ID) // its question may come later, as after an undo
 	case graphiti.RoleUser, graphiti.RoleSystem:
 		t.User = l.Content
 	default:
@@ -128,7 +128,7 @@ func restored(t *ledger.Turn, l *Line) error {
 
 // joins adds an answer to its question's turn, and reports whether they belong together.
 func joins(t, next *ledger.Turn) bool {
-	if len(t.Restored) != 1 || len(next.Restored) != 1 || t.ID != next.ID || t.Targets[0] != next.Targets[0] ||
+	if len(t.Restored) != 1 || len(next.Restored) != 1 || ledger.DerivedID("answer", t.ID) != next.ID || t.Targets[0] != next.Targets[0] ||
 		t.Restored[0].Role != graphiti.RoleUser || next.Restored[0].Role != graphiti.RoleAssistant {
 		return false
 	}
