@@ -221,3 +221,52 @@ func TestCommandsThatReadMakeNoDirectory(t *testing.T) {
 		}
 	}
 }
+
+// TestStrangerIsSearchedWithNobodysMemory checks that a credential recalls no facts of its
+// memory until an upstream has accepted it, and recalls them from then on, also after a
+// restart. The blocks of earlier turns must not change.
+func TestStrangerIsSearchedWithNobodysMemory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	settings := map[string]string{"identity.mode": "multi", "identity.users_file": usersFile(t), "identity.trusted_keys": "sk-gateway"}
+	b, josh, carol := []string{"Authorization", "Bearer sk-b"}, []string{"Authorization", "Bearer sk-josh"}, []string{"Authorization", "Bearer sk-gateway", "X-Graphiti-User", "carol"}
+	w := start(t, dir, settings)
+	for _, key := range [][]string{b, josh, carol} {
+		w.say(fact, key...)
+	}
+	w.delivered(3)
+	w.stop()
+	for _, name := range []string{"state.db", "state.db-wal", "state.db-shm"} { // the state is lost
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	w = start(t, dir, settings)
+	for _, key := range [][]string{josh, carol} { // the operator vouches for them
+		if _, header, _ := w.say(question, key...); !strings.HasPrefix(header, "recalled; facts=1") {
+			t.Errorf("%q: got %s, want \"recalled; facts=1\" at its beginning", key, header)
+		}
+	}
+	session := append(slices.Clone(b), "X-Graphiti-Session", "s")
+	w.model.SetFaults(proxytest.Faults{Status: http.StatusBadRequest}) // some providers answer so to a wrong key
+	if _, header := w.exchange("/v1/chat/completions", chat(user(question)), session...); !strings.HasPrefix(header.Get("X-Graphiti-Memory"), "empty; facts=0") {
+		t.Errorf("a stranger that is refused: %s", header.Get("X-Graphiti-Memory"))
+	}
+	w.model.SetFaults(proxytest.Faults{})
+	answer, header, saw := w.say("And what else do you know of my cat?", session...)
+	if !strings.HasPrefix(header, "empty; facts=0") || strings.Contains(saw, "Miso") {
+		t.Errorf("a stranger: %s: %s", header, saw)
+	}
+	first := user("And what else do you know of my cat?")
+	w.model.Forget()
+	w.request(chat(first, answered(answer), user(question+" Again.")), session...)
+	if saw := string(w.model.Requests()[0].Body); strings.Count(saw, "graphiti_memory>") != 2 || !strings.Contains(saw, "Miso") ||
+		strings.Index(saw, "graphiti_memory>") < strings.Index(saw, "And what else") {
+		t.Errorf("accepted: %s", saw)
+	}
+	w.stop()
+	w = start(t, dir, settings)
+	if _, header, _ := w.say(question+" Once more.", b...); !strings.HasPrefix(header, "recalled") {
+		t.Errorf("after a restart: %s", header)
+	}
+}
