@@ -43,7 +43,10 @@ func (v *visit) message() error {
 	if err := v.inConversation(m, &got); err != nil {
 		return err
 	}
-	m.PinTo = pinTo(m.Scope)
+	if m.Scope == "workspace" {
+		m.PinTo = append(m.PinTo, choice{"here", "this project"})
+	}
+	m.PinTo = append(m.PinTo, choice{"user", "you, everywhere"})
 	return v.show("One message", m.main())
 }
 
@@ -64,14 +67,6 @@ func (v *visit) inConversation(m *messagePage, got *service.Explained) error {
 		}
 	}
 	return failed{service.OfInput, errors.New("the message is not among the newest of its conversation; to do: open the conversation")}
-}
-
-// pinTo returns the targets for a pin of a message from scope.
-func pinTo(scope string) (list []choice) {
-	if scope == "workspace" {
-		list = append(list, choice{"here", "this project"})
-	}
-	return append(list, choice{"user", "you, everywhere"})
 }
 
 // onMessage runs an operation on the message of a form, in each of the person's memories that

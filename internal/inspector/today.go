@@ -117,10 +117,7 @@ func (t *today) count(w *service.Week) {
 }
 
 func share(n, all int, of string) string {
-	if all == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d %% of %s", min(100, 100*n/all), of)
+	return fmt.Sprintf("%d %% of %s", min(100, 100*n/max(1, all)), of)
 }
 
 func waited(f *service.Figures) string {

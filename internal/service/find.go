@@ -177,8 +177,11 @@ func (sv *Service) find(ctx context.Context, in *SearchRequest) (out Searched, e
 	return out, err
 }
 
-// maxQuery is the number of words of a query to look up.
-const maxQuery = 16
+const (
+	maxQuery     = 16  // words of a query to look up
+	rowsAtOnce   = 16  // messages to read until a list may be full
+	excerptBytes = 600 // length of a text in a result, about
+)
 
 // stored returns the groups of a search with a filter, and for a session its parts of groups.
 func (sv *Service) stored(ctx context.Context, in *SearchRequest) (places []ledger.Owned, err error) {
@@ -294,9 +297,6 @@ func (f *finding) messages(ctx context.Context, places []ledger.Owned) error {
 	return err
 }
 
-// pageRows is the number of messages to read at a time until a list is full.
-const pageRows = 64
-
 // rows adds the messages of a group that are in a listing, in a search for facts as statements.
 func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Filter) error {
 	ended, err := f.sv.o.State.Ended.In(ctx, o.Group)
@@ -308,7 +308,7 @@ func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Fil
 			return nil
 		}
 	}
-	before, read := len(f.list), 0
+	read := 0
 	for r, err := range f.sv.rows(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner}, filter) {
 		if err != nil {
 			return err
@@ -332,12 +332,23 @@ func (f *finding) rows(ctx context.Context, o *ledger.Owned, filter graphiti.Fil
 		if h.Kind != KindFact || h.Origin != "" {
 			f.add(Found{ID: r.ID.String(), Group: o.Group, Scope: o.Scope, Text: r.Plain(), Hit: h})
 		}
-		if read++; read%pageRows == 0 && len(f.list)-before > f.in.Limit {
+		if read++; read%rowsAtOnce == 0 && f.isFull(h.found, r.Said) {
 			f.rest += r.Rest
 			return nil
 		}
 	}
 	return nil
+}
+
+// isFull reports whether the list has no room for a message with as many words that is older.
+func (f *finding) isFull(found int, at time.Time) bool {
+	better := 0
+	for i := range f.list {
+		if o := &f.list[i]; (len(f.words) == 0 || f.in.Newest || o.rank >= 4*found) && !o.at.Before(at) {
+			better++
+		}
+	}
+	return better > f.in.Limit
 }
 
 // others adds facts and rules of the groups. A session has only messages.
@@ -466,9 +477,6 @@ func (sv *Service) lastShown(ctx context.Context, in *SearchRequest, list []Foun
 	}
 	return nil
 }
-
-// excerptBytes is the length of a text in a result, about.
-const excerptBytes = 600
 
 // excerpt cuts the text of a result to one line around the first word of a query, and marks the
 // words.
