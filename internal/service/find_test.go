@@ -360,6 +360,40 @@ func TestSearch_OldFacts(t *testing.T) {
 	}
 }
 
+// TestSearch_Limit checks that the results of a short list are the first ones of a long list, of all
+// projects, and that the short list counts the others.
+func TestSearch_Limit(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	for i := range 240 {
+		l := service.Line{Role: "user", Scope: "workspace", Content: fmt.Sprintf("The heron number %d sleeps here.", i), Timestamp: time.Date(2026, 1, 1, i*7919%240, 0, 0, 0, time.UTC).Format(time.RFC3339)}
+		if i%9 == 0 {
+			l.Content = fmt.Sprintf("Does the heron number %d sleep in a boathouse?", i)
+		}
+		in := service.ImportRequest{Selector: service.Selector{Workspace: fmt.Sprintf("p%d", min(i%5, 2))}, Lines: []service.Line{l}}
+		if _, err := m.Memory.Import(t.Context(), &in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Settle(t)
+	for name, f := range map[string]service.SearchFilter{"best": {Kind: "message"}, "newest": {Kind: "message", Newest: true}} {
+		find := func(limit int) service.Searched {
+			return run(t, m, service.Search, service.SearchRequest{Query: "heron boathouse", SearchFilter: f, Limit: limit})
+		}
+		long := find(1000)
+		for _, limit := range []int{1, 10, 50} {
+			short := find(limit)
+			for i := range short.Facts {
+				if short.Facts[i].ID != long.Facts[i].ID {
+					t.Errorf("%s: result %d of %d is %q, want %q", name, i, limit, short.Facts[i].Text, long.Facts[i].Text)
+				}
+			}
+			if n := min(limit, len(long.Facts)); len(short.Facts) != n || short.All < long.All {
+				t.Errorf("%s: %d results of %d, want %d of at least %d", name, len(short.Facts), short.All, n, long.All)
+			}
+		}
+	}
+}
+
 // neverFinds is a search that ends with its context.
 type neverFinds struct{}
 
