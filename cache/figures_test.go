@@ -26,10 +26,6 @@ func shown(block string) inject.Plan {
 	return inject.Plan{Decided: true, Block: block, Outcome: inject.Outcome{Status: inject.StatusRecalled, Facts: 1, Chars: len(block), Took: time.Millisecond}}
 }
 
-func silent(s inject.Status, r inject.Reason) inject.Plan {
-	return inject.Plan{Decided: true, Outcome: inject.Outcome{Status: s, Reason: r, Took: time.Millisecond}}
-}
-
 // days returns the figures of today and of the six days before.
 func days(t testing.TB, f *Figures, owner string) (week []Counts, together bool) {
 	t.Helper()

@@ -1,13 +1,8 @@
 package cache
 
 import (
-	"context"
 	"path/filepath"
-	"strings"
-	"sync/atomic"
 	"testing"
-
-	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 )
 
 // TestGenerations checks that generations survive a restart and that a group stays blocked
@@ -90,21 +85,4 @@ func TestNumberOfARepairedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// lagging is a database that delays the answer to its first read of forgets in progress.
-type lagging struct {
-	database.DB
-	read1  atomic.Bool
-	began  chan struct{}
-	answer chan struct{}
-}
-
-func (l *lagging) Each(ctx context.Context, query string, args []any, f func(func(...any) error) error) error {
-	err := l.DB.Each(ctx, query, args, f)
-	if strings.Contains(query, "FROM "+forgetKind.name+" ") && l.read1.CompareAndSwap(false, true) {
-		close(l.began)
-		<-l.answer
-	}
-	return err
 }

@@ -175,20 +175,6 @@ func (g *graph) set(f func()) {
 	f()
 }
 
-// names returns the sorted names of all episodes of a group.
-func (g *graph) names(group string) (names []string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.work()
-	for _, a := range g.kept {
-		if a.group == group {
-			names = append(names, a.m.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // times returns how often a group holds the user's message of a turn.
 func (g *graph) times(group, turn string) int {
 	return g.holds(group, graphiti.EpisodeName(turn, graphiti.RoleUser))

@@ -1,7 +1,6 @@
 package inject
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -42,11 +41,6 @@ func TestPiecesAreFew(t *testing.T) {
 		t.Errorf("of a note: %+v, %v", got, err)
 	}
 }
-
-// opens is an Opening with fixed statements.
-type opens []graphiti.Fact
-
-func (o opens) Standing(context.Context, graphiti.Who) ([]graphiti.Fact, error) { return o, nil }
 
 // TestDamagedPieces checks that Read returns an error for damaged pieces.
 func TestDamagedPieces(t *testing.T) {

@@ -76,13 +76,6 @@ func (f *fakeDecisions) Drop(_ context.Context, key [16]byte, d Decision) error 
 	return nil
 }
 
-// forget raises a group's generation.
-func (f *fakeDecisions) forget(group string, generation int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.floors = map[string]int64{group: generation}
-}
-
 type searchFunc func(ctx context.Context, group, query string) ([]graphiti.Fact, error)
 
 func (f searchFunc) Search(ctx context.Context, groups []string, query string, _ int) ([]graphiti.Fact, error) {

@@ -10,11 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 // secret is a user's text. The message of a bug may contain it, the log must not.
@@ -31,34 +26,6 @@ func wantBug(t *testing.T, log *lines, times int, where string) {
 		t.Errorf("log: %s", got)
 	}
 }
-
-// server returns a server that has not been started, and its log.
-func server() (*Server, *lines) {
-	log := &lines{}
-	s := &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0)}}
-	s.routes.Store(&routes{limits: testLimits()})
-	s.memory.Store(&Memory{})
-	return s, log
-}
-
-// broken is a reader that panics.
-type broken struct{}
-
-func (broken) Event(_, _ []byte)      { bug() }
-func (broken) Body([]byte)            { bug() }
-func (broken) Answer() dialect.Answer { return dialect.Answer{} }
-
-// turning is a planner that plans to store each request as a turn.
-type turning struct{ inserting }
-
-func (p *turning) Plan(context.Context, *dialect.Conversation, []dialect.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
-	return inject.Plan{Turn: "turn", Write: []graphiti.Target{{Scope: graphiti.ScopeUser, Group: "g"}}}
-}
-
-// buggyTurns panics in Kept.
-type buggyTurns struct{ noService }
-
-func (buggyTurns) Kept(string, []graphiti.Target) bool { bug(); return false }
 
 // unwell is a log handler that panics once.
 type unwell struct {

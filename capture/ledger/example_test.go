@@ -7,6 +7,7 @@ import (
 )
 
 func ExampleDerivedID() {
-	fmt.Println(ledger.DerivedID("move", "1") == ledger.DerivedID("move", "1"), ledger.DerivedID("move", "1") == ledger.DerivedID("move1"))
+	one, again, other := ledger.DerivedID("move", "1"), ledger.DerivedID("move", "1"), ledger.DerivedID("move1")
+	fmt.Println(one == again, one == other)
 	// Output: true false
 }
