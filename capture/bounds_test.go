@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -112,4 +113,80 @@ func TestDroppedTurnsDoNotComeBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMessagesOfTurn checks that a turn becomes one message, or one per side, and
+// none if it has no content.
+func TestMessagesOfTurn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		turn ledger.Turn
+		per  Episodes
+		want []string
+	}{
+		"both sides in one":                   {ledger.Turn{User: "My cat is called Miso.", Assistant: "Noted."}, PerTurn, []string{"My cat is called Miso.\n(assistant): Noted."}},
+		"a message each":                      {ledger.Turn{User: "My cat is called Miso.", Assistant: "Noted."}, PerMessage, []string{"My cat is called Miso.", "Noted."}},
+		"with a speaker's name":               {ledger.Turn{Speaker: "josh", User: "My cat is called Miso.", Assistant: "Noted."}, PerTurn, []string{"My cat is called Miso.\njosh(assistant): Noted."}},
+		"one side":                            {ledger.Turn{User: "My cat is called Miso."}, PerTurn, []string{"My cat is called Miso."}},
+		"the rest of a turn":                  {ledger.Turn{Assistant: "Done."}, PerTurn, []string{"Done."}},
+		"nobody says anything":                {ledger.Turn{User: "ok thanks", Assistant: "Noted."}, PerTurn, nil},
+		"nor in a message each":               {ledger.Turn{User: "ok thanks", Assistant: "Noted."}, PerMessage, nil},
+		"yes, to a question":                  {ledger.Turn{User: "yes", Assistant: "Noted.", Asked: true}, PerTurn, []string{"yes\n(assistant): Noted."}},
+		"nor in whole sentences":              {ledger.Turn{User: "ok thanks", Assistant: "You are welcome."}, PerTurn, nil},
+		"nor in German":                       {ledger.Turn{User: "danke!", Assistant: "Gerne."}, PerTurn, nil},
+		"the answer to a nod":                 {ledger.Turn{User: "go on", Assistant: "The build fails because Node 18 is missing."}, PerTurn, []string{"go on\n(assistant): The build fails because Node 18 is missing."}},
+		"a word that tells":                   {ledger.Turn{User: "Tokyo", Assistant: "Noted."}, PerTurn, []string{"Tokyo\n(assistant): Noted."}},
+		"asked and answered of what is known": {ledger.Turn{User: "What is my cat called?", Assistant: "Miso.", Known: true}, PerTurn, nil},
+	} {
+		tc.turn.ID = "1"
+		tc.turn.Said = time.Unix(0, 0)
+		var got []string
+		var messages []graphiti.Row
+		if worthCopy(&tc.turn) {
+			messages = messagesOf(&tc.turn, graphiti.ScopeUser, 1000, time.Now())
+		}
+		for _, m := range episodesOf(messages, tc.per) {
+			got = append(got, m.Text)
+			if sides := m.Sides(); tc.per == PerTurn && tc.turn.Kind == "" && tc.turn.User != "" && tc.turn.Assistant != "" && (len(sides) != 2 || sides[0].Text != tc.turn.User || sides[1].Text != tc.turn.Assistant) {
+				t.Errorf("%s: read back as %+v", name, sides)
+			}
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestShortenedTurnIsRecognized checks that a shortened turn is recognized by its full text
+// before, during and after delivery, even if an older version stored it uncut.
+func TestShortenedTurnIsRecognized(t *testing.T) {
+	m := &fakeMemory{}
+	path := filepath.Join(t.TempDir(), "spool.db")
+	p := pipeline(t, path, m) // like an older version, which did not cut long turns
+	same := func(id string, end string) ledger.Turn {
+		tn := turn(id, "a")
+		tn.User, tn.Backfill = end+strings.Repeat(" the same", 50), true
+		return tn
+	}
+	add(t, p, same("1", "otter"))
+	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 1 })
+	stop(t, p)
+	p = pipeline(t, path, m, func(o *Options) { o.MaxChars = 100 })
+	add(t, p, same("again 1", "otter"))
+	m.mu.Lock()
+	add(t, p, same("2", "heron"))
+	add(t, p, same("again 2", "heron"))
+	if st := p.Status(); st.Pending != 1 {
+		t.Errorf("got %+v, want Pending 1", st)
+	}
+	m.mu.Unlock()
+	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 2 })
+	add(t, p, same("2 again", "heron"))
+	waitFor(t, "rest", func() bool { return p.Status().Pending == 0 })
+	if got := m.contents("a"); len(got) != 2 {
+		t.Errorf("%d turns: %q", len(got), got)
+	}
+	other := same("3", "heron")
+	other.User += ", but for its end"
+	add(t, p, other)
+	waitFor(t, "another", func() bool { return p.Status().Delivered == 3 })
 }
