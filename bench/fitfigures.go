@@ -47,11 +47,15 @@ func (a *weekAsk) strengths(w *embedded.Weights, g *embedded.Fit) (of []float64,
 
 // shown returns the lines of a block.
 func (a *weekAsk) shown(w *embedded.Weights, g *embedded.Fit) []embedded.Candidate {
-	const mostLines, furtherShare = 3, 0.25
+	const mostLines, olderShare, newerShare = 3, 0.6, 0.25
 	of, order := a.strengths(w, g)
 	var out []embedded.Candidate
 	for _, i := range order[:min(len(order), mostLines)] {
-		if of[i] >= minScore && of[i] >= furtherShare*of[order[0]] {
+		share := olderShare
+		if a.found[i].ValidAt.After(a.found[order[0]].ValidAt) {
+			share = newerShare
+		}
+		if of[i] >= minScore && of[i] >= share*of[order[0]] {
 			out = append(out, a.found[i])
 		}
 	}

@@ -76,13 +76,17 @@ func (e *Store) joined(ctx context.Context, g *groupIndex, q *asked, v *groupVec
 }
 
 // exchangeFrom returns the exchange that may begin at a place, or nil. The person replied to the
-// answer, which may have helped.
+// answer, which may have helped. A problem in the form of the question with other words is about
+// another thing: "why is the parser called twice".
 func (g *groupIndex) exchangeFrom(place int64, q *asked, v *groupVectors, all []*hit) *exchange {
 	const others = isFact | isCurated
 	if n, ok := g.note(place); !ok || n.isNamed() || n.Length > maxReported || n.Flags&(isModels|others) != 0 || q.repeatedBy(g, place, &n) {
 		return nil
 	}
 	x := &exchange{problem: hitAt(g, all, place), answer: hitAt(g, all, place+1)}
+	if others, _ := x.problem.note.otherWords(q.sketch); others > 0 && x.problem.note.form.like(&q.form) >= sameForm {
+		return nil
+	}
 	reply, replied := g.note(place + 2)
 	if x.answer.note.Flags&(isModels|isAsking|others) != isModels || !replied || reply.Flags&(isModels|others) != 0 {
 		return nil

@@ -9,12 +9,14 @@ import (
 )
 
 const (
-	mostFitted  = 3    // lines for one question
-	fittedShare = 0.25 // of the best strength, for further lines
+	mostFitted = 3 // lines for one question
+
+	// The shares of the best strength for further lines; a newer one may correct the best.
+	olderShare, newerShare = 0.6, 0.25
 
 	// surelyAsked is the highest gate of a question or a request, which answers nothing. The gate of a
 	// short statement, such as "My cat is called Miso.", is often just below zero.
-	surelyAsked = -0.5 / gateUnit
+	surelyAsked = -0.2 / gateUnit
 )
 
 // understood compares a question with the vectors of a group, and sets the results of the gates. The
@@ -50,8 +52,12 @@ func (e *Store) fitted(ctx context.Context, g *groupIndex, v *groupVectors, q *a
 	slices.SortFunc(all, func(a, b *hit) int { return cmp.Or(cmp.Compare(b.strength, a.strength), cmp.Compare(b.place, a.place)) })
 	n := 0
 	for n < min(len(all), most, mostFitted) {
+		share := olderShare
+		if all[n].place > all[0].place {
+			share = newerShare
+		}
 		// If one suffices, others must, too; otherwise an explanation shows all.
-		if best := all[0].strength; all[n].strength < fittedShare*best || best >= enough && all[n].strength < enough {
+		if best := all[0].strength; all[n].strength < share*best || best >= enough && all[n].strength < enough {
 			break
 		}
 		n++

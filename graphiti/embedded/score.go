@@ -24,12 +24,13 @@ const (
 	fKey             // rarity of a whole key of a fact in the question, up to 1
 	fExchange        // 1 for an exchange
 	fNewer           // share of the other candidates that are older
+	fVersion         // of a newer candidate than the best by pieces and likeness: the square of the likeness to it
 	featureCount
 )
 
 // FeatureNames are the names of the features in weights.json.
 var FeatureNames = [featureCount]string{
-	"asks", "before", "pieces", "like", "together", "behind", "states", "sure", "models", "fact", "dated", "key", "exchange", "newer",
+	"asks", "before", "pieces", "like", "together", "behind", "states", "sure", "models", "fact", "dated", "key", "exchange", "newer", "version",
 }
 
 // Weights are the fitted numbers of a logistic regression.
@@ -137,17 +138,24 @@ func (q *asked) features(g *groupIndex, v *groupVectors, all []*hit, pieces []te
 		places[i] = h.place
 	}
 	slices.Sort(places)
-	byPieces, byMeaning, best := standard(fPieces, usualPieces), standard(fLike, usualLike), math.Inf(-1)
+	byPieces, byMeaning := standard(fPieces, usualPieces), standard(fLike, usualLike)
+	var best *hit
 	for _, h := range all {
 		f := &h.features
 		f[fTogether] = (byPieces(h) + byMeaning(h)) / 4
-		best = max(best, f[fTogether])
+		if best == nil || f[fTogether] > best.features[fTogether] {
+			best = h
+		}
 		older, _ := slices.BinarySearch(places, h.place)
 		f[fNewer] = float64(older) / float64(max(1, len(all)-1))
 	}
 	for _, h := range all {
 		f := &h.features
-		f[fBehind] = f[fTogether] - best
+		f[fBehind] = f[fTogether] - best.features[fTogether]
+		if h.place > best.place {
+			like := max(0, likeness(h.vec[:min(len(h.vec), len(q.vec))], best.vec))
+			f[fVersion] = like * like
+		}
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Subjects are the subjects of statements about the person that answer requests, such as "put my
 // name into the licence". Examples: bench/testdata/self.tsv.
-var Subjects = [...]string{"name", "home", "language", "food", "body", "work", "family", "machine"}
+var Subjects = [...]string{"name", "home", "language", "food", "body", "work", "family", "machine", "commits"}
 
 // SelfGates are the gates of subjects.
 type SelfGates struct {
