@@ -54,13 +54,12 @@ func (e *Store) best(ctx context.Context, g *groupIndex, q *asked, hits []*hit, 
 		}
 	}
 	turns := make(map[string]bool)
-	told := false // out has a message without a question
 	var out []*hit
 	for at, h := range hits {
 		if len(out) >= most || h.score < e.numbers.Marginal*top {
 			break
 		}
-		if h.strength < e.numbers.Weakest*strongest || !h.note.isNamed() && (told && h.strength < h.leastShare()*strongest || strongest < e.numbers.Doubtful && h.strength < sameStrength*strongest) {
+		if h.strength < e.numbers.Weakest*strongest || !h.note.isNamed() && h.strength < toModel*strongest {
 			continue
 		}
 		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) {
@@ -84,7 +83,6 @@ func (e *Store) best(ctx context.Context, g *groupIndex, q *asked, hits []*hit, 
 			}
 			turns[turn] = true
 		}
-		told = told || !words.HasQuestion(h.content)
 		out = append(out, h)
 	}
 	newestFirst(out)

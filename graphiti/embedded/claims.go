@@ -167,9 +167,6 @@ const (
 	// model did not find worth remembering.
 	unclaimed = 0.5
 
-	// furtherFact replaces toModel for facts.
-	furtherFact = 0.7
-
 	// factRequest replaces Numbers.Request for facts, and neededFact for facts of needed.
 	factRequest = 0.4
 	neededFact  = 0.6
@@ -257,14 +254,6 @@ func (q *question) answeredBy(h *hit, own uint32) float64 {
 	}
 	sum := q.weightOf(own) + q.given
 	return math.Sqrt(min(1, sum/q.whole)) * min(1, sum/q.proof)
-}
-
-// leastShare returns the share of the greatest strength that a further hit must have.
-func (h *hit) leastShare() float64 {
-	if h.note.Flags&isFact != 0 {
-		return furtherFact
-	}
-	return toModel
 }
 
 // answered reports whether facts answer in place of a message.

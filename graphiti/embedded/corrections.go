@@ -74,7 +74,7 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit, q *aske
 		if x := old.exchange; x != nil && x.choice != nil && x.choice.place == l.place { // shown with the answer
 			continue
 		}
-		if c.question != nil && !e.replies(g, l, c.question, q) || c.question == nil && otherRow(l, old, q.terms) {
+		if c.question != nil && !e.replies(l, q) || c.question == nil && otherRow(l, old, q.terms) {
 			continue
 		}
 		if !slices.Contains(hits, l) {
@@ -89,17 +89,12 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit, q *aske
 }
 
 // replies reports whether a person's next message after an answered question may correct the
-// answer: it is a statement, by its gate. Without a vector, it has a word of change, or shares a
-// rare word with the question.
-func (e *Store) replies(g *groupIndex, l, question *hit, q *asked) bool {
+// answer: it is a statement, by its gate, or without a vector it has a word of change.
+func (e *Store) replies(l *hit, q *asked) bool {
 	if v := q.vectors.at(l.place); v != nil {
 		return e.fit.States.Of(v) >= maybeStates
 	}
-	about := words.Of(question.content, wordsOfOld)
-	return words.Changes(l.content) || slices.ContainsFunc(words.Of(l.content, wordsOfOld), func(w string) bool {
-		_, messages := g.find(w, 1)
-		return messages <= sharedByFew && !words.IsLight(w) && slices.Contains(about, w)
-	})
+	return words.Changes(l.content)
 }
 
 // maybeStates is the gate of a reply that may be a statement: replies are short, and in any

@@ -105,18 +105,12 @@ func (g *groupIndex) exchangeFrom(place int64, q *asked, v *groupVectors, all []
 func chooses(reply, answer string) bool {
 	offered := words.Of(answer, maxAsked)
 	return slices.ContainsFunc(words.Of(reply, maxAsked), func(w string) bool {
-		return !words.IsLight(w) && slices.ContainsFunc(offered, func(o string) bool { return o == w || beginAlike(o, w) })
+		return !words.IsLight(w) && slices.ContainsFunc(offered, func(o string) bool { return o == w || sameStart(o, w) >= formsFrom })
 	})
 }
 
-// formsFrom is the number of characters with which two forms of one word begin alike.
+// formsFrom is the number of letters with which two forms of one word begin alike.
 const formsFrom = 5
-
-// beginAlike reports whether two words may be forms of one, in a language without a stemmer.
-func beginAlike(a, b string) bool {
-	r := []rune(a)
-	return len(r) >= formsFrom && strings.HasPrefix(b, string(r[:formsFrom]))
-}
 
 // context returns the rest of an exchange, in parentheses, to show after its hit.
 func (x *exchange) context() string {

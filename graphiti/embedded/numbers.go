@@ -22,7 +22,6 @@ type Numbers struct {
 	// shown: it would cost more than it tells.
 	Marginal float64
 	Weakest  float64 // the same for strength
-	Doubtful float64 // strength of the best message below which only equally strong ones are shown
 
 	// Of strength, see judge.
 	Unsaid  float64 // the assumed number of messages with a missing word
@@ -35,6 +34,6 @@ type Numbers struct {
 var Fitted = Numbers{
 	Saturation: 0.8, Length: 0.5, Name: 0.4, Light: 0.2, Kin: 0.7, Earlier: 0.3, Conversation: 0.8, Named: 2.4,
 	OnDate: 2.5, InSpan: 2, AsksToo: 0.9, OnlyAsks: 0.2, Model: 0.7, Curated: 1.2,
-	Marginal: 0.15, Weakest: 0.25, Doubtful: 0.25,
+	Marginal: 0.15, Weakest: 0.25,
 	Unsaid: 0.5, Proof: 1.26, Request: 0.19, Hearsay: 0.29,
 }
