@@ -184,6 +184,9 @@ func printWeek(w, errOut io.Writer, week *service.Week) {
 	if len(week.Lost) > 0 {
 		fmt.Fprintf(w, "answers not stored, by reason: %s\n", counts(week.Lost))
 	}
+	if week.Shortened > 0 {
+		fmt.Fprintf(w, "texts shortened in the middle since the proxy started: %d\n", week.Shortened)
+	}
 }
 
 // dollars returns a cost, or "-" if it is unknown.

@@ -51,6 +51,9 @@ type Week struct {
 	Silent map[string]int `json:"silent_by_reason"`
 	Lost   map[string]int `json:"lost_by_reason,omitempty"` // answers that were not stored
 
+	// Shortened counts the texts since the start that exceeded ingest.max_message_chars.
+	Shortened int `json:"shortened_since_start,omitempty"`
+
 	Bill   string `json:"bill,omitempty"`      // memory's share, in words
 	Prices string `json:"prices_of,omitempty"` // date of the prices
 
@@ -63,8 +66,14 @@ type Week struct {
 
 // Stats counts the memory use of the last seven days.
 var Stats = Operation[Selector, Week]{
-	Spec:  Spec{Name: "memory/stats", About: "The work of memory in the last seven days: conversations, turns, blocks, silence by reason, characters, tokens, waiting time; of all people without user or credential", People: true},
-	Run:   func(ctx context.Context, h *Host, in *Selector) (Week, error) { return h.Memory.Stats(ctx, *in) },
+	Spec: Spec{Name: "memory/stats", About: "The work of memory in the last seven days: conversations, turns, blocks, silence by reason, characters, tokens, waiting time; of all people without user or credential", People: true},
+	Run: func(ctx context.Context, h *Host, in *Selector) (Week, error) {
+		w, err := h.Memory.Stats(ctx, *in)
+		if err == nil && h.Status != nil && *in == (Selector{}) { // the proxy is running
+			w.Shortened = h.Status(ctx, false).Queue.Shortened
+		}
+		return w, err
+	},
 	Audit: func(in *Selector, out *Week) Entry { return in.audit("count", out.Groups) },
 }
 
