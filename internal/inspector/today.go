@@ -117,7 +117,7 @@ func (t *today) count(w *service.Week) {
 }
 
 func share(n, all int, of string) string {
-	return fmt.Sprintf("%d %% of %s", min(100, 100*n/max(1, all)), of)
+	return map[bool]string{true: fmt.Sprintf("%d %% of %s", min(100, 100*n/max(1, all)), of)}[all > 0]
 }
 
 func waited(f *service.Figures) string {
