@@ -52,7 +52,7 @@ func (a *weekAsk) shown(w *embedded.Weights, g *embedded.Fit) []embedded.Candida
 	var out []embedded.Candidate
 	for _, i := range order[:min(len(order), mostLines)] {
 		share := olderShare
-		if a.found[i].ValidAt.After(a.found[order[0]].ValidAt) {
+		if a.found[i].ValidAt.After(a.found[order[0]].ValidAt) || a.found[i].Features[indexOf["fact"]] > 0 {
 			share = newerShare
 		}
 		if of[i] >= minScore && of[i] >= share*of[order[0]] {

@@ -11,7 +11,7 @@ import (
 const (
 	mostFitted = 3 // lines for one question
 
-	// The shares of the best strength for further lines; a newer one may correct the best.
+	// The shares of the best strength for further lines. A newer one may correct the best, and a fact is short.
 	olderShare, newerShare = 0.6, 0.25
 
 	// surelyAsked is the highest gate of a question or a request, which answers nothing. The gate of a
@@ -53,7 +53,7 @@ func (e *Store) fitted(ctx context.Context, g *groupIndex, v *groupVectors, q *a
 	n := 0
 	for n < min(len(all), most, mostFitted) {
 		share := olderShare
-		if all[n].place > all[0].place {
+		if all[n].place > all[0].place || all[n].note.Flags&isFact != 0 {
 			share = newerShare
 		}
 		// If one suffices, others must, too; otherwise an explanation shows all.
