@@ -88,3 +88,39 @@ func TestRefusedTurnsWaitAgain(t *testing.T) {
 		t.Errorf("%d turns", n)
 	}
 }
+
+// TestRefusedWritesAreRare checks that a memory that lists messages and refuses all new ones gets
+// few of them, that no log says it works again, and that all turns arrive after the repair.
+func TestRefusedWritesAreRare(t *testing.T) {
+	t.Parallel()
+	wrong, writes := true, 0
+	g := &graph{fails: func(call, _ string) error {
+		if call != "write" || !wrong {
+			return nil
+		}
+		writes++
+		return &graphiti.StatusError{Code: 422}
+	}}
+	inBubble(t, g, func(t *testing.T, p *Pipeline, log *logged) {
+		for i := range 2 {
+			add(t, p, spoken(fmt.Sprint(i), "g"))
+		}
+		time.Sleep(10 * time.Minute)
+		if st := p.Status(); st.Failing == nil || st.Dead != 0 {
+			t.Errorf("got %+v, want Failing set, Dead 0", st)
+		}
+		if n := len(log.lines("works again")); n != 0 {
+			t.Errorf("the log says %d times that delivery works again", n)
+		}
+		g.set(func() {
+			if writes > 400 {
+				t.Errorf("%d writes in ten minutes, want 400 at most", writes)
+			}
+			wrong = false
+		})
+		until(t, "both turns", func() bool { return p.Status().Verified == 2 })
+		if st := p.Status(); st.Failing != nil {
+			t.Errorf("got %+v, want no failure", st)
+		}
+	})
+}

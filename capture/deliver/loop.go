@@ -206,9 +206,8 @@ func (l *Loop) testAll() {
 	l.Wake()
 }
 
-// call makes one call to the memory. After a failure, no calls are made for a while: exponential with full
-// jitter, and at least the server's Retry-After. An answer
-// after a refused connection shows that Graphiti has probably restarted, and has lost the turns in flight.
+// call makes one call to the memory. After a failure, no calls are made for a while: exponential with full jitter,
+// and at least Retry-After. An answer after a refused connection shows that Graphiti has lost the turns in flight.
 func (l *Loop) call(ctx context.Context, timeout time.Duration, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

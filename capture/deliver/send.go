@@ -125,7 +125,10 @@ func (l *Loop) send(ctx context.Context, s *sender) error {
 		return l.o.Ledger.MarkDelivered(&f.Copy, false)
 	}
 	if f.Sends > 0 {
-		switch listed := l.find(ctx, f); {
+		fails := l.fails
+		listed := l.find(ctx, f)
+		l.fails = max(l.fails, fails) // a listing does not prove that the memory takes the copy
+		switch {
 		case !listed:
 			l.blamed[f.Seq] = time.Now()
 			return nil
@@ -222,7 +225,9 @@ func (l *Loop) find(ctx context.Context, f *flight) (listed bool) {
 	if deeper || errors.Is(err, graphiti.ErrTooLarge) {
 		f.missing, f.unproven, err = nil, true, nil
 	}
-	l.report(failing{group: f.Group}, err)
+	if err != nil || l.sender(f.Group).flight == f { // a listing before f is sent again proves nothing
+		l.report(failing{group: f.Group}, err)
+	}
 	return err == nil
 }
 

@@ -52,10 +52,7 @@ func (e *Store) fitted(ctx context.Context, g *groupIndex, v *groupVectors, q *a
 	slices.SortFunc(all, func(a, b *hit) int { return cmp.Or(cmp.Compare(b.strength, a.strength), cmp.Compare(b.place, a.place)) })
 	n := 0
 	for n < min(len(all), most, mostFitted) {
-		share := olderShare
-		if all[n].place > all[0].place || all[n].note.Flags&isFact != 0 {
-			share = newerShare
-		}
+		share := map[bool]float64{true: newerShare, false: olderShare}[all[n].place > all[0].place || all[n].note.Flags&isFact != 0]
 		// If one suffices, others must, too; otherwise an explanation shows all.
 		if best := all[0].strength; all[n].strength < share*best || best >= enough && all[n].strength < enough {
 			break

@@ -153,8 +153,7 @@ func (q *asked) features(g *groupIndex, v *groupVectors, all []*hit, pieces []te
 		f := &h.features
 		f[fBehind] = f[fTogether] - best.features[fTogether]
 		if h.place > best.place {
-			like := max(0, likeness(h.vec[:min(len(h.vec), len(q.vec))], best.vec))
-			f[fVersion] = like * like
+			f[fVersion] = math.Pow(max(0, likeness(h.vec[:min(len(h.vec), len(q.vec))], best.vec)), 2)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
@@ -209,18 +210,25 @@ func TestOperatorWithKeyboard(t *testing.T) {
 	}
 	defer g.Close()
 	w := serveTeam(t, binary, map[string]string{"ann": "Ann", "josh": "Josh"}, "GRAPHITI_PROXY_MEMORY_BACKEND=graphiti", "GRAPHITI_PROXY_MEMORY_ENDPOINT="+g.URL(), "GRAPHITI_PROXY_MEMORY_CONSENT=true")
+	var saturdays, door atomic.Bool // refused
 	g.Always(graphititest.Messages, func(rw http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
 		body, _ := io.ReadAll(r.Body)
 		if r.Body = io.NopCloser(bytes.NewReader(body)); bytes.Contains(body, []byte("kiln")) {
 			serve = func(rw http.ResponseWriter, _ *http.Request) {
+				saturdays.Store(saturdays.Load() || bytes.Contains(body, []byte("Saturdays")))
+				door.Store(door.Load() || bytes.Contains(body, []byte("door")))
 				http.Error(rw, "a kiln", http.StatusUnprocessableEntity)
 			}
 		}
 		serve(rw, r)
 	})
-	for text, who := range map[string]string{"The kiln is fired on Saturdays.": "ann", "The door of the kiln is red.": "ann", "The greenhouse has a new lock.": "josh"} {
+	say := func(who, text string) {
 		w.attack(t, "/v1/chat/completions", asked("m", text), map[string]string{"Authorization": "Bearer sk-" + who})
 	}
+	say("ann", "The kiln is fired on Saturdays.")
+	say("ann", "The door of the kiln is red.")
+	w.eventually(t, "both turns to be refused", func() bool { return saturdays.Load() && door.Load() })
+	say("josh", "The greenhouse has a new lock.") // only a memory that takes other turns makes refused ones dead
 	w.eventually(t, "two dead letters", func() bool {
 		_, got := w.get(t, adminToken, "queue")
 		return strings.Contains(got, `"dead": 2`)
