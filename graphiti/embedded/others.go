@@ -131,8 +131,8 @@ func (o *Others) Search(ctx context.Context, groups []string, query string, most
 	return found, err
 }
 
-// ask searches Graphiti and indexes its answer, if there is room by the deadline: a search for a turn that is
-// over would make the next one late. It returns the channel of the result, and hasty.
+// ask searches Graphiti and indexes its answer, if there is room by the deadline: a search after its turn
+// would delay the next one. It returns the channel of the result, and hasty.
 func (o *Others) ask(by time.Time, group, query string, most int) (answered <-chan error, hasty bool) {
 	done := make(chan error, 1)
 	o.mu.Lock()
