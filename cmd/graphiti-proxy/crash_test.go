@@ -277,7 +277,8 @@ func TestKillsLoseAndRepeatNoTurn(t *testing.T) {
 		at(20 + 30*i)
 		if i == 1 { // in silence: it still accepts messages
 			dies.Store(true)
-			waitUntil(t, "the stall to be told", func() bool { s, err := p.queue(); return err == nil && s.Stalled != nil })
+			// A stall may be told already, from an earlier fault: a restart before the worker dies mends nothing.
+			waitUntil(t, "the worker's death to be told", func() bool { s, err := p.queue(); return err == nil && !dies.Load() && s.Stalled != nil })
 			g.Restart()
 			continue
 		}
