@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
@@ -77,6 +78,35 @@ func TestReload(t *testing.T) {
 			t.Errorf("after %v: %s", settings, header)
 		}
 	}
+}
+
+// TestReload_Signal checks that SIGHUP makes the process read its file again, and that a file with a
+// mistake is refused with a message, and changes nothing.
+func TestReload_Signal(t *testing.T) {
+	t.Parallel()
+	file, log := filepath.Join(t.TempDir(), "config.yaml"), &lockedBuffer{}
+	p := &process{t: t, stderr: log, args: []string{"serve", "--config", file, "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0", "--set", "data_dir=" + t.TempDir()}}
+	settings := "upstream: {openai: " + startModel(t).URL() + "}\n"
+	writeFile(t, file, settings)
+	p.start()
+	t.Cleanup(p.kill)
+	reload := func(text, says, header string) {
+		t.Helper()
+		writeFile(t, file, text)
+		_ = p.cmd.Process.Signal(syscall.SIGHUP)
+		waitUntil(t, says, func() bool { return strings.Contains(log.String(), says) })
+		url, _ := p.address()
+		resp, err := http.Post(url+"/v1/chat/completions", "application/json", bytes.NewReader(chatBody("Is recall on after: "+says)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if got := resp.Header.Get("X-Graphiti-Memory"); !strings.HasPrefix(got, header) {
+			t.Errorf("after %q: header %q, want %q at its beginning", says, got, header)
+		}
+	}
+	reload(settings+"recall: {enabled: false}\nlog: {level: loud}\n", "log.level", "empty;")
+	reload(settings+"recall: {enabled: false}\n", "reloaded configuration", "off;")
 }
 
 func post(t *testing.T, w *world, text string) error {
