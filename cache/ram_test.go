@@ -50,9 +50,7 @@ func TestSessionsInRAMAreBounded(t *testing.T) {
 	const n = 100
 	all.SetPending(ctx, numbered(n), "waits")
 	for i := range n {
-		if err := all.Put(ctx, fmt.Sprint("session", i), numbered(i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, all.Put(ctx, fmt.Sprint("session", i), numbered(i)))
 	}
 	if held, _ := all.recent.Held(); held == 0 || held*linkOverhead > most {
 		t.Errorf("%d sessions in RAM, want 1 or more within %d bytes", held, most)

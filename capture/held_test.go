@@ -52,9 +52,7 @@ func TestTurnInDoubt(t *testing.T) {
 			}
 			isHeld(t, e, "g", nil)
 			stop(t, p)
-			if err := e.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, e.Close())
 			p, e = embeddedPipeline(t, path)
 			if n := p.Holds(tn.Session); n != 1 {
 				t.Fatalf("Holds = %d after a restart, want 1", n)
@@ -203,9 +201,7 @@ func isInDoubt(t *testing.T, e *embedded.Store) (found bool) {
 		found = true
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 

@@ -20,16 +20,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // service returns a stand-in Graphiti and a client of it.
 func service(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *rest.Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s, client(t, s.URL())
 }
@@ -37,9 +35,7 @@ func service(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *res
 func client(t *testing.T, url string) *rest.Client {
 	t.Helper()
 	r, err := rest.New(remote.Options{Endpoint: url})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = r.Close() })
 	return r
 }
@@ -47,7 +43,7 @@ func client(t *testing.T, url string) *rest.Client {
 func verifying(t *testing.T, path string, m Memory, change ...func(*Options)) *Pipeline {
 	t.Helper()
 	o := Options{
-		Bounds:      Bounds{MaxChars: 8000, Timeout: polltest.Patience, StallAfter: time.Second},
+		Bounds:      Bounds{MaxChars: 8000, Timeout: helptest.Patience, StallAfter: time.Second},
 		Destination: destination(t, path, m),
 		Log:         slog.New(slog.DiscardHandler),
 	}
@@ -55,9 +51,7 @@ func verifying(t *testing.T, path string, m Memory, change ...func(*Options)) *P
 		f(&o)
 	}
 	p, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { stop(t, p) })
 	return p
 }
@@ -278,9 +272,7 @@ func TestInDoubtAfterACrash(t *testing.T) {
 				t.Fatal(ok, err)
 			}
 			if arrived {
-				if err := m.Write(context.Background(), "a", messagesOf(&tn, "user", 8000, time.Now())); err != nil {
-					t.Fatal(err)
-				}
+				must(t, m.Write(context.Background(), "a", messagesOf(&tn, "user", 8000, time.Now())))
 			}
 			if err := sp.Close(); err != nil { // kill -9 leaves the same file
 				t.Fatal(err)

@@ -12,9 +12,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
+
+var must = helptest.Must
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
@@ -28,16 +30,14 @@ func TestMain(m *testing.M) {
 func newReader(c net.Conn) *bufio.Reader { return bufio.NewReader(c) }
 
 // waitFor polls, because the kernel does not signal the awaited changes.
-var waitFor = polltest.Until
+var waitFor = helptest.Until
 
 // newEarly starts an upstream that answers 413 after the head of a request, before its
 // body.
 func newEarly(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done := make(chan struct{})
 	t.Cleanup(func() { ln.Close(); <-done })
 	go func() {
@@ -94,7 +94,7 @@ func TestClientThatLeavesEndsTheUpstreamRequest(t *testing.T) {
 			c.Close()
 			select {
 			case <-left:
-			case <-time.After(polltest.Patience):
+			case <-time.After(helptest.Patience):
 				t.Fatal("the upstream request goes on without its client")
 			}
 			waitFor(t, "the call to end", func() bool { return s.clients.Count() == 0 })
@@ -150,10 +150,8 @@ func TestShutdownLetsStreamsFinish(t *testing.T) {
 		})
 		s, base := start(t, w.url())
 		resp, err := client(t).Get(base + "/v1/x")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
+		must(t, err)
+		ctx, cancel := context.WithTimeout(context.Background(), helptest.Patience)
 		if !patient {
 			ctx, cancel = context.WithTimeout(context.Background(), 50*time.Millisecond)
 		}
@@ -205,7 +203,7 @@ func TestOpenTunnelDoesNotOutliveShutdown(t *testing.T) {
 	if _, err := r.ReadByte(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), helptest.Patience)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {
 		t.Error(err)
@@ -221,9 +219,7 @@ func TestAnswerEndsABodyThatIsNotRead(t *testing.T) {
 	t.Parallel()
 	full, answered := make(chan struct{}), make(chan struct{})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer ln.Close()
 	go func() {
 		c, err := ln.Accept()
@@ -244,7 +240,7 @@ func TestAnswerEndsABodyThatIsNotRead(t *testing.T) {
 		n, _ = c.Write(piece)
 	}
 	close(full)
-	_ = c.SetReadDeadline(time.Now().Add(polltest.Patience))
+	_ = c.SetReadDeadline(time.Now().Add(helptest.Patience))
 	got, err := io.ReadAll(c)
 	if !strings.HasPrefix(string(got), "HTTP/1.1 413 ") || wire.IsTimeout(err) {
 		t.Errorf("%q, then %v", got, err)

@@ -40,9 +40,7 @@ func TestStreamThatIsCut(t *testing.T) {
 		})
 		_, base := start(t, w.url())
 		resp, err := client(t).Get(base + "/v1/x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		close(cut)
 		if body, err := io.ReadAll(resp.Body); err == nil || !strings.HasPrefix(string(body), "data: one\n\n") {
 			t.Errorf("got %q, %v, want an error, \"data: one\\n\\n\" at its beginning", body, err)

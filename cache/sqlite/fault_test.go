@@ -67,16 +67,12 @@ func TestDamageIsNoticed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	d := open(t, path)
 	for k := range 3000 {
-		if err := d.Write(context.Background(), insert(k)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Write(context.Background(), insert(k)))
 	}
 	d.Close()
 	d = open(t, path)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	info, _ := f.Stat()
 	noise := make([]byte, info.Size()-4096)
 	_, _ = rand.Read(noise)

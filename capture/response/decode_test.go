@@ -39,9 +39,7 @@ func encoded(t *testing.T, encoding, text string) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return b.Bytes()
 }
 

@@ -17,7 +17,10 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -52,9 +55,7 @@ func encode(t *testing.T, encoding, s string) []byte {
 	if _, err := io.WriteString(w, s); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return b.Bytes()
 }
 

@@ -223,16 +223,12 @@ func TestResumedStream(t *testing.T) {
 	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
 	base := "http://" + w.app.proxy.Addr().String() + "/v1/responses"
 	resp, err := w.client.Post(base, "application/json", strings.NewReader(`{"model":"m","background":true,"stream":true,"input":"How is the weather in Lisbon?"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, _ = io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()
 	waitUntil(t, "what says that it goes on in the background", w.remembers().pending.Referable)
 	resp, err = w.client.Get(base + "/resp_7?stream=true&starting_after=1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, _ = io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()
 	w = w.restart()
@@ -310,9 +306,7 @@ func TestAnswersAboveLimitsAreCounted(t *testing.T) {
 	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up})
 	told := func() (metrics, words string) {
 		resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		b, _ := io.ReadAll(resp.Body)
 		s, out := w.app.status(t.Context(), true), &strings.Builder{}

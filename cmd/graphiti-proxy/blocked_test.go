@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestForgettingThatDeletesNothing checks a memory that confirms the deletion of a group
@@ -190,7 +190,7 @@ func TestForgetReportsRemainingParts(t *testing.T) {
 					f()
 					took := time.Since(begun)
 					t.Logf("%s: %v", what, took.Round(time.Millisecond))
-					if took > 2*time.Second+polltest.Patience/20 {
+					if took > 2*time.Second+helptest.Patience/20 {
 						t.Errorf("%s took %v, want 2s", what, took)
 					}
 				}

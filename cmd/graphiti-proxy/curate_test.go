@@ -44,9 +44,7 @@ func commandIn(t *testing.T, home, dir string, args ...string) (out, errOut stri
 func owner(t *testing.T, dir string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "graphiti-proxy", "owner"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.TrimSpace(string(b))
 }
 

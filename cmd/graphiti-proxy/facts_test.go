@@ -89,9 +89,7 @@ func TestFactsFromAModel(t *testing.T) {
 		t.Errorf("search --explain: %v\n%s\nwant the fact and its keys", err, out)
 	}
 	facts, err := w.cli("memory", "facts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	id := regexp.MustCompile(`(\w+) .* fact .* Singers`).FindStringSubmatch(facts)[1]
 	if out, err := w.cli("memory", "forget", "--message", id); err != nil {
 		t.Errorf("forget a fact: %v\n%s", err, out)
@@ -161,9 +159,7 @@ func TestFacts_OfAnImport(t *testing.T) {
 	waiting := func() (n int) {
 		t.Helper()
 		b, _, err := w.remembers().backend.Facts.Undistilled(t.Context(), 0, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if b != nil {
 			n = len(b.Messages)
 		}

@@ -124,9 +124,7 @@ func settled(t *testing.T, g *graphititest.Graphiti) {
 	if g == nil {
 		return
 	}
-	if err := g.Settle(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.Settle(context.Background()))
 }
 
 // cli runs a command against the running proxy and returns its output.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -79,7 +79,7 @@ func TestWhoACredentialProves(t *testing.T) {
 		{"sk-never", 401, ""},
 		{"sha256:" + sha("sk-josh"), 401, ""},
 	} {
-		polltest.Until(t, tc.key+" to be known", func() bool { // the proxy records an accepted key after the answer
+		helptest.Until(t, tc.key+" to be known", func() bool { // the proxy records an accepted key after the answer
 			status, _ := w.asks(tc.key, "memory/show", m{})
 			return status == tc.status
 		})
@@ -174,7 +174,7 @@ func TestPeopleOfAGateway(t *testing.T) {
 		{"sk-josh", []string{"X-Graphiti-User", "carol"}, 200, "Kiwi"},
 		{"sk-never", []string{"X-Graphiti-User", "carol"}, 401, ""},
 	} {
-		polltest.Until(t, tc.key+" to be known", func() bool { // the proxy records an accepted key after the answer
+		helptest.Until(t, tc.key+" to be known", func() bool { // the proxy records an accepted key after the answer
 			status, _ := w.asks(tc.key, "memory/show", m{}, tc.headers...)
 			return status == tc.status
 		})

@@ -219,9 +219,7 @@ func TestAuditor(t *testing.T) {
 		req, _ := http.NewRequest(http.MethodGet, "http://"+w.app.admin.Addr().String()+"/api/v1/"+path, http.NoBody)
 		req.Header.Set("Authorization", "Bearer "+key)
 		resp, err := w.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		return resp.StatusCode
 	}

@@ -118,9 +118,7 @@ func TestGitMetadata(t *testing.T) {
 		w.request(history(0, "I say something."), "X-Codex-Turn-Metadata", told)
 		w.delivered(1)
 		id, namer, err := w.remembers().callers.settings(w.app.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rows := w.heldIn(namer.Writes(graphiti.Who{User: id.Owner, Workspace: "github_repo:github.com/acme/widgets"})[0].Group)
 		if len(rows) != 2 {
 			t.Fatalf("got %d messages, want 2", len(rows))

@@ -36,9 +36,7 @@ func TestRequestsPass(t *testing.T) {
 	w.say(secret, "Authorization", "Bearer sk-stranger")
 	w.delivered(2)
 	resp, err := w.client.Get("http://" + w.app.proxy.Addr().String() + "/v1/models?key=sk-hidden")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Without this read, the next request would use a new connection, and could end first.
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		t.Fatal(err)

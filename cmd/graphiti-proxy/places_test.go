@@ -16,12 +16,8 @@ import (
 func checkout(t *testing.T, files ...string) (dir string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700))
 	for name, text := range map[string]string{
 		".git/config": "[remote \"origin\"]\n\turl = https://github.com/acme/widgets.git\n",
 		".git/HEAD":   "ref: refs/heads/main\n",

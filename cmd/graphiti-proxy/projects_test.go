@@ -20,9 +20,7 @@ const (
 func project(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dir
 }
 
@@ -60,9 +58,7 @@ func seen(t *testing.T, r *proxytest.Received) (texts []string) {
 			Content json.RawMessage
 		}
 	}
-	if err := json.Unmarshal(r.Body, &body); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(r.Body, &body))
 	for _, m := range body.Messages {
 		var s string
 		if m.Role == "user" && json.Unmarshal(m.Content, &s) == nil {

@@ -35,13 +35,9 @@ func newNewcomer(t *testing.T) *newcomer {
 	model := startModel(t)
 	n := &newcomer{t: t, home: t.TempDir(), stop: func() {}}
 	self, err := filepath.Abs(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bin := filepath.Join(n.home, "bin")
-	if err := os.Mkdir(bin, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(bin, 0o700))
 	addresses := make([]string, 2)
 	for i := range addresses {
 		// Other tests bind free ports of 127.0.0.1. They must get neither the ports that
@@ -50,9 +46,7 @@ func newNewcomer(t *testing.T) *newcomer {
 		if err != nil { // not every system has this address
 			l, err = net.Listen("tcp", "127.0.0.1:0")
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer l.Close()
 		addresses[i] = l.Addr().String()
 	}
@@ -122,9 +116,7 @@ func TestReadme(t *testing.T) {
 		t.Skip("the README uses curl: ", err)
 	}
 	b, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	readme := string(b)
 	if words := len(strings.Fields(readme)); words > 900 {
 		t.Errorf("it has %d words; 900 are the most", words)

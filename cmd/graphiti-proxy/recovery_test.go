@@ -11,7 +11,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -26,7 +26,7 @@ func TestBackups(t *testing.T) {
 	data, backups := filepath.Join(home, "graphiti-proxy"), filepath.Join(home, "backups")
 	start(t, data, map[string]string{"backup.every": "24h", "backup.dir": backups})
 	var made []string
-	polltest.Until(t, "the backup", func() bool {
+	helptest.Until(t, "the backup", func() bool {
 		made, _ = filepath.Glob(filepath.Join(backups, "*.zip"))
 		return len(made) == 1
 	})
@@ -90,9 +90,7 @@ func TestLostOwner(t *testing.T) {
 			w.delivered(1)
 			before := w.remembers().callers.owner
 			w.stop()
-			if err := lose(filepath.Join(dir, "owner")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, lose(filepath.Join(dir, "owner")))
 			w = start(t, dir, nil)
 			if _, _, saw := w.say(question); !strings.Contains(saw, "Miso") || w.remembers().callers.owner != before {
 				t.Errorf("the owner was %s and is %s, the model saw %q; want the same owner, and the fact", before, w.remembers().callers.owner, saw)
@@ -102,18 +100,12 @@ func TestLostOwner(t *testing.T) {
 			}
 			w.stop()
 			db, err := sql.Open("sqlite", filepath.Join(dir, "memory.db"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if _, err := db.Exec("DELETE FROM owners"); err != nil {
 				t.Fatal(err)
 			}
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if err := lose(filepath.Join(dir, "owner")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, db.Close())
+			must(t, lose(filepath.Join(dir, "owner")))
 			w = start(t, dir, nil)
 			w.off()
 			if status := w.status(); !strings.Contains(status, "does not name the owner of the memory") || !strings.Contains(status, "identity.owner") {
@@ -189,9 +181,7 @@ func TestFileInUseAtStart(t *testing.T) {
 func hold(t *testing.T, path string) (release func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	db.SetMaxOpenConns(1)
 	if _, err := db.Exec("BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)

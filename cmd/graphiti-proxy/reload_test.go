@@ -52,9 +52,7 @@ func TestReload(t *testing.T) {
 		{nil, "recalled; facts=", nil},
 	} {
 		cfg, err := load(tc.settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		waiting, err := w.app.reload(cfg)
 		if tc.settings == nil {
 			waiting = nil // the waiting settings have their old values again
@@ -97,9 +95,7 @@ func TestReload_Signal(t *testing.T) {
 		waitUntil(t, says, func() bool { return strings.Contains(log.String(), says) })
 		url, _ := p.address()
 		resp, err := http.Post(url+"/v1/chat/completions", "application/json", bytes.NewReader(chatBody("Is recall on after: "+says)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 		if got := resp.Header.Get("X-Graphiti-Memory"); !strings.HasPrefix(got, header) {
 			t.Errorf("after %q: header %q, want %q at its beginning", says, got, header)
@@ -165,9 +161,7 @@ func (w *world) api(t *testing.T, token string) int {
 	req, _ := http.NewRequest(http.MethodGet, "http://"+w.app.admin.Addr().String()+"/api/v1/queue", nil)
 	req.Header.Set("Authorization", "Bearer "+token)
 	resp, err := w.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resp.Body.Close()
 	return resp.StatusCode
 }
@@ -256,13 +250,9 @@ func unread(t *testing.T, dir string) int {
 func countOf(t *testing.T, dir, query string) (n int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "memory.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
-	if err := db.QueryRow(query).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.QueryRow(query).Scan(&n))
 	return n
 }
 

@@ -261,14 +261,10 @@ func TestReplicasShareRates(t *testing.T) {
 		t.Helper()
 		url, _ := p.address()
 		req, err := http.NewRequest(http.MethodPost, url+"/v1/chat/completions", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"short"}]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req.Header.Set("Authorization", "Bearer "+key)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		if refused = resp.StatusCode == http.StatusTooManyRequests; !refused && resp.StatusCode != http.StatusOK {
 			t.Fatalf("status %d", resp.StatusCode)

@@ -12,7 +12,7 @@ import (
 	"github.com/gobwas/ws"
 	"github.com/gobwas/ws/wsutil"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // socket is a client of the Responses API over WebSocket.
@@ -23,7 +23,7 @@ type socket struct {
 
 func (w *world) socket() *socket {
 	w.t.Helper()
-	d := ws.Dialer{Header: ws.HandshakeHeaderHTTP(http.Header{"Authorization": {"Bearer sk-test"}}), Timeout: polltest.Patience}
+	d := ws.Dialer{Header: ws.HandshakeHeaderHTTP(http.Header{"Authorization": {"Bearer sk-test"}}), Timeout: helptest.Patience}
 	conn, _, _, err := d.Dial(context.Background(), "ws://"+w.app.proxy.Addr().String()+"/v1/responses")
 	if err != nil {
 		w.t.Fatal(err)
@@ -51,7 +51,7 @@ func (s *socket) write(b []byte) {
 
 func (s *socket) answer() (id, text, last string) {
 	s.t.Helper()
-	_ = s.conn.SetReadDeadline(time.Now().Add(polltest.Patience))
+	_ = s.conn.SetReadDeadline(time.Now().Add(helptest.Patience))
 	for {
 		b, err := wsutil.ReadServerText(s.conn)
 		if err != nil {

@@ -184,9 +184,7 @@ func TestNamedUpstreamIsAnotherTenant(t *testing.T) {
 func TestKeyGoesWhereClientsSendTheirs(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o700))
 	var s *httptest.Server
 	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" {

@@ -152,9 +152,7 @@ func TestWork_ForgetMessage(t *testing.T) {
 	w.worked("npm test")
 	w.delivered(1)
 	x, err := w.remembers().service.Explain(t.Context(), &service.ConversationRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets}, Hash: graphiti.SessionHash("session:one"), Limit: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	in := service.ForgetRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets, Message: x.Turns[0].Messages[0].ID}}
 	if _, err := w.remembers().service.Forget(t.Context(), &in); err != nil {
 		t.Fatal(err)

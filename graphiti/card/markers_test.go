@@ -10,9 +10,7 @@ import (
 func saidOf(t testing.TB) (list [][3]string) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/said.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Split(strings.TrimSpace(line), "\t"); len(f) == 3 {
 			list = append(list, [3]string(f))

@@ -38,9 +38,7 @@ func turnsOf(n int) (turns []ledger.Turn) {
 func TestATurnWritesFewPages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
 	e, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer e.Close()
 	const n, most = 100, 6
 	turns := turnsOf(n)
@@ -52,9 +50,7 @@ func TestATurnWritesFewPages(t *testing.T) {
 		}
 	}
 	info, err := os.Stat(path + "-wal")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if pages := float64(info.Size()) / (4096 + 24) / n; pages > most {
 		t.Errorf("a turn writes %.1f pages, want %d at most", pages, most)
 	}
@@ -67,16 +63,12 @@ func TestMemoryCutOffInMidWrite(t *testing.T) {
 	const kept = 3
 	path := filepath.Join(t.TempDir(), "memory.db")
 	e, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { e.Close() }) // only after the files are copied, as after kill -9
 	turns := turnsOf(kept + 1)
 	logged := func() int64 {
 		info, err := os.Stat(path + "-wal")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return info.Size()
 	}
 	for i := range kept {
@@ -128,9 +120,7 @@ func openCut(t *testing.T, path string, length int64, turns []ledger.Turn) (miss
 		if err == nil {
 			err = os.WriteFile(cut+end, b, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	e, err := Open(cut)
 	if err != nil {

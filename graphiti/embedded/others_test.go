@@ -115,9 +115,7 @@ func TestOthers_WithoutWaiting(t *testing.T) {
 	o.Set(true, false)
 	search := func() int {
 		found, err := o.Search(t.Context(), []string{"theirs"}, "On which port does the archive server of Borealis listen?", 18)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return len(found)
 	}
 	if n := search(); n != 0 {
@@ -172,9 +170,7 @@ func TestOthers_Waits(t *testing.T) {
 			if err := ctx.Err(); err != nil {
 				t.Error(err)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !slices.ContainsFunc(found, func(f graphiti.Fact) bool { return f.UUID == tc.want }) {
 				t.Errorf("%s is missing in %+v", tc.want, found)
 			}
@@ -251,9 +247,7 @@ func TestOthers(t *testing.T) {
 			if tc.graph.narrow {
 				found, err = o.find(t.Context(), "theirs", tc.asked, 18) // the result of a later question
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got []string
 			for i := range found {
 				if found[i].Past || !found[i].IsOver(time.Now()) {

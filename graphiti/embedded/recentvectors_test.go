@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestUnderstand_EmbedsOnce: a question is embedded once for its searches and its storing, and a
@@ -30,7 +30,7 @@ func TestUnderstand_EmbedsOnce(t *testing.T) {
 	tell(t, e, "g", "a", "My cat Pixel just jumped on the table.", "Noted.")
 	vectors := func(want int) {
 		t.Helper()
-		polltest.Until(t, "vectors of all messages", func() bool {
+		helptest.Until(t, "vectors of all messages", func() bool {
 			var n int
 			return e.db.QueryRow(t.Context(), "SELECT count(*) FROM vectors", nil, &n) == nil && n == want
 		})
@@ -62,7 +62,7 @@ func TestVectors_OfNewMessages(t *testing.T) {
 	var held *groupVectors
 	for i, text := range []string{"My cat Pixel likes fish.", "The staging database listens on port 5433.", "We deploy on Tuesdays."} {
 		tell(t, e, "g", fmt.Sprint(i), text, "")
-		polltest.Until(t, "the vector of "+text, func() bool {
+		helptest.Until(t, "the vector of "+text, func() bool {
 			if !e.Compares() {
 				return false
 			}

@@ -20,7 +20,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // openEmbedded opens an empty store that ends with the test.
@@ -34,9 +34,7 @@ func openEmbedded(t testing.TB) *Store {
 		return e
 	}
 	e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
@@ -45,9 +43,7 @@ func openEmbedded(t testing.TB) *Store {
 func openShared(t testing.TB, url string) *Store {
 	t.Helper()
 	s, err := postgres.Open(postgres.Options{URL: url, Name: rand.Text(), Steps: []string{PostgresSchema + ledger.PostgresSchema}, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := OpenShared(s.DB(false))
 	t.Cleanup(func() {
 		e.Close()
@@ -60,9 +56,7 @@ func openShared(t testing.TB, url string) *Store {
 func finds(t *testing.T, e *Store, group, query, text string) bool {
 	t.Helper()
 	facts, err := e.Search(t.Context(), []string{group}, query, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return slices.ContainsFunc(facts, func(f graphiti.Fact) bool { return strings.Contains(f.Text, text) })
 }
 
@@ -104,9 +98,7 @@ func TestReplicasSeeEachOther(t *testing.T) {
 	if !finds(t, b, "g", asked, "Faro") {
 		t.Error("a fact is not found")
 	}
-	if err := a.EndDistilled(t.Context(), "g", []string{"m1"}, said.Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.EndDistilled(t.Context(), "g", []string{"m1"}, said.Add(time.Hour)))
 	if finds(t, b, "g", asked, "Faro") {
 		t.Error("a fact that another replica has ended is found")
 	}
@@ -116,9 +108,7 @@ func TestReplicasSeeEachOther(t *testing.T) {
 	if finds(t, b, "g", asked, "Kiko") || !finds(t, b, "g", "Where does the hamster Bolt live?", "Porto") {
 		t.Error("another replica does not follow a deletion")
 	}
-	if err := b.Forget(t.Context(), "g"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Forget(t.Context(), "g"))
 	if finds(t, a, "g", "Where does the hamster Bolt live?", "Porto") || len(rowsOf(t, a, "g", graphiti.Filter{})) > 0 {
 		t.Error("a forgotten group is found")
 	}
@@ -178,7 +168,7 @@ func TestRaiseRev_Order(t *testing.T) {
 				return err
 			})
 		}()
-		polltest.Until(t, "the other write to wait", func() bool {
+		helptest.Until(t, "the other write to wait", func() bool {
 			return postgrestest.Count(t, url, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
 		})
 		_, err := tx.Exec("SELECT 1 FROM groups WHERE name = 'z' FOR UPDATE NOWAIT")
@@ -202,9 +192,7 @@ func TestForgetAgainstWriters(t *testing.T) {
 	}
 	t.Run("file", func(t *testing.T) {
 		e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer e.Close()
 		s := e.Ledger(say)
 		forgetAgainstWriters(t, forgets, s, s)
@@ -254,11 +242,9 @@ func forgetAgainstWriters(t *testing.T, forgets int, all ...*ledger.Ledger) {
 	parts := []ledger.Part{{Group: "g"}, {Group: "g", Session: "session:s"}}
 	for n := range int64(forgets) {
 		seen := written.Load()
-		polltest.Until(t, "further turns", func() bool { return written.Load() > seen+3 || t.Failed() })
+		helptest.Until(t, "further turns", func() bool { return written.Load() > seen+3 || t.Failed() })
 		// The number is raised first: requests that arrive later carry it.
-		if err := all[n%2].Forget(parts[n/2%2], n+1); err != nil {
-			t.Fatal(err)
-		}
+		must(t, all[n%2].Forget(parts[n/2%2], n+1))
 		now.Store(n + 1)
 		if found := back(n + 1); found > 0 {
 			t.Errorf("%d texts after forget %d", found, n+1)
@@ -358,9 +344,7 @@ func TestRetention(t *testing.T) {
 			expire := func(dry bool) (gone, held string) {
 				t.Helper()
 				list, err := s.Expire(t.Context(), &tc.of, now, dry)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				var names [2][]string
 				for _, g := range list {
 					if want := map[string]int{"shared": 2}[g.Group]; g.Messages != max(want, 1) {
@@ -412,9 +396,7 @@ func TestRetentionOfFacts(t *testing.T) {
 	expire := func(at time.Time, dry bool) (all []string) {
 		t.Helper()
 		list, err := s.Expire(t.Context(), &of, at, dry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, g := range list {
 			all = append(all, fmt.Sprint(g.Group, " ", g.Messages, " ", g.Facts, " ", g.Held))
 		}
@@ -422,9 +404,7 @@ func TestRetentionOfFacts(t *testing.T) {
 	}
 	facts := func(group string) (n int) {
 		t.Helper()
-		if err := e.Distilled(t.Context(), group, func(*graphiti.Distilled) error { n++; return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Distilled(t.Context(), group, func(*graphiti.Distilled) error { n++; return nil }))
 		return n
 	}
 	if got := expire(now.Add(29*day), false); got != nil {

@@ -29,9 +29,7 @@ func tell(t testing.TB, e *Store, group, turn, user, assistant string) {
 func search(t testing.TB, e *Store, group, query string) []string {
 	t.Helper()
 	facts, err := e.Search(context.Background(), []string{group}, query, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out []string
 	for _, f := range facts {
 		out = append(out, f.Text)
@@ -92,9 +90,7 @@ func TestEmbeddedForgets(t *testing.T) {
 	tell(t, e, "g", "1", "secret cat", "yes")
 	tell(t, e, "h", "1", "the other cat sleeps in the attic", "yes")
 	for range 2 {
-		if err := e.Forget(context.Background(), "g"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Forget(context.Background(), "g"))
 	}
 	if got := search(t, e, "g", "secret cat"); got != nil {
 		t.Errorf("still there: %q", got)

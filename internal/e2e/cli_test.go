@@ -89,9 +89,7 @@ func cli(t *testing.T, repo string, env []string, name string, args ...string) s
 func program(t *testing.T, repo string, env []string, in io.Reader, name string, args ...string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(".cache", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("SKIPPED LOUDLY: %s is not installed; run internal/e2e/install.sh where npm's registry is reached", name)
 	}
@@ -118,12 +116,8 @@ func xdg(home, repo string) []string {
 func write(t *testing.T, text string, path ...string) {
 	t.Helper()
 	file := filepath.Join(path...)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 // claude runs Claude Code. Its requests, and the form in which they state the directory,
@@ -321,9 +315,7 @@ func git(dir string, args ...string) ([]byte, error) {
 func (w *world) export(t *testing.T, group string) string {
 	t.Helper()
 	resp, err := http.Get(w.admin + "/api/v1/memory/export?group=" + group)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -357,9 +349,7 @@ func TestCodexOverWebSocket(t *testing.T) {
 	dir := t.TempDir()
 	run := func(prompt string) string {
 		home := t.TempDir()
-		if err := os.MkdirAll(filepath.Join(home, ".codex"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Join(home, ".codex"), 0o700))
 		config := fmt.Sprintf("model = \"gpt-5.1-codex\"\nmodel_provider = \"p\"\n[model_providers.p]\nname = \"p\"\nbase_url = \"%s/v1\"\nwire_api = \"responses\"\nenv_key = \"K\"\nsupports_websockets = true\n", w.url)
 		write(t, config, home, ".codex", "config.toml")
 		return cli(t, dir, append(os.Environ(), "HOME="+home, "K=sk-test"), ".bin/codex", "exec", "--skip-git-repo-check", prompt)
@@ -428,17 +418,13 @@ func TestCodexSubagentThread(t *testing.T) {
 func threadOfSubagent(t *testing.T, home string) (id string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(home, ".codex", "sessions", "*", "*", "*", "*.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range files {
 		var first struct {
 			Payload struct{ ID, ThreadSource string }
 		}
 		line, _, _ := strings.Cut(read(t, name), "\n")
-		if err := json.Unmarshal([]byte(strings.ReplaceAll(line, "thread_source", "threadSource")), &first); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(strings.ReplaceAll(line, "thread_source", "threadSource")), &first))
 		if first.Payload.ThreadSource == "subagent" {
 			id = first.Payload.ID
 		}

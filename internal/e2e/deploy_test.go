@@ -110,9 +110,7 @@ func TestPromtool(t *testing.T) {
 	w.until(t, "the turn", func(q queue) bool { return q.Pending == 0 && q.Delivered > 0 })
 	w.tell(t, "What is my cat called?")
 	resp, err := http.Get(w.admin + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	var metrics bytes.Buffer
 	if _, err := metrics.ReadFrom(resp.Body); err != nil {
@@ -125,9 +123,7 @@ func TestPromtool(t *testing.T) {
 	var dashboard struct {
 		Panels []struct{ Targets []struct{ Expr string } }
 	}
-	if err := json.Unmarshal([]byte(read(t, "../../deploy/prometheus/dashboard.json")), &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(read(t, "../../deploy/prometheus/dashboard.json")), &dashboard))
 	type rule struct {
 		Record, Expr string
 	}
@@ -142,9 +138,7 @@ func TestPromtool(t *testing.T) {
 		}
 	}
 	text, err := yaml.Marshal(map[string][]group{"groups": {rules}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "dashboard.yaml")
 	write(t, string(text), path)
 	if out := tool(t, nil, "promtool", "check", "rules", path); !strings.Contains(out, "SUCCESS") || len(rules.Rules) < 15 {

@@ -67,9 +67,7 @@ func serve(t *testing.T, env ...string) *world {
 func serveWith(t *testing.T, program string, env ...string) *world {
 	t.Helper()
 	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := &world{model: model, dir: t.TempDir(), env: env, program: program}
 	w.start(t, env...)
 	t.Cleanup(func() { w.stop(t); model.Close() })
@@ -87,12 +85,8 @@ func (w *world) start(t *testing.T, env ...string) {
 		w.cmd.Stderr = w.log
 	}
 	out, err := w.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, w.cmd.Start())
 	w.url, w.admin = "", ""
 	for s := bufio.NewScanner(out); w.admin == "" && s.Scan(); {
 		if m := address.FindStringSubmatch(s.Text()); m != nil {
@@ -135,9 +129,7 @@ func user(text any) map[string]any { return map[string]any{"role": "user", "cont
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -145,8 +137,6 @@ func freePort(t *testing.T) string {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }

@@ -22,21 +22,15 @@ import (
 func google(t *testing.T, base, method, path, body string, headers ...string) (status int, memory, answer string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp.StatusCode, resp.Header.Get("X-Graphiti-Memory"), string(b)
 }
 
@@ -123,9 +117,7 @@ func TestGeminiIsForwarded(t *testing.T) {
 func TestGeminiKeys(t *testing.T) {
 	t.Parallel()
 	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer model.Close()
 	var log bytes.Buffer
 	w := &world{model: model, dir: t.TempDir(), log: &log, program: binary}

@@ -34,9 +34,7 @@ func startGraphiti(t *testing.T) *graphitiService {
 		t.Skip("SKIPPED LOUDLY: graphiti-core is not installed; run internal/e2e/install.sh where PyPI is reached")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	l.Close()
 	g := &graphitiService{t: t, db: filepath.Join(t.TempDir(), "graph"), port: port}
@@ -105,20 +103,14 @@ type queue struct {
 func (w *world) queue(t *testing.T) (q queue) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.admin+"/api/v1/queue", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if w.token != "" {
 		req.Header.Set("Authorization", "Bearer "+w.token)
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&q); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewDecoder(resp.Body).Decode(&q))
 	return q
 }
 
@@ -142,9 +134,7 @@ func (w *world) tell(t *testing.T, text string) string {
 	t.Helper()
 	body, _ := json.Marshal(map[string]any{"model": "m", "messages": []any{user(text)}})
 	resp, err := http.Post(w.url+"/v1/chat/completions", "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {

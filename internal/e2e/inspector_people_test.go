@@ -41,9 +41,7 @@ func serveTeam(t *testing.T, program string, names map[string]string, env ...str
 	registry := "users:\n"
 	for _, who := range []string{"ann", "josh"} {
 		name, err := json.Marshal(names[who])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		registry += fmt.Sprintf("  - {id: %s, displayName: %s, keys: [%q]}\n", who, name, "sha256:"+fingerprint("sk-"+who))
 	}
 	registry += fmt.Sprintf("  - {id: root, admin: true, keys: [%q]}\n", "sha256:"+fingerprint("sk-root"))
@@ -56,9 +54,7 @@ func serveTeam(t *testing.T, program string, names map[string]string, env ...str
 func (w *world) api(t *testing.T, credential, path string, body any) (int, string) {
 	t.Helper()
 	b, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return w.call(t, http.MethodPost, credential, path, b)
 }
 
@@ -71,23 +67,17 @@ func (w *world) get(t *testing.T, credential, path string) (int, string) {
 func (w *world) call(t *testing.T, method, credential, path string, b []byte) (int, string) {
 	t.Helper()
 	req, err := http.NewRequest(method, w.admin+"/api/v1/"+path, bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+credential)
 	status, got := http.StatusTooManyRequests, ""
 	w.eventually(t, "a call to be taken", func() bool {
 		req.Body = io.NopCloser(bytes.NewReader(b))
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		read, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		status, got = resp.StatusCode, string(read)
 		return status != http.StatusTooManyRequests
 	})
@@ -157,9 +147,7 @@ func TestSeparatePeople(t *testing.T) {
 func TestOperatorWithKeyboard(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer g.Close()
 	w := serveTeam(t, binary, map[string]string{"ann": "Ann", "josh": "Josh"}, "GRAPHITI_PROXY_MEMORY_BACKEND=graphiti", "GRAPHITI_PROXY_MEMORY_ENDPOINT="+g.URL(), "GRAPHITI_PROXY_MEMORY_CONSENT=true")
 	var saturdays, door atomic.Bool // refused
@@ -191,9 +179,7 @@ func TestOperatorWithKeyboard(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(file, bytes.ReplaceAll(users, []byte(fingerprint("sk-josh")), []byte(fingerprint("sk-josh-2"))), 0o600)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 	}
 	w.stop(t)

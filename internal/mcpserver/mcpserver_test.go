@@ -14,10 +14,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/mcpserver"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
+
+var must = helptest.Must
 
 const (
 	here  = "/work/widgets"
@@ -68,9 +71,7 @@ func connect(t *testing.T, answer string, roots ...string) *client {
 		t.Fatal(err)
 	}
 	session, err := program.Connect(t.Context(), other, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	c.ClientSession = session
 	return c
@@ -132,9 +133,7 @@ func TestContainment(t *testing.T) {
 		_, pending := c.add(note)
 		elsewhere := func() bool {
 			out, err := c.memory.Memory.Search(t.Context(), &service.SearchRequest{Selector: service.Selector{User: servicetest.Owner}, Query: ask})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return len(out.Facts) > 0
 		}
 		if elsewhere() {
@@ -232,9 +231,7 @@ func TestArguments(t *testing.T) {
 		}
 	}
 	tools, err := c.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, tool := range tools.Tools {
 		schema, _ := tool.InputSchema.(map[string]any)
 		properties, _ := schema["properties"].(map[string]any)

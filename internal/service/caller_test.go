@@ -11,9 +11,12 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
+
+var must = helptest.Must
 
 type fields = map[string]any
 
@@ -121,9 +124,7 @@ func attacks(me, other *somebody) (list []fields) {
 func attempt(t *testing.T, m *servicetest.Fixture, op service.Mountable, c service.Caller, in fields) (said string, ok bool, err error) {
 	t.Helper()
 	body, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ok = true
 	var many []any
 	out, _, err := op.Call(t.Context(), m.Host, c, func(v any) error {
@@ -337,14 +338,10 @@ func TestNotesOfAnothersSessionStay(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	josh, ann, _ := everybody(t, m)
 	hers := []byte(`{"asked":"Rex is fed.","session":"` + ann.conversing + `"}`)
-	if err := m.State.Snapshots.Save(t.Context(), "hers", hers, m.State.Generations.Now(), ann.project, graphiti.SessionScopeOf(ann.conversing, ""), graphiti.SessionScopeOf(ann.conversing, "user:ann")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.State.Snapshots.Save(t.Context(), "hers", hers, m.State.Generations.Now(), ann.project, graphiti.SessionScopeOf(ann.conversing, ""), graphiti.SessionScopeOf(ann.conversing, "user:ann")))
 	has := func() bool {
 		body, err := m.State.Snapshots.Load(t.Context(), "hers")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(body) == string(hers)
 	}
 	said, _, err := attempt(t, m, service.Import, josh.caller, fields{"lines": []fields{

@@ -165,9 +165,7 @@ func TestConversationThatWaits(t *testing.T) {
 func decided(t *testing.T, m *servicetest.Fixture, id string, d inject.Decision, groups ...string) {
 	t.Helper()
 	raw, err := hex.DecodeString(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d.Generation = m.State.Generations.Now()
 	if _, err := m.State.Decisions.Keep(t.Context(), [16]byte(raw), d, groups...); err != nil {
 		t.Fatal(err)

@@ -24,9 +24,7 @@ func TestSearch_Filter(t *testing.T) {
 		{"2026-11-26", "claude-code", "", "我们的数据库在法兰克福。", "好的。"},
 	} {
 		at, err := time.Parse(time.DateOnly, s.day)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		one := turn(strings.Repeat(string(rune('a'+i)), 32), "s"+s.day, s.said, s.answered)
 		one.Said, one.Answered, one.Client, one.Workspace = at.Add(9*time.Hour), at.Add(10*time.Hour), s.client, s.workspace
 		if s.workspace != "" {

@@ -245,9 +245,7 @@ func TestVersionsOfAFact(t *testing.T) {
 	d, _ := m.Backend.Distiller()
 	var source string
 	for r, err := range m.Backend.Rows(t.Context(), servicetest.OwnersGroup, graphiti.Filter{Last: 1, Text: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		source = r.Name
 	}
 	var facts []graphiti.Distilled

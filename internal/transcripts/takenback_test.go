@@ -59,18 +59,14 @@ func TestRead_TakenBack(t *testing.T) {
 	} {
 		home := Home{Dir: t.TempDir(), Env: func(string) string { return "" }}
 		path := filepath.Join(home.Dir, filepath.FromSlash(c.path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		if c.text == "" {
 			openCodeWithRevert(t, path)
 		} else if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if strings.HasPrefix(c.path, ".kimi") {
-			if err := os.WriteFile(filepath.Join(home.Dir, ".kimi-code/sessions/w/s/state.json"), []byte(`{"id": "s", "cwd": "/d"}`), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(home.Dir, ".kimi-code/sessions/w/s/state.json"), []byte(`{"id": "s", "cwd": "/d"}`), 0o600))
 		}
 		var got []string
 		back := 0
@@ -90,9 +86,7 @@ func TestRead_TakenBack(t *testing.T) {
 func openCodeWithRevert(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	statements := []string{
 		"CREATE TABLE session (id text, parent_id text, directory text, revert text, time_created integer)",

@@ -22,9 +22,7 @@ import (
 func forward(t *testing.T, want, answer string, secured *tls.Config) (address string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if secured != nil {
 		ln = tls.NewListener(ln, secured)
 	}
@@ -87,9 +85,7 @@ func echoes(t *testing.T, c net.Conn) {
 func newTestDialer(t *testing.T, base string, roots *tls.Config) (*dialer, error) {
 	t.Helper()
 	u, err := url.Parse(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if roots == nil {
 		roots = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
@@ -111,13 +107,9 @@ func TestTunnelThroughTheProxyOfTheEnvironment(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			environment(t, map[string]string{tc.variable: "http://" + tc.user + forward(t, tc.want, "", nil)})
 			d, err := newTestDialer(t, tc.base, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			c, err := d.dial(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer c.Close()
 			echoes(t, c)
 		})
@@ -130,13 +122,9 @@ func TestTunnelThroughTheProxyOfTheEnvironment(t *testing.T) {
 		secured := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: s.TLS.Certificates}
 		environment(t, map[string]string{"HTTPS_PROXY": "https://" + forward(t, plain, "", secured)})
 		d, err := newTestDialer(t, "https://api.test", &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c, err := d.dial(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer c.Close()
 		echoes(t, c)
 	})
@@ -155,9 +143,7 @@ func TestProxyThatDoesNotHelp(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			environment(t, map[string]string{"HTTPS_PROXY": "http://me:s3cret@" + forward(t, want, tc.answer, nil)})
 			d, err := newTestDialer(t, "https://api.test", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ctx := t.Context()
 			if tc.answer == "nothing" {
 				var cancel context.CancelFunc

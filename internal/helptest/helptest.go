@@ -1,7 +1,7 @@
-// Package polltest owns polling in tests for conditions that processes, sockets, files or
-// goroutines of a complete proxy cause. Prefer a channel where one exists. Programs must not
-// link it.
-package polltest
+// Package helptest owns what tests of many packages share: the end of a test at an error,
+// and polling for conditions that processes, sockets, files or goroutines of a complete
+// proxy cause. Prefer a channel where one exists. Programs must not link it.
+package helptest
 
 import (
 	"testing"
@@ -15,6 +15,17 @@ const (
 
 	pause = 5 * time.Millisecond
 )
+
+// Must ends the test if err is not nil.
+func Must(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // Until waits for ok to return true, and fails the test after a minute.
 func Until(t testing.TB, what string, ok func() bool) {
