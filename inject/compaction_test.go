@@ -97,10 +97,10 @@ func TestResume(t *testing.T) {
 			{replaced("b", call), notes("ValueError: y"), both, map[string]string{at: two}, StatusRecalled},
 			{replaced("b", call+wish), notes("TypeError: x"), both, map[string]string{at: two, wanted: one}, StatusRecalled},
 		},
-		"no notes at first": {{replaced("a", ""), notes(), both, nil, StatusEmpty}, {replaced("a", call), notes("TypeError: x"), both, nil, StatusEmpty}, {replaced("a", call+next), notes("TypeError: x"), both, map[string]string{now: one}, StatusRecalled}},
+		"no notes at first":              {{replaced("a", ""), notes(), both, nil, StatusEmpty}, {replaced("a", call), notes("TypeError: x"), both, nil, StatusEmpty}, {replaced("a", call+next), notes("TypeError: x"), both, map[string]string{now: one}, StatusRecalled}},
 		"the summary answers a question": {{asked("a"), notes("TypeError: x"), both, map[string]string{what: one}, StatusRecalled}, {asked("b"), notes("ValueError: y"), both, map[string]string{what: two}, StatusRecalled}},
-		"the summary has the note": {{replaced("TypeError: x", ""), notes("TypeError: x"), both, nil, StatusEmpty}},
-		"without recall":           {{replaced("a", ""), notes("TypeError: x"), noRecall, nil, StatusEmpty}},
+		"the summary has the note":       {{replaced("TypeError: x", ""), notes("TypeError: x"), both, nil, StatusEmpty}},
+		"without recall":                 {{replaced("a", ""), notes("TypeError: x"), noRecall, nil, StatusEmpty}},
 	} {
 		blocks := &fakeDecisions{}
 		for i, s := range steps {

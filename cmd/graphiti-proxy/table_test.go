@@ -74,7 +74,7 @@ func TestCatalogIsPrinted(t *testing.T) {
 	}
 	var out, errOut bytes.Buffer
 	printCatalog(&out, &errOut, &service.Selector{}, &service.Catalog{
-		Memories: []service.Kept{{Name: "acme/widgets", Scope: "workspace", Shared: true, Span: of(4)}, {Name: "you", Scope: "user", Span: of(3)}},
+		Memories:      []service.Kept{{Name: "acme/widgets", Scope: "workspace", Shared: true, Span: of(4)}, {Name: "you", Scope: "user", Span: of(3)}},
 		Conversations: []service.Conversation{{Begins: "Our database is Postgres.", In: "acme/widgets", Span: of(4)}},
 		AllMemories:   3, AllConversations: 2,
 	})

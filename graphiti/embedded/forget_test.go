@@ -22,7 +22,7 @@ func TestForgottenWordsAreInNoFile(t *testing.T) {
 		say    func(t *testing.T, e *Store)
 		forget func(ctx context.Context, e *Store) error
 	}{
-		"a group": {func(t *testing.T, e *Store) { tell(t, e, "h", "2", "I am a xylophonist", "ok") }, func(ctx context.Context, e *Store) error { return e.Forget(ctx, "h") }},
+		"a group":    {func(t *testing.T, e *Store) { tell(t, e, "h", "2", "I am a xylophonist", "ok") }, func(ctx context.Context, e *Store) error { return e.Forget(ctx, "h") }},
 		"an episode": {func(t *testing.T, e *Store) { tell(t, e, "g", "2", "I am a xylophonist", "ok") }, func(ctx context.Context, e *Store) error { _, err := e.ForgetEpisodes(ctx, "g", of("2")); return err }},
 		"the message of a fact": {
 			func(t *testing.T, e *Store) {

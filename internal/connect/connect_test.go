@@ -22,8 +22,8 @@ func machine(t *testing.T, env map[string]string) *Machine {
 	home := t.TempDir()
 	return &Machine{
 		Home: home, Dir: filepath.Join(home, "src"), Store: filepath.Join(home, "store"),
-		Env:  func(name string) string { return env[name] },
-		Look: func(string) (string, error) { return "", os.ErrNotExist },
+		Env:   func(name string) string { return env[name] },
+		Look:  func(string) (string, error) { return "", os.ErrNotExist },
 		Proxy: Proxy{Base: base, Providers: map[string]string{"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com", "gemini": "https://generativelanguage.googleapis.com"}, Named: map[string]string{"groq": "https://api.groq.com/openai", ChatGPT: "https://chatgpt.com/backend-api/codex"}},
 	}
 }

@@ -100,7 +100,7 @@ func TestPersonsMessageAboutChores(t *testing.T) {
 		"Does Codex put its words behind ## My request for Codex:?",
 	} {
 		body, err := json.Marshal(map[string]any{
-			"tools": []any{map[string]any{"type": "function", "function": map[string]string{"name": "bash"}}},
+			"tools":    []any{map[string]any{"type": "function", "function": map[string]string{"name": "bash"}}},
 			"messages": []any{map[string]string{"role": "system", "content": "You are an agent."}, map[string]string{"role": "user", "content": said}, map[string]string{"role": "assistant", "content": "Well."}, map[string]string{"role": "user", "content": said}},
 		})
 		must(t, err)
