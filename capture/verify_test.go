@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -40,20 +39,11 @@ func client(t *testing.T, url string) *rest.Client {
 	return r
 }
 
+// verifying returns a pipeline whose looks may take their time.
 func verifying(t *testing.T, path string, m Memory, change ...func(*Options)) *Pipeline {
 	t.Helper()
-	o := Options{
-		Bounds:      Bounds{MaxChars: 8000, Timeout: helptest.Patience, StallAfter: time.Second},
-		Destination: destination(t, path, m),
-		Log:         slog.New(slog.DiscardHandler),
-	}
-	for _, f := range change {
-		f(&o)
-	}
-	p, err := Open(o)
-	must(t, err)
-	t.Cleanup(func() { stop(t, p) })
-	return p
+	patient := func(o *Options) { o.Bounds.Timeout = helptest.Patience }
+	return pipeline(t, path, m, append([]func(*Options){patient}, change...)...)
 }
 
 // spoken returns a turn of two messages.
@@ -210,45 +200,6 @@ func TestHalfATurnLost(t *testing.T) {
 	s.Restart()
 	waitFor(t, "all turns", func() bool { return p.Status().Verified == 3 })
 	once(t, s, "a", "0", "1", "2")
-}
-
-// TestPoison checks that a turn that ends the worker each time is put aside, and that the
-// others arrive.
-func TestPoison(t *testing.T) {
-	t.Parallel()
-	s, m := service(t, graphititest.Options{
-		Raises: func(_, content string) bool { return strings.Contains(content, "user 1") },
-	})
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
-	for i := range 4 {
-		add(t, p, spoken(fmt.Sprint(i), "a", "b"))
-	}
-	later := 0
-	for range 20 {
-		waitFor(t, "a stall or the end", func() bool { st := p.Status(); return st.Stalled != nil || st.Pending == 0 })
-		if p.Status().Pending == 0 {
-			break
-		}
-		s.Restart()
-		add(t, p, spoken("later"+fmt.Sprint(later), "c")) // proves the loss
-		later++
-		waitFor(t, "work", func() bool {
-			st := p.Status()
-			if st.Stalled != nil && st.UnderWay > 0 { // the other poisonous turn may have come first
-				s.Restart()
-			}
-			return st.Stalled == nil || st.Pending == 0
-		})
-	}
-	st := p.Status()
-	if st.Dead != 2 || st.Verified != 6+later {
-		t.Errorf("got %+v, want Dead 2, Verified %d", st, 6+later)
-	}
-	once(t, s, "a", "0", "2", "3")
-	list, all, err := p.Turns(context.Background(), ledger.ListOptions{Condition: ledger.Dead, Limit: 10})
-	if err != nil || all != 2 || !strings.Contains(list[0].Reason, "lost it three times") || list[0].User != "" {
-		t.Errorf("got %+v %d %v, want no error, 2 in all, \"lost it three times\" in it, User \"\"", list, all, err)
-	}
 }
 
 // TestInDoubtAfterACrash checks that a turn that was sent but not recorded as delivered

@@ -248,42 +248,6 @@ func TestSharedRepositoryMemory(t *testing.T) {
 	}
 }
 
-// TestIgnoreFile checks that a client in a clone with an ignore file
-// gets no block, and that its conversation is not stored.
-func TestIgnoreFile(t *testing.T) {
-	t.Parallel()
-	w := serve(t, "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw")
-	w.model.SetAnswer(coderModel)
-	dir := t.TempDir()
-	told := clone(t, filepath.Join(dir, "told"))
-	theCoders[0].run(t, w.url, filepath.Join(dir, "home"), told, "The staging database is called Miso. Remember it.", how{})
-	w.until(t, "the turn that is kept", func(q queue) bool { return q.Delivered == 1 })
-	before := w.export(t, widgets)
-	w.model.Forget()
-	for i, c := range append([]coder{olderClaude, qwenCode}, theCoders...) {
-		t.Run(c.name, func(t *testing.T) {
-			ignored := clone(t, filepath.Join(dir, fmt.Sprint("ignored", i)))
-			write(t, "", ignored, ".graphiti-proxy-ignore")
-			out := c.run(t, w.url, filepath.Join(dir, fmt.Sprint("home", i)), ignored, "What is the staging database called? The production one is called Zanzibar.", how{})
-			if !strings.Contains(out, "Understood.") {
-				t.Errorf("%s printed %q", c.name, out)
-			}
-		})
-	}
-	if block := lastBlock(t, w.model); block != "" {
-		t.Errorf("the model saw %s", block)
-	}
-	w.stop(t) // the proxy stores captured turns before it exits
-	w.start(t, w.env...)
-	w.until(t, "the queue to be empty", func(q queue) bool { return q.Pending == 0 })
-	if kept := w.export(t, widgets); kept != before {
-		t.Errorf("the repository's memory holds\n%s\nand held\n%s", kept, before)
-	}
-	if kept := w.export(t, "user_josh"); kept != "" {
-		t.Errorf("the person's memory holds %s", kept)
-	}
-}
-
 // widgets is the group of the repository acme/widgets.
 const widgets = "workspace_github_repo_github_com_acme_widgets-27bf01bfae610991"
 
