@@ -74,12 +74,8 @@ func TestStaleWritesAfterForget(t *testing.T) {
 			keep(t, s, 0, before, "g")
 			lookup(t, s, key(0))
 			for _, f := range []Forget{{Group: "g", Scope: "g"}, {Group: "i", Scope: "talk:1:", Session: "session:1"}} {
-				if _, err := s.Generations.Raise(ctx, f); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := s.Decisions.Forget(ctx, f.Group); err != nil {
-					t.Fatal(err)
-				}
+				must(t, helptest.ErrorOf(s.Generations.Raise(ctx, f)))
+				must(t, helptest.ErrorOf(s.Decisions.Forget(ctx, f.Group)))
 				must(t, s.Snapshots.Forget(ctx, f.Scope))
 				if _, err := s.Generations.Raise(ctx, f); err != nil { // invalidates decisions that were cached meanwhile
 					t.Fatal(err)
@@ -153,9 +149,7 @@ func TestPiecesGoWithTheBlock(t *testing.T) {
 				}
 			}
 			check("at first", "block 5  ids", " 0 weak ids", "none", "block 5  ids", "none")
-			if _, err := s.Generations.Raise(ctx, Forget{Group: "g", Scope: "g"}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(s.Generations.Raise(ctx, Forget{Group: "g", Scope: "g"})))
 			for _, want := range []int{1, 0} {
 				if n, err := s.Decisions.Forget(ctx, "g"); n != want || err != nil {
 					t.Errorf("Forget emptied %d blocks, %v; want %d", n, err, want)
@@ -185,12 +179,8 @@ func TestDecisionsReadWhileAGroupIsForgotten(t *testing.T) {
 				t.Fatal(err)
 			}
 			lookup(t, s, key(0), key(1))
-			if _, err := s.Decisions.Forget(ctx, "g"); err != nil {
-				t.Fatal(err)
-			}
-			if _, err = s.Generations.Raise(ctx, f); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(s.Decisions.Forget(ctx, "g")))
+			must(t, helptest.ErrorOf(s.Generations.Raise(ctx, f)))
 			if got := lookup(t, s, key(0), key(1)); got[0] != "/1" || got[1] != "text/1" {
 				t.Errorf("decisions of keys 0 and 1: %v, want /1 and text/1", got)
 			}

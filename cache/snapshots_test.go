@@ -3,6 +3,8 @@ package cache
 import (
 	"slices"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestSnapshotIsThereOnceSaved checks that Load returns a snapshot immediately after Save.
@@ -29,9 +31,7 @@ func TestTrial_Forgotten(t *testing.T) {
 			for _, group := range []string{"g", "h"} {
 				must(t, s.Trials.Save(t.Context(), group, []byte("{}"), 0, group, "trials"))
 			}
-			if _, err := s.Decisions.Forget(t.Context(), "g"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(s.Decisions.Forget(t.Context(), "g")))
 			var left []string
 			err := s.Trials.Each(t.Context(), func(key string, _ []byte) error { left = append(left, key); return nil }, "trials")
 			if !slices.Equal(left, []string{"h"}) || err != nil {

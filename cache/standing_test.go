@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // entries returns the entries of lists in the order in which they are read.
@@ -39,9 +41,7 @@ func TestLists(t *testing.T) {
 			}
 
 			f := Forget{Group: "g", Scope: "talk:1:", Session: "session:1"}
-			if _, err := s.Generations.Raise(ctx, f); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(s.Generations.Raise(ctx, f)))
 			must(t, s.Snapshots.Forget(ctx, f.Scope))
 			add(t, s, "a", []byte("again"), before, "g", "talk:1:")
 			add(t, s, "a", []byte("late"), before, "g", "talk:2:")

@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 func mcpService(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *mcp.Client) {
@@ -134,9 +135,7 @@ func TestMCPCallThatEndsInTheMiddle(t *testing.T) {
 				sp := openLedger(t, path)
 				ids := []string{"1", "2", "3", "4"}
 				for _, id := range ids {
-					if _, err := sp.Add(context.Background(), []ledger.Turn{spoken(id, "a")}, time.Now()); err != nil {
-						t.Fatal(err)
-					}
+					must(t, helptest.ErrorOf(sp.Add(context.Background(), []ledger.Turn{spoken(id, "a")}, time.Now())))
 				}
 				must(t, sp.Close())
 				p := verifying(t, path, m, func(o *Options) { o.Timeout = time.Second })

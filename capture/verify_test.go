@@ -212,9 +212,7 @@ func TestInDoubtAfterACrash(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "spool.db")
 			sp := openLedger(t, path)
 			tn := spoken("1", "a")
-			if _, err := sp.Add(context.Background(), []ledger.Turn{tn}, time.Now()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(sp.Add(context.Background(), []ledger.Turn{tn}, time.Now())))
 			list, err := sp.Next(context.Background(), "a", 10)
 			if err != nil || len(list) != 1 {
 				t.Fatalf("got %v, %v, want no error, 1 of them", len(list), err)

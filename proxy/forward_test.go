@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 func TestRequestIsForwardedUnchanged(t *testing.T) {
@@ -259,9 +261,7 @@ func TestConnectionThatItsPeerEndsIsNotKept(t *testing.T) {
 		w := newStub(t, say("HTTP/1.1 200 OK\r\n"+lines+"Content-Length: 2\r\n\r\nok"))
 		s, _ := start(t, w.url())
 		for range 2 {
-			if _, err := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n")))
 		}
 		if n := w.connections(); n != 2 {
 			t.Errorf("%q: two requests took %d connections, want 2", lines, n)
@@ -343,9 +343,7 @@ func TestConnectionStaysAfterLargeBody(t *testing.T) {
 	c := dial(t, s)
 	answers, body := newReader(c), strings.Repeat("x", 300<<10)
 	for i := range 200 {
-		if _, err := fmt.Fprintf(c, "POST /v1/files HTTP/1.1\r\nHost: p\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(fmt.Fprintf(c, "POST /v1/files HTTP/1.1\r\nHost: p\r\nContent-Length: %d\r\n\r\n%s", len(body), body)))
 		resp, err := http.ReadResponse(answers, nil)
 		must(t, err)
 		_, _ = io.Copy(io.Discard, resp.Body)
@@ -436,14 +434,10 @@ func TestPiecesOfABody(t *testing.T) {
 			s, _ := start(t, w.url())
 			c, at := dial(t, s), 0
 			for _, cut := range append(cuts, len(all)) {
-				if _, err := io.WriteString(c, all[at:cut]); err != nil {
-					t.Fatal(err)
-				}
+				must(t, helptest.ErrorOf(io.WriteString(c, all[at:cut])))
 				at = cut
 			}
-			if _, err := io.ReadAll(c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(io.ReadAll(c)))
 			got := w.requests()
 			if len(got) != 2 || !strings.HasSuffix(got[0], "\r\n\r\n"+body) || !strings.HasSuffix(got[1], "\r\n\r\n"+body) {
 				t.Errorf("%d bytes, cuts %v: upstream got %d requests, want both bodies unchanged", length, cuts, len(got))

@@ -199,9 +199,7 @@ func TestEmptyFramesArePaidFor(t *testing.T) {
 		_, err := io.ReadFull(c, got)
 		read <- err
 	}, func(o *Options) { o.Budget, o.Routes.Limits.InspectTotal = b, total })
-	if _, err := c.Write(sent); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(c.Write(sent)))
 	if err := <-read; err != nil || !bytes.Equal(got, sent) {
 		t.Errorf("they did not arrive as they were sent (%v)", err)
 	}

@@ -253,9 +253,7 @@ func dial(t testing.TB, s *Server) net.Conn {
 func talk(t testing.TB, s *Server, request string) (string, error) {
 	t.Helper()
 	c := dial(t, s)
-	if _, err := io.WriteString(c, request); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(io.WriteString(c, request)))
 	b, err := io.ReadAll(c)
 	return string(b), err
 }
@@ -280,24 +278,18 @@ func BenchmarkRelayStream(b *testing.B) {
 	})
 	s, _ := start(b, w.url())
 	c, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer c.Close()
 	br := bufio.NewReaderSize(c, 64<<10)
 	b.SetBytes(int64(1000 * len(event)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: p\r\n\r\n"); err != nil {
-			b.Fatal(err)
-		}
+		must(b, helptest.ErrorOf(io.WriteString(c, "GET / HTTP/1.1\r\nHost: p\r\n\r\n")))
 		for line := []byte(nil); string(line) != "0\r\n"; {
 			if line, err = br.ReadSlice('\n'); err != nil {
 				b.Fatal(err)
 			}
 		}
-		if _, err := br.ReadSlice('\n'); err != nil {
-			b.Fatal(err)
-		}
+		must(b, helptest.ErrorOf(br.ReadSlice('\n')))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestStopIsBounded checks that Shutdown returns in time and closes all connections,
@@ -57,9 +59,7 @@ func TestStopIsBounded(t *testing.T) {
 			s, _ := start(t, w, func(o *Options) { o.Routes.Limits.UpstreamIdle = time.Hour; o.Routes.Limits.BodyTimeout = time.Hour })
 			c := dial(t, s)
 			_, _ = io.WriteString(c, tc.request)
-			if _, err := http.ReadResponse(newReader(c), nil); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(http.ReadResponse(newReader(c), nil)))
 			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 			defer cancel()
 			began := time.Now()

@@ -19,7 +19,7 @@ func ExampleDB_Write() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	db, err := sqlite.Open(filepath.Join(dir, "cats.db"), sqlite.Options{Schema: "CREATE TABLE cats (name TEXT);", Version: 1})
+	db, err := sqlite.Open(filepath.Join(dir, "cats.db"), sqlite.Options{Schema: "CREATE TABLE cats (name TEXT)", Version: 1, Sync: sqlite.SyncNormal})
 	if err != nil {
 		log.Fatal(err)
 	}

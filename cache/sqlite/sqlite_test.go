@@ -163,9 +163,7 @@ func ofVersion(n int) func(*testing.T, string) {
 		db, err := sql.Open("sqlite", "file:"+path)
 		must(t, err)
 		defer db.Close()
-		if _, err := db.Exec(fmt.Sprintf("CREATE TABLE t (k); PRAGMA user_version = %d", n)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(db.Exec(fmt.Sprintf("CREATE TABLE t (k); PRAGMA user_version = %d", n))))
 	}
 }
 

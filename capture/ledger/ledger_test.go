@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // Open opens a ledger in a file of its own, with messages in RAM.
@@ -64,9 +65,7 @@ func TestSeenIsBounded(t *testing.T) {
 	now := time.Now()
 	for i := range 10 {
 		tn := turn(fmt.Sprint(i), "g")
-		if _, err := s.Add(context.Background(), []Turn{tn}, now); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(s.Add(context.Background(), []Turn{tn}, now)))
 		entries, err := s.Next(context.Background(), "g", 1)
 		must(t, err)
 		must(t, s.MarkDelivered(&entries[0], true))

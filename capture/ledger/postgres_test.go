@@ -60,9 +60,7 @@ func TestDelivery_LostLease(t *testing.T) {
 	for i := range 2 {
 		turns = append(turns, Turn{ID: fmt.Sprint(i), User: "u", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}})
 	}
-	if _, err := first.Add(ctx, turns, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(first.Add(ctx, turns, time.Now())))
 	list, err := first.Next(ctx, "g", 2)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("got %v %v, want two copies", list, err)

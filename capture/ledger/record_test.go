@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // open opens a ledger in a new file.
@@ -221,9 +222,7 @@ func TestRaiseForgets(t *testing.T) {
 				if i == 2 {
 					tn.Generation = 5
 				}
-				if _, err := s.Add(t.Context(), []Turn{tn}, time.Now()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, helptest.ErrorOf(s.Add(t.Context(), []Turn{tn}, time.Now())))
 			}
 			for range 2 {
 				if newest, err := s.Raise(map[string]int64{tc.scope: 5}); err != nil || newest != 5 {
@@ -304,9 +303,7 @@ func withdraw(t *testing.T, part Part, missed bool) {
 	for _, id := range []string{"sent", "listed", "waiting"} {
 		tn := turn(id, "g")
 		tn.Session = "session:s"
-		if _, err := s.Add(t.Context(), []Turn{tn}, time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(s.Add(t.Context(), []Turn{tn}, time.Now())))
 	}
 	list, err := s.Next(t.Context(), "", 2)
 	if err != nil || len(list) != 2 {
@@ -344,9 +341,7 @@ func withdraw(t *testing.T, part Part, missed bool) {
 	}
 	again := turn("again", "g")
 	again.Generation = 3
-	if _, err := s.Add(t.Context(), []Turn{again}, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(s.Add(t.Context(), []Turn{again}, time.Now())))
 	for _, group := range []string{"", "g"} {
 		list, err := s.Next(t.Context(), group, 9)
 		if held := part == (Part{Group: "g"}); err != nil || slices.ContainsFunc(list, func(c Copy) bool { return c.Turn == "again" }) == held {
@@ -371,9 +366,7 @@ func TestSend(t *testing.T) {
 	now, copied := time.Now(), s.worth
 	add := func(id string, at time.Time, add func(context.Context, []Turn, time.Time) ([]Added, error)) {
 		t.Helper()
-		if _, err := add(t.Context(), []Turn{turn(id, "g")}, at); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(add(t.Context(), []Turn{turn(id, "g")}, at)))
 	}
 	s.worth = nil // before Graphiti
 	add("long ago", now.Add(-48*time.Hour), s.Add)
@@ -385,9 +378,7 @@ func TestSend(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Fatalf("got %+v, %v; want one copy", list, err)
 	}
-	if _, err := s.MarkSent(&list[0]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(s.MarkSent(&list[0])))
 	must(t, s.MarkDelivered(&list[0], true))
 	add("later", now, s.Add)
 	if n, err := s.Send(now.Add(-24 * time.Hour)); n != 1 || err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 func encoded(t *testing.T, encoding, text string) []byte {
@@ -35,9 +36,7 @@ func encoded(t *testing.T, encoding, text string) []byte {
 		w, _ = zstd.NewWriter(&b, zstd.WithWindowSize(64<<20))
 	}
 	for part := text; len(part) > 0; part = part[min(len(part), 1<<20):] {
-		if _, err := io.WriteString(w, part[:min(len(part), 1<<20)]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(io.WriteString(w, part[:min(len(part), 1<<20)])))
 	}
 	must(t, w.Close())
 	return b.Bytes()

@@ -52,9 +52,7 @@ func encode(t *testing.T, encoding, s string) []byte {
 	default:
 		return []byte(s)
 	}
-	if _, err := io.WriteString(w, s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(io.WriteString(w, s)))
 	must(t, w.Close())
 	return b.Bytes()
 }

@@ -144,9 +144,7 @@ func (w *world) say(text string, headers ...string) (answer, header, saw string)
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := w.client.Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -174,9 +172,7 @@ func (w *world) delivered(n int) {
 	waitUntil(w.t, fmt.Sprint(n, " delivered turns"), func() bool { return w.app.memory().queue().Delivered >= n })
 	// The file counts a turn a moment before it is indexed. After a later write, the index
 	// is complete.
-	if err := w.remembers().pipeline.CutOff(context.Background(), ledger.Turn{ID: "none"}); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, w.remembers().pipeline.CutOff(context.Background(), ledger.Turn{ID: "none"}))
 }
 
 // shortTerm waits until the short-term memory of a session in the scope contains text. The
@@ -220,20 +216,6 @@ func TestDemoProvesThatAMemoryArrived(t *testing.T) {
 	}
 }
 
-// TestMemoryOutlivesTheProcess checks that a fact is recalled after a restart.
-func TestMemoryOutlivesTheProcess(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	w := start(t, dir, nil)
-	w.say(fact)
-	w.delivered(1)
-	w.stop()
-	w = start(t, dir, nil)
-	if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") || !strings.HasPrefix(header, "recalled; facts=1") {
-		t.Errorf("got %q, %s, want \"Miso\" in it, \"recalled; facts=1\" at its beginning", answer, header)
-	}
-}
-
 func TestClientChoosesForOneRequest(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
@@ -261,9 +243,7 @@ func (w *world) send(memory string, messages ...map[string]any) (answer, first s
 	req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", bytes.NewReader(b))
 	req.Header.Set("X-Graphiti-Memory", memory)
 	resp, err := w.client.Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	defer resp.Body.Close()
 	var a struct {
 		Choices []struct{ Message struct{ Content string } }
@@ -274,9 +254,7 @@ func (w *world) send(memory string, messages ...map[string]any) (answer, first s
 	var r struct {
 		Messages []struct{ Content string }
 	}
-	if err := json.Unmarshal(w.model.Requests()[0].Body, &r); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, json.Unmarshal(w.model.Requests()[0].Body, &r))
 	return answer, r.Messages[0].Content
 }
 

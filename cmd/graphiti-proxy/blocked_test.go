@@ -116,9 +116,7 @@ func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 			}
 			cfg := *w.app.cfg
 			cfg.Memory.Timeout = 300 * time.Millisecond // else the command waits for each call that hangs
-			if _, err := w.app.reload(&cfg); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(w.app.reload(&cfg)))
 			calls := []graphititest.Call{graphititest.Healthcheck, graphititest.Forget, graphititest.Episodes, graphititest.Search, graphititest.Messages}
 			for _, c := range calls {
 				g.Always(c, fault)

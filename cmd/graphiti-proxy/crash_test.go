@@ -94,12 +94,8 @@ func (p *process) start() {
 		cmd.Stderr = os.Stderr
 	}
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
+	must(p.t, cmd.Start())
 	var url, admin string
 	lines := bufio.NewScanner(out)
 	for admin == "" && lines.Scan() {

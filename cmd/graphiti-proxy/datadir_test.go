@@ -16,6 +16,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -33,14 +34,10 @@ func removeFiles(t *testing.T, dir string) {
 func (w *world) get(path string) string {
 	w.t.Helper()
 	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + path)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return string(b)
 }
 
@@ -375,9 +372,7 @@ func TestFileThatBreaksWhileItIsUsed(t *testing.T) {
 			info, err := f.Stat()
 			must(t, err)
 			for at := int64(4096); at < info.Size(); at += 4096 {
-				if _, err := f.WriteAt(noise, at); err != nil {
-					t.Fatal(err)
-				}
+				must(t, helptest.ErrorOf(f.WriteAt(noise, at)))
 			}
 			f.Close()
 			n := 0

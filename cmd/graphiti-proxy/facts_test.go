@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -291,8 +292,6 @@ func TestFacts_ConsentWithdrawn(t *testing.T) {
 	}
 	w.say("the singers sign in by magic link", "X-Graphiti-Session", "s1")
 	w.delivered(1)
-	if _, err := w.app.reload(&with); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(w.app.reload(&with)))
 	waitUntil(t, "a call with consent", func() bool { return len(d.asked()) == 1 })
 }

@@ -27,14 +27,10 @@ func (w *world) asks(key, operation string, in m, headers ...string) (int, strin
 		req.Header.Add(headers[i], headers[i+1])
 	}
 	resp, err := w.client.Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return resp.StatusCode, string(answer)
 }
 
@@ -58,9 +54,7 @@ func TestWhoACredentialProves(t *testing.T) {
 	})
 	reload := func() {
 		t.Helper()
-		if _, err := w.app.reload(w.app.cfg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(w.app.reload(w.app.cfg)))
 	}
 	w.say("My cat is called Miso.", "Authorization", "Bearer sk-josh")
 	w.say("My dog is called Rex.", "Authorization", "Bearer sk-b")

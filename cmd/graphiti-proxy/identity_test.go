@@ -172,9 +172,7 @@ func TestKeysAreSeparate(t *testing.T) {
 func (w *world) heldIn(group string) (rows []graphiti.Row) {
 	w.t.Helper()
 	for r, err := range w.remembers().backend.Memory.Rows(context.Background(), group, graphiti.Filter{Text: true}) {
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must(w.t, err)
 		rows = append(rows, r)
 	}
 	return rows

@@ -85,9 +85,7 @@ var asRecorded = []sessionStart{
 func (w *world) groups() (groups []string) {
 	w.t.Helper()
 	list, err := w.remembers().pipeline.Owned(context.Background(), "")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	for _, g := range list {
 		groups = append(groups, g.Group)
 	}

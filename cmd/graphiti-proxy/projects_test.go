@@ -72,9 +72,7 @@ func seen(t *testing.T, r *proxytest.Received) (texts []string) {
 func (w *world) keptFor(dir string) string {
 	w.t.Helper()
 	_, namer, err := w.remembers().callers.settings(w.app.cfg)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	group, _ := namer.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: "path:" + dir})
 	var all strings.Builder
 	for _, e := range w.heldIn(group) {

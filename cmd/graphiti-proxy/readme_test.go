@@ -78,9 +78,7 @@ func (n *newcomer) serve(line string) {
 	n.t.Helper()
 	cmd := n.command("exec " + line)
 	n.stop()
-	if err := cmd.Start(); err != nil {
-		n.t.Fatal(err)
-	}
+	must(n.t, cmd.Start())
 	n.stop = sync.OnceFunc(func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() })
 	waitUntil(n.t, line, func() bool {
 		resp, err := http.Get(n.url + "/v1/models")
@@ -180,9 +178,7 @@ func (n *newcomer) does(line, says string) {
 func (n *newcomer) settings(text string) {
 	n.t.Helper()
 	file := filepath.Join(n.home, "graphiti-proxy.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		n.t.Fatal(err)
-	}
+	must(n.t, os.WriteFile(file, []byte(text), 0o600))
 	if _, err := config.Load(config.Sources{File: file, Env: []string{"HOME=" + n.home}}); err != nil {
 		n.t.Error(err)
 	}

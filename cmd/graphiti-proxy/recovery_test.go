@@ -20,9 +20,7 @@ import (
 func TestBackups(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	if _, err := command(t, home, "memory", "promote", "--kind", "decision", "Postgres"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(command(t, home, "memory", "promote", "--kind", "decision", "Postgres")))
 	data, backups := filepath.Join(home, "graphiti-proxy"), filepath.Join(home, "backups")
 	start(t, data, map[string]string{"backup.every": "24h", "backup.dir": backups})
 	var made []string
@@ -54,9 +52,7 @@ func TestBackups(t *testing.T) {
 func TestRepairCommand(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	if _, err := command(t, home, "memory", "promote", "--kind", "decision", "Postgres"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(command(t, home, "memory", "promote", "--kind", "decision", "Postgres")))
 	dir := filepath.Join(home, "graphiti-proxy")
 	out, err := command(t, home, "repair", "memory.db", "--json")
 	var done []service.Repaired
@@ -101,9 +97,7 @@ func TestLostOwner(t *testing.T) {
 			w.stop()
 			db, err := sql.Open("sqlite", filepath.Join(dir, "memory.db"))
 			must(t, err)
-			if _, err := db.Exec("DELETE FROM owners"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(db.Exec("DELETE FROM owners")))
 			must(t, db.Close())
 			must(t, lose(filepath.Join(dir, "owner")))
 			w = start(t, dir, nil)
@@ -155,17 +149,13 @@ func TestFileInUseAtStart(t *testing.T) {
 			}
 			cfg := *w.app.cfg
 			cfg.Recall.Enabled = false
-			if _, err := w.app.reload(&cfg); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(w.app.reload(&cfg)))
 			release()
 			waitUntil(t, "memory", func() bool { return !strings.Contains(w.status(), "in use by another program") })
 			if _, header, _ := w.say("What is my otter called?"); !strings.HasPrefix(header, "off") || strings.Contains(header, "reason=state") {
 				t.Errorf("the header is %q, want off for recall.enabled as it was reloaded", header)
 			}
-			if _, err := w.app.reload(w.app.cfg); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(w.app.reload(w.app.cfg)))
 			if _, _, saw := w.say("Which name does my otter have?"); !strings.Contains(saw, "Lockless") {
 				t.Errorf("the model saw %q, want the fact", saw)
 			}
@@ -183,9 +173,7 @@ func hold(t *testing.T, path string) (release func()) {
 	db, err := sql.Open("sqlite", path)
 	must(t, err)
 	db.SetMaxOpenConns(1)
-	if _, err := db.Exec("BEGIN IMMEDIATE"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(db.Exec("BEGIN IMMEDIATE")))
 	return func() {
 		if _, err := db.Exec("ROLLBACK"); err != nil {
 			t.Error(err)

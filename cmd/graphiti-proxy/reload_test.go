@@ -16,6 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestReload checks that a changed configuration takes effect with the next request, that
@@ -144,9 +145,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 			t.Errorf("%s: the registry has changed: %s", name, header)
 		}
 	}
-	if _, err := w.app.reload(&changed); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(w.app.reload(&changed)))
 	if got := w.api(t, "second"); got != http.StatusOK {
 		t.Errorf("without a mistake: %d", got)
 	}
@@ -223,9 +222,7 @@ func TestConsentTakenBack(t *testing.T) {
 			if n := len(g.Requests()); n != before {
 				t.Errorf("%d calls without consent", n-before)
 			}
-			if _, err := w.app.reload(&with); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(w.app.reload(&with)))
 			if _, header, _ := w.say("What is my cat called?"); !strings.HasPrefix(header, "recalled;") {
 				t.Errorf("got %q, want \"recalled;\" at its beginning", header)
 			}
@@ -268,9 +265,7 @@ func TestConsentIsExplainedOnce(t *testing.T) {
 		"facts":     {"distil.url": g.URL(), "distil.model": "m", "memory.consent": g.URL()},
 	} {
 		w := start(t, t.TempDir(), settings)
-		if _, err := w.app.reload(w.app.cfg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(w.app.reload(w.app.cfg)))
 		log := w.log.String()
 		if got := strings.Count(log, explains); got != 1 {
 			t.Errorf("%s: explained %d times, want once: %s", name, got, log)

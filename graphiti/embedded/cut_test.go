@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // both returns the two messages of a turn.
@@ -45,9 +46,7 @@ func TestATurnWritesFewPages(t *testing.T) {
 	for i := range turns {
 		id := sha256.Sum256([]byte(turns[i].ID)) // like real ids, in no order
 		turns[i].ID = hex.EncodeToString(id[:16])
-		if _, err := e.Ledger(both).Add(t.Context(), turns[i:i+1], time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(e.Ledger(both).Add(t.Context(), turns[i:i+1], time.Now())))
 	}
 	info, err := os.Stat(path + "-wal")
 	must(t, err)
@@ -72,14 +71,10 @@ func TestMemoryCutOffInMidWrite(t *testing.T) {
 		return info.Size()
 	}
 	for i := range kept {
-		if _, err := e.Ledger(both).Add(t.Context(), turns[i:i+1], time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(e.Ledger(both).Add(t.Context(), turns[i:i+1], time.Now())))
 	}
 	from := logged()
-	if _, err := e.Ledger(both).Add(t.Context(), turns[kept:], time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(e.Ledger(both).Add(t.Context(), turns[kept:], time.Now())))
 	// Cut at the edges of each frame of the log, a header and a page, and in both.
 	places := []int64{logged()}
 	for frame := from; frame < logged(); frame += 24 + 4096 {

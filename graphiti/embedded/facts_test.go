@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // openDistilled opens a store that queues messages for a model.
@@ -282,9 +283,7 @@ func TestKeepFacts_AfterAForget(t *testing.T) {
 	e := openDistilled(t)
 	say(t, e, "g", "1", "secret cat", "yes")
 	b := nextBatch(t, e)
-	if _, err := e.ForgetEpisodes(context.Background(), "g", func(r *graphiti.Row) bool { return r.Name == b.Messages[0].Name }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(e.ForgetEpisodes(context.Background(), "g", func(r *graphiti.Row) bool { return r.Name == b.Messages[0].Name })))
 	n, err := e.KeepFacts(context.Background(), b, []graphiti.Distilled{{Name: "f", Text: "There is a cat", Role: graphiti.RoleUser, Sources: []string{b.Messages[1].Name}}})
 	if all := factsOf(t, e, "g"); n != 0 || err != nil || len(all) != 0 {
 		t.Errorf("KeepFacts = %d, %v with %v; want no fact: a message of the batch was forgotten", n, err, all)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // otherFacts is a Graphiti with some facts, which it lists in this order.
@@ -155,9 +156,7 @@ func TestOthers_Waits(t *testing.T) {
 			o := e.OpenOthers(filepath.Join(t.TempDir(), "others.db"), &graphiti.Memory{Searcher: graph, Arrivals: graph}, slog.New(slog.DiscardHandler))
 			defer o.Close()
 			o.Add([]graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "theirs"}})
-			if _, err := o.Search(t.Context(), []string{"theirs"}, "Who is the coach?", 18); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(o.Search(t.Context(), []string{"theirs"}, "Who is the coach?", 18)))
 			o.asking.Wait()
 			graph.list, graph.err = append(graph.list, old, graphiti.Fact{UUID: "f4", Text: "The staging database listens on port 7654.", ValidAt: day}), tc.err
 			if tc.slow {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestPull checks the validity of facts that Graphiti lists with its episodes: a fact ends when
@@ -69,9 +70,7 @@ func TestPull(t *testing.T) {
 			if diff := cmp.Diff(tc.want, valid()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if _, err := e.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == "m1" || r.Name == "m3" }); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(e.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == "m1" || r.Name == "m3" })))
 			if _, there := valid()["on 1"]; there {
 				t.Error("a fact of forgotten messages is there")
 			}
@@ -154,9 +153,7 @@ func TestPull_Forgotten(t *testing.T) {
 			if n := pull("graphiti.1"); n != 1 {
 				t.Fatalf("got %d facts, want 1", n)
 			}
-			if _, err := e.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == forgotten }); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(e.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == forgotten })))
 			if n := pull("graphiti.1"); n != 0 {
 				t.Errorf("got %d facts after a forget, want none", n)
 			}

@@ -38,9 +38,7 @@ func TestUnderstand_EmbedsOnce(t *testing.T) {
 	vectors(2)
 	const said = "Pixel liegt bei mir, und wie heißt deine Katze? Meine Katze frisst nur Fisch."
 	for _, query := range []string{"Wie heißt meine Katze?", "Wie heißt meine Katze?", "write the deploy script", said} {
-		if _, err := e.Search(t.Context(), []string{"g"}, query, 5); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(e.Search(t.Context(), []string{"g"}, query, 5)))
 	}
 	tell(t, e, "g", "b", said, "Noted.")
 	vectors(4)

@@ -102,9 +102,7 @@ func TestReplicasSeeEachOther(t *testing.T) {
 	if finds(t, b, "g", asked, "Faro") {
 		t.Error("a fact that another replica has ended is found")
 	}
-	if _, err := a.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == "m1" }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(a.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == "m1" })))
 	if finds(t, b, "g", asked, "Kiko") || !finds(t, b, "g", "Where does the hamster Bolt live?", "Porto") {
 		t.Error("another replica does not follow a deletion")
 	}
@@ -271,9 +269,7 @@ func TestExpire(t *testing.T) {
 		return ledger.Turn{ID: fmt.Sprintf("%032x", n), User: text, Said: now.Add(-age), Owner: "user:o", Targets: []graphiti.Target{{Group: "g", Scope: graphiti.ScopeUser}}}
 	}
 	old, young := turn(1, "The hamster Bolt lives in Porto.", 40*24*time.Hour), turn(2, "The parrot Kiwi lives in Lisbon.", 20*24*time.Hour)
-	if _, err := s.Add(t.Context(), []ledger.Turn{old, young}, now); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(s.Add(t.Context(), []ledger.Turn{old, young}, now)))
 	kept, err := e.RestoreDistilled(t.Context(), "g", []graphiti.Distilled{{Name: "f", Role: graphiti.RoleUser, Text: "Bolt is a hamster in Porto.", Sources: []string{graphiti.EpisodeName(old.ID, graphiti.RoleUser)}, Since: old.Said}})
 	if err != nil || kept != 1 {
 		t.Fatalf("restored %d facts, %v; want 1", kept, err)
@@ -282,14 +278,10 @@ func TestExpire(t *testing.T) {
 		t.Fatal("the old message is not found before")
 	}
 	for range 2 { // the second call deletes no row
-		if _, err := s.Expire(t.Context(), &ledger.Retention{Age: 30 * 24 * time.Hour}, now, false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(s.Expire(t.Context(), &ledger.Retention{Age: 30 * 24 * time.Hour}, now, false)))
 		again := old
 		again.Backfill, again.Said = true, now
-		if _, err := s.Add(t.Context(), []ledger.Turn{again}, now); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(s.Add(t.Context(), []ledger.Turn{again}, now)))
 		if finds(t, e, "g", "Where does the hamster live?", "Porto") {
 			t.Error("the old message or its fact is found")
 		}
@@ -330,9 +322,7 @@ func TestRetention(t *testing.T) {
 				}
 				turns = append(turns, of)
 			}
-			if _, err := s.Add(t.Context(), turns, now); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(s.Add(t.Context(), turns, now)))
 			found := func() (all []string) {
 				for _, g := range []string{"ann", "bob", "shared"} {
 					if !finds(t, e, g, "Where does the hamster live?", "Porto") {
@@ -385,9 +375,7 @@ func TestRetentionOfFacts(t *testing.T) {
 	now := time.Now()
 	for i, owner := range []string{"ann", "bob"} {
 		said := ledger.Turn{ID: fmt.Sprintf("%032x", i+1), User: "My hamster Bolt moved to Porto.", Said: now, Owner: "user:" + owner, Targets: []graphiti.Target{{Group: owner, Scope: graphiti.ScopeUser}}}
-		if _, err := s.Add(t.Context(), []ledger.Turn{said}, now); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(s.Add(t.Context(), []ledger.Turn{said}, now)))
 		if n, err := e.RestoreDistilled(t.Context(), owner, []graphiti.Distilled{{Name: "f", Role: graphiti.RoleUser, Text: "The hamster Bolt lives in Porto.", Sources: []string{graphiti.EpisodeName(said.ID, graphiti.RoleUser)}, Since: now, Made: now}}); err != nil || n != 1 {
 			t.Fatalf("restored %d facts, %v; want 1", n, err)
 		}

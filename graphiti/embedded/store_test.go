@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -119,9 +120,7 @@ func BenchmarkEmbeddedSearch(b *testing.B) {
 			turn++
 			m = append(m, graphiti.Row{Name: graphiti.EpisodeName(fmt.Sprint(turn), graphiti.RoleUser), Role: graphiti.RoleUser, Text: text(15), Said: said})
 		}
-		if err := e.Write(context.Background(), "g", m); err != nil {
-			b.Fatal(err)
-		}
+		must(b, e.Write(context.Background(), "g", m))
 	}
 	queries := map[string]func() string{
 		"natural": func() string { return text(10) },
@@ -134,9 +133,7 @@ func BenchmarkEmbeddedSearch(b *testing.B) {
 			b.Run(name+"/"+of, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := e.Search(context.Background(), []string{"g"}, query(), 24); err != nil {
-						b.Fatal(err)
-					}
+					must(b, helptest.ErrorOf(e.Search(context.Background(), []string{"g"}, query(), 24)))
 				}
 			})
 		}

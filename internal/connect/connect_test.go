@@ -125,9 +125,7 @@ func TestConnect_FileOfOthers(t *testing.T) {
 			default:
 				write(t, file, strings.Replace(text, `"theme": "x"`, o.edited, 1))
 			}
-			if _, err := m.Disconnect(c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(m.Disconnect(c)))
 			if got := read(t, file); got != o.want {
 				t.Errorf("got %q, want %q", got, o.want)
 			}

@@ -58,9 +58,7 @@ func TestRestoreBackup_Refuses(t *testing.T) {
 		if err == nil {
 			_, err = w.Write([]byte(text))
 		}
-		if err = errors.Join(err, z.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, z.Close()))
 		return out.Bytes()
 	}
 	for name, tc := range map[string]struct {

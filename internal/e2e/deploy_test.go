@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // tool runs a checker, which must succeed, and returns its output. It skips the test if the
@@ -62,9 +64,7 @@ func TestManifestSchemas(t *testing.T) {
 			deploy, err = filepath.Rel(overlay, deploy)
 		}
 		text := strings.ReplaceAll(codeBlocks(t, "../../deploy/README.md")[1], "https://github.com/graphiti-proxy/graphiti-proxy//deploy/kubernetes", deploy)
-		if err = errors.Join(err, os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(strings.ReplaceAll(text, "?ref=main", "")), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(strings.ReplaceAll(text, "?ref=main", "")), 0o600)))
 		if out := tool(t, nil, filepath.Join(".cache", "kustomize", "kustomize"), "build", overlay); !strings.Contains(out, "kind: ServiceMonitor") || strings.Contains(out, "REGISTRY") {
 			t.Errorf("the overlay of deploy/README.md has no ServiceMonitor, or no image:\n%s", out)
 		}
@@ -113,9 +113,7 @@ func TestPromtool(t *testing.T) {
 	must(t, err)
 	defer resp.Body.Close()
 	var metrics bytes.Buffer
-	if _, err := metrics.ReadFrom(resp.Body); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(metrics.ReadFrom(resp.Body)))
 	tool(t, metrics.Bytes(), "promtool", "check", "metrics")
 	tool(t, nil, "promtool", "check", "rules", "../../deploy/prometheus/alerts.yaml")
 	tool(t, nil, "promtool", "check", "config", "../../deploy/prometheus/scrape.yaml")

@@ -53,12 +53,8 @@ func (g *graphitiService) start() {
 		g.cmd.Stderr = io.Discard // a dying worker prints tracebacks
 	}
 	out, err := g.cmd.StdoutPipe()
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	if err := g.cmd.Start(); err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, err)
+	must(g.t, g.cmd.Start())
 	if !bufio.NewScanner(out).Scan() {
 		g.t.Fatal("the service of graphiti-core did not start")
 	}
@@ -78,14 +74,10 @@ func (g *graphitiService) stop() {
 func (g *graphitiService) episodes(group string) map[string]int {
 	g.t.Helper()
 	resp, err := http.Get(g.url() + "/episodes/" + group + "?last_n=1000")
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, err)
 	defer resp.Body.Close()
 	var list []struct{ Content string }
-	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, json.NewDecoder(resp.Body).Decode(&list))
 	count := make(map[string]int)
 	for _, e := range list {
 		said, _, _ := strings.Cut(e.Content, "\n(assistant): ")
@@ -212,9 +204,7 @@ func TestRealGraphiti(t *testing.T) {
 func (g *graphitiService) refuse(complete, embed int) {
 	g.t.Helper()
 	resp, err := http.Post(g.url()+"/model/refusals", "application/json", strings.NewReader(fmt.Sprintf(`{"complete":%d,"embed":%d}`, complete, embed)))
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, err)
 	resp.Body.Close()
 }
 

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -67,9 +68,7 @@ func (w *world) attack(t *testing.T, path string, body any, headers map[string]s
 	must(t, err)
 	defer resp.Body.Close()
 	// A turn is captured only if the client reads the whole answer.
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(io.Copy(io.Discard, resp.Body)))
 }
 
 // asked returns a request with one message.

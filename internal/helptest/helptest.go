@@ -27,6 +27,9 @@ func Must(t interface {
 	}
 }
 
+// ErrorOf returns the error of a call whose result a test does not need.
+func ErrorOf[T any](_ T, err error) error { return err }
+
 // Until waits for ok to return true, and fails the test after a minute.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()

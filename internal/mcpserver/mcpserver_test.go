@@ -67,9 +67,7 @@ func connect(t *testing.T, answer string, roots ...string) *client {
 		program.AddRoots(&mcp.Root{URI: "file://" + dir}) //nolint:staticcheck // clients still have them
 	}
 	one, other := mcp.NewInMemoryTransports()
-	if _, err := srv.Connect(t.Context(), one, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(srv.Connect(t.Context(), one, nil)))
 	session, err := program.Connect(t.Context(), other, nil)
 	must(t, err)
 	t.Cleanup(func() { _ = session.Close() })
@@ -81,9 +79,7 @@ func connect(t *testing.T, answer string, roots ...string) *client {
 func (c *client) call(name string, args map[string]any) (text string, failed bool) {
 	c.t.Helper()
 	r, err := c.CallTool(c.t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	c.memory.Settle(c.t)
 	return r.Content[0].(*mcp.TextContent).Text, r.IsError
 }

@@ -224,12 +224,8 @@ func TestE5File(t *testing.T) {
 
 func BenchmarkModel(b *testing.B) {
 	m, err := Load()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for b.Loop() {
-		if _, err := m.Encode(b.Context(), "Where did we want to meet the customer on Thursday?"); err != nil {
-			b.Fatal(err)
-		}
+		must(b, helptest.ErrorOf(m.Encode(b.Context(), "Where did we want to meet the customer on Thursday?")))
 	}
 }

@@ -43,9 +43,7 @@ func everybody(t *testing.T, m *servicetest.Fixture) (josh, ann, credential *som
 			s := who.caller.Own
 			s.Session, s.Workspace = who.session, "w"
 			lines := []service.Line{{Scope: scope, Role: "user", Content: "My pet in " + scope + " is called " + who.secret + "."}, {Scope: scope, Role: "assistant", Content: who.secret + ", I see."}}
-			if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: s, Lines: lines}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(m.Memory.Import(t.Context(), &service.ImportRequest{Selector: s, Lines: lines})))
 		}
 		m.Settle(t)
 		found := run(t, m, service.Groups, who.caller.Own)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestRead_TakenBack checks that only the current branch of a conversation counts, in the forms
@@ -100,8 +102,6 @@ func openCodeWithRevert(t *testing.T, path string) {
 			fmt.Sprintf(`INSERT INTO part VALUES ('prt_%d', 'msg_%d', '{"type":"text","text":"%s"}')`, i+1, i+1, words))
 	}
 	for _, statement := range statements {
-		if _, err := db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(db.ExecContext(t.Context(), statement)))
 	}
 }

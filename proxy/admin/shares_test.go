@@ -36,9 +36,7 @@ func TestHealthWithAllConnectionsInUse(t *testing.T) {
 				c, err := net.Dial("tcp", h.Addr().String())
 				must(t, err)
 				defer c.Close()
-				if _, err := io.WriteString(c, tc.sends); err != nil {
-					t.Fatal(err)
-				}
+				must(t, helptest.ErrorOf(io.WriteString(c, tc.sends)))
 				if tc.answer == "" {
 					continue
 				}

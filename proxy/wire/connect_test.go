@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // forward starts a strict forward proxy and returns its address. The proxy accepts one
@@ -74,9 +76,7 @@ func environment(t *testing.T, vars map[string]string) {
 func echoes(t *testing.T, c net.Conn) {
 	t.Helper()
 	b := make([]byte, 5)
-	if _, err := io.WriteString(c, "hello"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(io.WriteString(c, "hello")))
 	if _, err := io.ReadFull(c, b); err != nil || string(b) != "hello" {
 		t.Fatalf("through the connection came %q, %v; want \"hello\"", b, err)
 	}
