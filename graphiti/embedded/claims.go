@@ -42,6 +42,9 @@ func indexedFact(place int64, f *graphiti.Distilled, sources []int64) indexedMes
 	if slices.Contains(needed, f.Kind) {
 		n.Flags |= isNeeded
 	}
+	if len(f.Keys) == 0 {
+		n.Flags |= isKeyless
+	}
 	if f.OfUser() {
 		n.Flags |= isOfUser
 		if f.Kind != "preference" {

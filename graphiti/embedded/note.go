@@ -21,6 +21,7 @@ const (
 	isOfUser                // a fact that matters in all of the person's projects
 	isWho                   // a fact that states who the person is, or their home
 	isSpecific              // it names something to type
+	isKeyless               // a fact without keys, such as Graphiti's
 )
 
 // isNoStatement are the flags of messages without a person's statement.

@@ -52,15 +52,11 @@ func (g *factGroup) pull(f *graphiti.Distilled) error {
 	}
 	again := false // the fact has a new source
 	for _, source := range f.Sources {
-		r, err := g.tx.Exec("INSERT INTO fact_sources SELECT ?, id FROM messages WHERE grp = ? AND name = ? ON CONFLICT DO NOTHING", id, g.group, source)
+		added, err := column[int64](g.tx, "INSERT INTO fact_sources SELECT ?, id FROM messages WHERE grp = ? AND name = ? ON CONFLICT DO NOTHING RETURNING fact", id, g.group, source)
 		if err != nil {
 			return err
 		}
-		n, err := r.RowsAffected()
-		if err != nil {
-			return err
-		}
-		again = again || n > 0
+		again = again || len(added) > 0
 	}
 	if err := g.readAll(f); err != nil {
 		return err

@@ -99,6 +99,54 @@ func TestPull_Episode(t *testing.T) {
 	}
 }
 
+// TestPull_Meant checks that a question of the person's with a word of a fact, which has no keys, is about
+// the fact, and that a likeness, a request and a question about something else are not.
+func TestPull_Meant(t *testing.T) {
+	t.Parallel()
+	e := openEmbedded(t)
+	said := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
+	facts := []graphiti.Distilled{
+		{Name: "graphiti.1", Text: "The user's cat is called Miso and she hates thunder."},
+		{Name: "graphiti.2", Text: "Ingrid, the user's sister, lives in Trondheim."},
+	}
+	for i := range facts {
+		f := &facts[i]
+		f.Role, f.Since, f.Made, f.Sources = graphiti.RoleUser, said, said, []string{f.Name}
+		if err := e.Write(t.Context(), "g", []graphiti.Row{{Name: f.Name, Role: graphiti.RoleUser, Text: f.Text, Said: said}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Pull(t.Context(), "g", facts); err != nil {
+		t.Fatal(err)
+	}
+	for _, rebuilt := range []bool{false, true} {
+		if rebuilt {
+			e.index.Deleted("g")
+		}
+		for question, want := range map[string]string{
+			"What is my cat called?":                   facts[0].Text,
+			"Where does my sister live?":               facts[1].Text,
+			"What is the cat command called?":          "",
+			"Put the name of my cat into the licence.": "",
+			"Which pet do I have?":                     "",
+		} {
+			found, err := e.Search(t.Context(), []string{"g"}, question, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, f := range found {
+				if !f.Meant {
+					got += f.Text
+				}
+			}
+			if got != want {
+				t.Errorf("%q (index built again: %v) is about %q, want %q", question, rebuilt, got, want)
+			}
+		}
+	}
+}
+
 // TestPull_EndByPerson checks that Graphiti does not make a fact valid that its person ended.
 func TestPull_EndByPerson(t *testing.T) {
 	t.Parallel()
