@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"net"
@@ -55,7 +56,7 @@ func TestStopIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newEager(t, tc.answer)
+			w := newEager(t, func(c net.Conn, _ *bufio.Reader) { tc.answer(c) })
 			s, _ := start(t, w, func(o *Options) { o.Routes.Limits.UpstreamIdle = time.Hour; o.Routes.Limits.BodyTimeout = time.Hour })
 			c := dial(t, s)
 			_, _ = io.WriteString(c, tc.request)
@@ -75,7 +76,7 @@ func TestStopIsBounded(t *testing.T) {
 }
 
 // newEager starts an upstream that calls answer after the head of each request.
-func newEager(t testing.TB, answer func(c net.Conn)) string {
+func newEager(t testing.TB, answer func(c net.Conn, br *bufio.Reader)) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -94,7 +95,7 @@ func newEager(t testing.TB, answer func(c net.Conn)) string {
 					break
 				}
 			}
-			answer(c)
+			answer(c, br)
 			c.Close()
 		}
 	}()

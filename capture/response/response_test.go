@@ -48,11 +48,15 @@ func encode(t *testing.T, encoding, s string) []byte {
 	case "br":
 		w = brotliWriter(&b)
 	case "zstd":
-		w, _ = zstd.NewWriter(&b)
+		w, _ = zstd.NewWriter(&b, zstd.WithWindowSize(4<<20))
+	case "zstd, a large window":
+		w, _ = zstd.NewWriter(&b, zstd.WithWindowSize(64<<20))
 	default:
 		return []byte(s)
 	}
-	must(t, helptest.ErrorOf(io.WriteString(w, s)))
+	for part := s; len(part) > 0; part = part[min(len(part), 1<<20):] {
+		must(t, helptest.ErrorOf(io.WriteString(w, part[:min(len(part), 1<<20)])))
+	}
 	must(t, w.Close())
 	return b.Bytes()
 }

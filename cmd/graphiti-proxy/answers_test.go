@@ -158,14 +158,15 @@ func TestUnservedAPI(t *testing.T) {
 			t.Errorf("%s: got %q, want skipped with reason=api", path, header.Get("X-Graphiti-Memory"))
 		}
 	}
+	for _, path := range []string{"/v1/embeddings", "/v1/rerank", "/v1/files", "/v1beta/models/m:countTokens", "/v1/models/m:countTokens", "/v1beta/models/m:embedContent", "/v1beta/models/m:batchGenerateContent"} {
+		if got := w.header(path, body); got != "" {
+			t.Errorf("%s: got %q, want no header", path, got)
+		}
+		paths = append(paths, path)
+	}
 	for i, got := range up.got() {
 		if got != string(want) {
 			t.Errorf("%s: the upstream got %q, want %q", paths[i], got, want)
-		}
-	}
-	for _, path := range []string{"/v1/embeddings", "/v1/rerank", "/v1/files"} {
-		if got := w.header(path, body); got != "" {
-			t.Errorf("%s: got %q, want no header", path, got)
 		}
 	}
 	if got := w.status(); !strings.Contains(got, "12 skipped (api)") {
