@@ -17,7 +17,7 @@ type Config struct {
 	}
 	Admin struct {
 		Listen string `key:"admin.listen" default:"127.0.0.1:8788" kind:"address|off" doc:"address of the admin side: inspector, health, metrics and API; off disables it"`
-		Token  string `key:"admin.token" reload:"yes" secret:"yes" doc:"token of the admin side, for the inspector's login and as a bearer token; required to listen beyond loopback (health and metrics stay open)"`
+		Token  string `key:"admin.token" reload:"yes" secret:"yes" doc:"bearer token of the admin side, and of the inspector's login; required to listen beyond loopback (health and metrics stay open)"`
 
 		TrustedProxies []string `key:"admin.trusted_proxies" doc:"addresses and networks of reverse proxies, such as 10.0.0.0/8, whose X-Forwarded-For and X-Forwarded-Proto count"`
 	}
@@ -29,38 +29,38 @@ type Config struct {
 		ResponseTimeout time.Duration `key:"upstream.response_timeout" reload:"yes" default:"10m" min:"1ms" doc:"maximum time until the head of an answer arrives"`
 		IdleTimeout     time.Duration `key:"upstream.idle_timeout" reload:"yes" default:"5m" min:"1s" doc:"maximum silence within an answer's body, and of a client that stops reading it"`
 	}
-	Named     map[string]string `key:"upstreams" usual:"yes" reload:"yes" kind:"name=url" doc:"more upstreams, by name: {ollama: http://127.0.0.1:11434} is served under /u/ollama/…; in the environment ollama=http://127.0.0.1:11434, separated by commas"`
+	Named     map[string]string `key:"upstreams" usual:"yes" reload:"yes" kind:"name=url" doc:"more upstreams, by name: {ollama: http://127.0.0.1:11434} is served under /u/ollama/…"`
 	WebSocket string            `key:"websocket" reload:"yes" default:"refuse" kind:"one of refuse, intercept, tunnel" doc:"the Responses API over WebSocket: refuse makes clients fall back to POST; intercept adds memory to the WebSocket; tunnel relays it without memory"`
 	DataDir   string            `key:"data_dir" usual:"yes" doc:"directory of the embedded state; default $XDG_DATA_HOME/graphiti-proxy, else ~/.local/share/graphiti-proxy"`
 	Memory    struct {
 		Backend           string        `key:"memory.backend" default:"embedded" kind:"one of embedded, graphiti, graphiti-mcp, off" doc:"backend that stores memories"`
-		IndexBytes        int           `key:"memory.index_bytes" default:"64MiB" kind:"size" min:"1MiB" max:"64GiB" doc:"maximum size of the search indexes in RAM; groups beyond it are read again when they are searched"`
+		IndexBytes        int           `key:"memory.index_bytes" default:"64MiB" kind:"size" min:"1MiB" max:"64GiB" doc:"maximum size of the search indexes in RAM; further groups are read when they are searched"`
 		Endpoint          string        `key:"memory.endpoint" usual:"yes" kind:"url" doc:"Graphiti's address; setting only this selects graphiti; GRAPHITI_URL sets it"`
 		APIKey            string        `key:"memory.api_key" reload:"yes" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
-		Headers           []string      `key:"memory.headers" doc:"further headers for Graphiti, each with the file of its value: X-Access=/run/secrets/access; the file is read for every request"`
-		ClientCertificate string        `key:"memory.client_certificate" doc:"a PEM file with the client certificate and its key for Graphiti; read again for each connection"`
+		Headers           []string      `key:"memory.headers" doc:"further headers for Graphiti, each with the file of its value: X-Access=/run/secrets/access; read for every request"`
+		ClientCertificate string        `key:"memory.client_certificate" doc:"PEM file with the client certificate for Graphiti and its key; read for each connection"`
 		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"after memory forget removed a block, let Anthropic's API drop the thinking bound to it instead of rejecting the request: adds thinking.block_binding and a beta header"`
 		Consent           string        `key:"memory.consent" usual:"yes" default:"false" kind:"consent" doc:"the address of memory.endpoint, embedding.url or distil.url, if conversations may be sent there; true means the address in the same source"`
 		Timeout           time.Duration `key:"memory.timeout" reload:"yes" default:"30s" min:"1ms" doc:"maximum time for one call to the memory, other than recall"`
-		Retain            time.Duration `key:"memory.retain" default:"0s" min:"0s" doc:"age at which messages, and facts that only they support, are deleted here, and not in Graphiti; 0 keeps them"`
-		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"least time that delivered turns are searched here beside Graphiti; all are, as long as memory.retain keeps them"`
+		Retain            time.Duration `key:"memory.retain" default:"0s" min:"0s" doc:"age at which messages, and facts that only they support, are deleted here, not in Graphiti; 0 keeps them"`
+		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"without effect: delivered turns are searched here as long as memory.retain keeps them"`
 
-		Retention map[string]string `key:"memory.retention" reload:"yes" kind:"name=age" doc:"other ages than memory.retain, by kind, project or person: {facts: 365d, work: 7d, 'github_repo:github.com/acme/app': 30d, 'user:mira': hold}. hold refuses each deletion"`
+		Retention map[string]string `key:"memory.retention" reload:"yes" kind:"name=age" doc:"other ages than memory.retain, by kind, project or person: {facts: 365d, 'user:mira': hold}; see docs/deletion.md"`
 
 		SkipPaths  []string `key:"memory.skip_paths" reload:"yes" doc:"paths of requests without memory; * matches any text"`
 		SkipModels []string `key:"memory.skip_models" reload:"yes" doc:"models of requests without memory; * matches any text"`
 	}
 	Quota struct {
-		Person map[string]string `key:"quota.person" reload:"yes" kind:"name=limit" doc:"maximum messages and bytes of one person: {messages: 20000, bytes: 50MiB}; further messages are not stored. {tokens: 20000} limits the tokens for facts per day (UTC). In a flag or the environment, likewise, or messages=20000,bytes=50MiB"`
+		Person map[string]string `key:"quota.person" reload:"yes" kind:"name=limit" doc:"maximum messages and bytes of one person: {messages: 20000, bytes: 50MiB}; further messages are not stored. {tokens: 20000} limits the tokens for facts per day (UTC)"`
 		Tenant map[string]string `key:"quota.tenant" reload:"yes" kind:"name=limit" doc:"likewise for one credential with all the people that it names"`
 		All    map[string]string `key:"quota.all" reload:"yes" kind:"name=limit" doc:"likewise for everything; {disk: 20GiB} limits the databases"`
 	}
 	Workspace struct {
 		Trusted     []string `key:"workspace.trusted" reload:"yes" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/src/*); empty allows all, and requests without a project"`
 		Ignored     []string `key:"workspace.ignored" reload:"yes" doc:"workspaces without memory; a file .graphiti-proxy-ignore in a workspace has the same effect"`
-		RemotePaths bool     `key:"workspace.remote_paths" reload:"yes" default:"false" doc:"true makes a directory on another machine a project, identified by its path, which must be unique; with false, such a request has no memory without X-Graphiti-Workspace or a stated remote"`
-		Optional    bool     `key:"workspace.optional" reload:"yes" default:"false" doc:"true gives your own memory to a client that offers tools without naming a directory; with false, it has its conversation's only; see docs/privacy.md"`
-		Clones      []string `key:"workspace.clones" reload:"yes" doc:"directories (/home/me/src/*) with a trusted git remote; others belong to its project only if they were first, or graphiti-proxy workspace join added them"`
+		RemotePaths bool     `key:"workspace.remote_paths" reload:"yes" default:"false" doc:"true makes a directory on another machine a project, identified by its path, which must be unique; see docs/privacy.md"`
+		Optional    bool     `key:"workspace.optional" reload:"yes" default:"false" doc:"true gives your own memory to a client that offers tools without naming a directory; see docs/privacy.md"`
+		Clones      []string `key:"workspace.clones" reload:"yes" doc:"directories (/home/me/src/*) with a trusted git remote; see docs/privacy.md"`
 	}
 	Recall struct {
 		Enabled       bool          `key:"recall.enabled" reload:"yes" default:"true" doc:"insert memories into requests"`
@@ -68,15 +68,15 @@ type Config struct {
 		MaxFacts      int           `key:"recall.max_facts" reload:"yes" default:"12" min:"1" max:"100" doc:"maximum facts in a block; the words of one person on one day count as one fact"`
 		MaxChars      int           `key:"recall.max_chars" reload:"yes" default:"2500" min:"200" max:"100000" doc:"maximum characters of a conversation's first block; later ones get two fifths of it, or 1000 if that is more"`
 		Scopes        []string      `key:"recall.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"scopes to search"`
-		AlsoGroups    []string      `key:"recall.also_groups" reload:"yes" doc:"Graphiti groups of other clients to search too: main, or a name with {directory}, {login} or {user}, such as 'opencode-{directory}__main'; see docs/graphiti.md"`
+		AlsoGroups    []string      `key:"recall.also_groups" reload:"yes" doc:"Graphiti groups of other clients to search, such as 'opencode-{directory}__main'; see docs/graphiti.md"`
 		Query         string        `key:"recall.query" default:"search" kind:"one of search, get-memory" doc:"call for a search of Graphiti's REST service: search, or get-memory with messages"`
 		StickyTTL     time.Duration `key:"recall.sticky_ttl" default:"30d" min:"1h" doc:"how long inserted blocks are repeated"`
 		MinScore      float64       `key:"recall.min_score" reload:"yes" default:"0.18" min:"0" max:"1" doc:"strength that the best result must reach before a block is inserted; 0 always inserts; see docs/recall.md"`
 		Meaning       bool          `key:"recall.meaning" default:"true" doc:"search by meaning, too; false searches by words only"`
 		CardChars     int           `key:"recall.card_chars" reload:"yes" default:"400" min:"0" max:"4000" doc:"maximum characters of a conversation's card; 0 disables it; see docs/recall.md"`
-		ResumeWithin  time.Duration `key:"recall.resume_within" reload:"yes" default:"7d" min:"0s" doc:"maximum age of the previous conversation in a project, about whose end a new one starts with a line; 0 disables it"`
+		ResumeWithin  time.Duration `key:"recall.resume_within" reload:"yes" default:"7d" min:"0s" doc:"maximum age of the last conversation in a project that a new one shows in a line; 0 disables it"`
 		Wait          bool          `key:"recall.wait" reload:"yes" default:"true" doc:"false never waits for Graphiti's answer about a group of recall.also_groups"`
-		ContextShare  float64       `key:"recall.context_share" reload:"yes" default:"0.05" min:"0" max:"1" doc:"maximum share of the model's context window for a block, within recall.max_chars; 0 disables this limit"`
+		ContextShare  float64       `key:"recall.context_share" reload:"yes" default:"0.05" min:"0" max:"1" doc:"maximum share of the model's context window for a block, within recall.max_chars; 0 disables it"`
 		ContextWindow int           `key:"recall.context_window" reload:"yes" default:"32000" min:"1000" max:"100000000" doc:"context window, in tokens, of models unknown to the proxy"`
 		Compaction    bool          `key:"recall.compaction" reload:"yes" default:"true" doc:"add memories when a client has its history summarized"`
 		StaleAfter    time.Duration `key:"recall.stale_after" reload:"yes" default:"30d" min:"1h" doc:"facts older than this show their age"`
@@ -94,17 +94,17 @@ type Config struct {
 		Work            bool          `key:"ingest.work" reload:"yes" default:"true" doc:"store the work of agents, from their tool calls; see docs/work.md"`
 	}
 	Embedding struct {
-		URL    string `key:"embedding.url" kind:"url" doc:"an endpoint with OpenAI's embeddings API, such as http://127.0.0.1:11434/v1, in place of the model in the program; needs memory.consent"`
+		URL    string `key:"embedding.url" kind:"url" doc:"endpoint with OpenAI's embeddings API, in place of the models in the program; needs memory.consent"`
 		Model  string `key:"embedding.model" default:"text-embedding-3-small" doc:"name of the embedding model"`
 		APIKey string `key:"embedding.api_key" reload:"yes" secret:"yes" doc:"bearer token for embedding.url"`
 	}
 	Distil struct {
-		URL         string        `key:"distil.url" usual:"yes" kind:"url" doc:"an endpoint with OpenAI's Chat Completions API, such as http://127.0.0.1:11434/v1, that distils facts from quiet conversations; needs distil.model and memory.consent"`
+		URL         string        `key:"distil.url" usual:"yes" kind:"url" doc:"endpoint with OpenAI's Chat Completions API, such as http://127.0.0.1:11434/v1, that distils facts from quiet conversations; needs distil.model and memory.consent"`
 		Upstream    bool          `key:"distil.upstream" default:"false" doc:"instead of distil.url, ask distil.model at the provider of the person's latest request, with that request's API key"`
 		Model       string        `key:"distil.model" usual:"yes" doc:"name of the model that distils facts"`
 		APIKey      string        `key:"distil.api_key" reload:"yes" secret:"yes" doc:"bearer token for distil.url"`
 		After       time.Duration `key:"distil.after" reload:"yes" default:"10m" min:"1s" doc:"silence before a conversation is sent to the model, unless it has 4,000 new characters"`
-		DailyTokens int           `key:"distil.daily_tokens" reload:"yes" default:"200000" min:"0" doc:"maximum number of tokens for facts per day (UTC)"`
+		DailyTokens int           `key:"distil.daily_tokens" reload:"yes" default:"200000" min:"0" doc:"maximum tokens for facts per day (UTC)"`
 		Pause       bool          `key:"distil.pause" reload:"yes" default:"false" doc:"true sends no conversations to the model; they wait"`
 	}
 	Identity struct {
@@ -119,7 +119,7 @@ type Config struct {
 	}
 	State struct {
 		Backend     string `key:"state.backend" default:"sqlite" kind:"one of sqlite, postgres" doc:"storage of memory, inserted blocks and sessions: files in data_dir, or a Postgres that several replicas share"`
-		PostgresURL string `key:"state.postgres_url" secret:"yes" doc:"for state.backend postgres: postgres://user:password@host:5432/database, with ?sslmode=verify-full for TLS; behind PgBouncer with default_query_exec_mode=exec"`
+		PostgresURL string `key:"state.postgres_url" secret:"yes" doc:"for state.backend postgres: postgres://user:password@host:5432/database, with ?sslmode=verify-full for TLS; see docs/replicas.md"`
 	}
 	Backup struct {
 		Every time.Duration `key:"backup.every" reload:"yes" default:"0s" min:"0s" doc:"interval of backups of data_dir; 0 writes none; see docs/backup.md"`
@@ -145,12 +145,12 @@ type Config struct {
 		HeaderTimeout time.Duration `key:"limits.header_timeout" default:"10s" min:"100ms" doc:"maximum time for a request's head to arrive"`
 		IdleTimeout   time.Duration `key:"limits.idle_timeout" default:"2m" min:"1s" doc:"maximum time between two requests of a connection"`
 		BodyTimeout   time.Duration `key:"limits.body_timeout" default:"30s" min:"100ms" doc:"maximum silence of a client within a request's body before a 408"`
-		Connections   int           `key:"limits.connections" default:"16384" min:"1" max:"1000000" doc:"maximum client connections; further ones get 503. Each needs two file descriptors"`
+		Connections   int           `key:"limits.connections" default:"16384" min:"1" max:"1000000" doc:"maximum client connections; further ones get 503"`
 		PerAddress    int           `key:"limits.connections_per_address" default:"0" min:"0" max:"1000000" doc:"maximum client connections from one address (IPv6: one /64). 0 means all, or half of limits.connections in identity.mode multi; after a gateway or load balancer, raise it"`
 	}
 	Log struct {
 		Level    string `key:"log.level" reload:"yes" default:"info" kind:"one of debug, info, warn, error" doc:"lowest level to log; logs never contain conversation text or credentials"`
-		Requests bool   `key:"log.requests" reload:"yes" default:"true" doc:"log each request at info, once its answer was read; never texts"`
+		Requests bool   `key:"log.requests" reload:"yes" default:"true" doc:"log each request at info, without texts"`
 		Format   string `key:"log.format" default:"auto" kind:"one of auto, text, json" doc:"auto: text on a terminal, else json"`
 	}
 	Cost struct {
@@ -158,7 +158,7 @@ type Config struct {
 	}
 	Proof struct {
 		Share  float64 `key:"proof" default:"0" min:"0" max:"0.9" doc:"share of conversations from which proof mode withholds memory; 0 disables it; see docs/proof.md"`
-		Number int     `key:"proof.conversations" default:"278" min:"20" max:"1000000" doc:"number of conversations that proof mode compares; another number or share begins a new comparison"`
+		Number int     `key:"proof.conversations" default:"278" min:"20" max:"1000000" doc:"conversations that proof mode compares; another number or share begins a new comparison"`
 	}
 	Observe struct {
 		People string `key:"observe.people" reload:"yes" default:"name" kind:"one of name, hash" doc:"people in logs of requests, traces and the page Live; audit lines always have names"`
@@ -166,7 +166,7 @@ type Config struct {
 	OTel struct {
 		Endpoint string  `key:"otel.endpoint" kind:"url" doc:"OpenTelemetry collector for OTLP over HTTP, e.g. http://127.0.0.1:4318; if empty, OTEL_EXPORTER_OTLP_ENDPOINT applies"`
 		Traces   bool    `key:"otel.traces" default:"true" doc:"export spans to the collector"`
-		Metrics  bool    `key:"otel.metrics" default:"true" doc:"export metrics to the collector; Prometheus can read /metrics on the admin side either way"`
+		Metrics  bool    `key:"otel.metrics" default:"true" doc:"export metrics to the collector"`
 		Sample   float64 `key:"otel.sample" default:"1" min:"0" max:"1" doc:"share of requests to trace if the client does not decide; OTEL_TRACES_SAMPLER overrides it"`
 	}
 	ShutdownGrace time.Duration `key:"shutdown_grace" reload:"yes" default:"30s" min:"0s" doc:"maximum time for running streams to finish after SIGTERM"`

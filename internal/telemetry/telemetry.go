@@ -111,17 +111,17 @@ var (
 	queueTotals = []queueMetric{
 		{"turns_delivered", "", "Turns delivered since the queue was created." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Delivered) }},
 		{"turns_verified", "", "Turns delivered and verified (listed by the memory) since the queue was created." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Verified) }},
-		{"turns_dropped", "", "Turns dropped since the queue was created: an operator dropped them." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Dropped) }},
+		{"turns_dropped", "", "Turns that an operator dropped since the queue was created." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Dropped) }},
 		{"turns_lost", "", "Turns that the memory accepted and lost; they were sent again." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Lost) }},
-		{"answers_dropped", "", "Answers that this process skipped because of their size or number; their turns are not stored.", func(s *capture.QueueStatus) float64 { return float64(s.GivenUp) }},
-		{"earlier_turns_left_out", "", "Earlier turns of a conversation that this process did not store because the queue was full.", func(s *capture.QueueStatus) float64 { return float64(s.LeftOut) }},
-		{"turns_not_kept", "", "Turns that this process lost because data_dir was unusable, and RAM was full or memory was off.", func(s *capture.QueueStatus) float64 { return float64(s.NotKept) }},
-		{"distil_calls", "", "Calls of this process to the model that distils facts.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Calls) }},
+		{"answers_dropped", "", "Answers skipped because of their size or number; their turns are not stored.", func(s *capture.QueueStatus) float64 { return float64(s.GivenUp) }},
+		{"earlier_turns_left_out", "", "Earlier turns of a conversation that were not stored because the queue was full.", func(s *capture.QueueStatus) float64 { return float64(s.LeftOut) }},
+		{"turns_not_kept", "", "Turns lost because data_dir was unusable, and RAM was full or memory was off.", func(s *capture.QueueStatus) float64 { return float64(s.NotKept) }},
+		{"distil_calls", "", "Calls to the model that distils facts.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Calls) }},
 		{"distil_failures", "", "Of those, calls without a usable answer.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Failed) }},
-		{"distil_tokens", "", "Tokens that this process spent on facts, as the model's server reports them, or estimated.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Tokens) }},
-		{"facts_distilled", "", "Facts that this process stored from a model.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Facts) }},
-		{"facts_refused", "", "Facts of a model that this process did not accept.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Refused) }},
-		{"secrets_redacted", "", "Credentials that this process removed from turns before they were stored.", func(s *capture.QueueStatus) float64 { return float64(s.Redacted) }},
+		{"distil_tokens", "", "Tokens spent on facts, as the model's server reports them, or estimated.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Tokens) }},
+		{"facts_distilled", "", "Facts stored from a model.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Facts) }},
+		{"facts_refused", "", "Facts of a model that were not accepted.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Refused) }},
+		{"secrets_redacted", "", "Credentials removed from turns before they were stored.", func(s *capture.QueueStatus) float64 { return float64(s.Redacted) }},
 	}
 	queueGauges = []queueMetric{
 		{"turns_pending", "", "Turns that wait for delivery or for its verification." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Pending) }},
@@ -178,8 +178,8 @@ func (t *Telemetry) ObserveQueue(status func() capture.QueueStatus) error {
 func (t *Telemetry) ObserveMemory(check func() map[string]bool) error {
 	m := t.Meter()
 	for name, about := range map[string]string{
-		"graphiti_healthy": "Result of the last health check of Graphiti by this process: 1 healthy, 0 unhealthy.",
-		"search_working":   "Result of the last test search in Graphiti by this process: 1 success, 0 failure.",
+		"graphiti_healthy": "Last health check of Graphiti: 1 healthy, 0 unhealthy.",
+		"search_working":   "Last test search in Graphiti: 1 success, 0 failure.",
 	} {
 		_, err := m.Int64ObservableGauge("graphiti_proxy_"+name, metric.WithDescription(about), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			if ok, known := check()[name]; known {
@@ -228,7 +228,7 @@ func (t *Telemetry) ObserveStored(stored func(context.Context) (graphiti.Stored,
 // CountCalls returns a function that counts calls to a memory service.
 func (t *Telemetry) CountCalls() (func(call, outcome string), error) {
 	c, err := t.Meter().Int64Counter("graphiti_proxy_memory_calls", metric.WithDescription(
-		"Calls of this process to Graphiti, by call and outcome: ok; refused: status 3xx or 4xx; failed: status 5xx, or a tool's failure; timeout; canceled; unreachable; unreadable."))
+		"Calls to Graphiti, by call and outcome: ok; refused: status 3xx or 4xx; failed: status 5xx, or a tool's failure; timeout; canceled; unreachable; unreadable."))
 	if err != nil {
 		return nil, fmt.Errorf("prepare metrics: %w", err)
 	}

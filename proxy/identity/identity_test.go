@@ -218,7 +218,7 @@ const identityNotes = `
 
 A request with two different values in one of these headers, or with an invalid or expired ` + "`X-OpenWebUI-User-Jwt`" + `, has no memory (` + "`off; reason=untrusted`" + `).
 
-In single mode, neither has a request that may come from a web page, by its ` + "`Sec-Fetch-Site`" + `, ` + "`Origin`" + ` or ` + "`Host`" + `. A page on another port of this machine counts: it may be a cloned repository's development server.
+In single mode, neither has a request that may come from a web page, also of this machine, by its ` + "`Sec-Fetch-Site`" + `, ` + "`Origin`" + ` or ` + "`Host`" + `.
 
 ## Tenants
 
@@ -228,7 +228,7 @@ In multi mode, conversations, projects and unconfirmed persons are scoped to a t
 
 ## Accepted credentials
 
-In multi mode, recall for a credential is empty (` + "`empty; reason=nobody`" + `) until an upstream has answered it with a 2xx. The state store remembers the latest 100,000 accepted tenants. Keys in ` + "`identity.trusted_keys`" + ` and ` + "`identity.users_file`" + ` need no such proof.
+In multi mode, recall for a credential is empty (` + "`empty; reason=nobody`" + `) until an upstream has answered it with a 2xx. Keys in ` + "`identity.trusted_keys`" + ` and ` + "`identity.users_file`" + ` need no such proof.
 `
 
 // TestReferenceOfSources checks that docs/identity.md is current. UPDATE=1 writes it.
@@ -249,9 +249,9 @@ func TestReferenceOfSources(t *testing.T) {
 		}
 		switch table.What {
 		case "session":
-			b.WriteString("\nThen the conversation's history, in the same directory or project.\n\nThe same ID in two projects means two sessions. A request without a directory takes the project of its session, found by ID or by a referenced answer.\n")
+			b.WriteString("\nThen the conversation's history, in the same directory or project.\n\nThe same ID in two projects means two sessions. A request without a directory takes the project of its session.\n")
 		case "user":
-			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). A platform at the end of a line means the person `user:<platform>:<id>`.\n\nIn single mode, and with a key in `identity.trusted_keys`, only headers name a person, unless `identity.body_users` is set. In multi mode, a name is scoped to its credential, except for [gateways and registered people](teams.md).\n")
+			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). A platform at the end of a line means the person `user:<platform>:<id>`. E-mail addresses are also looked up in `identity.users_file`.\n\nIn single mode, and with a key in `identity.trusted_keys`, only headers name a person, unless `identity.body_users` is set. In multi mode, a name is scoped to its credential, except for [gateways and registered people](teams.md).\n")
 		case "workspace":
 			b.WriteString("\n[privacy.md](privacy.md) describes the working directory.\n")
 		}
