@@ -133,7 +133,6 @@ func (g *factGroup) pullNew(f *graphiti.Distilled) (err error) {
 	if !stored {
 		return err
 	}
-	g.added[len(g.added)-1].claim.ended = ending{at: f.Until}
 	return g.readAll(f)
 }
 

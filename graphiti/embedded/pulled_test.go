@@ -99,8 +99,8 @@ func TestPull_Episode(t *testing.T) {
 	}
 }
 
-// TestPull_Meant checks that a question of the person's with a word of a fact, which has no keys, is about
-// the fact, and that a likeness, a request and a question about something else are not.
+// TestPull_Meant checks that a question of the person's with the words of a fact, which has no keys, is
+// about the fact, and that a likeness, one word, a request and a question about something else are not.
 func TestPull_Meant(t *testing.T) {
 	t.Parallel()
 	e := openEmbedded(t)
@@ -128,6 +128,7 @@ func TestPull_Meant(t *testing.T) {
 			"Where does my sister live?":               facts[1].Text,
 			"What is the cat command called?":          "",
 			"Put the name of my cat into the licence.": "",
+			"Where does my server live?":               "",
 			"Which pet do I have?":                     "",
 		} {
 			found, err := e.Search(t.Context(), []string{"g"}, question, 5)

@@ -28,6 +28,7 @@ const (
 	mostRead     = 4   // statements to read for one subject
 	selfLength   = 200 // bytes of such a statement
 	selfStrength = 0.5
+	ofWhole      = 0.6 // strength by words of a fact with nearly all words of a question
 )
 
 // ofSelf returns the statements about the person that answer a question or request.
@@ -50,11 +51,11 @@ func (e *Store) ofSelf(ctx context.Context, g *groupIndex, v *groupVectors, q *a
 	return all, nil
 }
 
-// isAbout reports whether a question is about a fact: it has a whole key of the fact (in the first
-// person, any word of a fact without keys), or needs its subject and is in the first person or has a word
-// of the fact. Who the person is concerns only questions about them.
+// isAbout reports whether a question is about a fact: it has a whole key of the fact, or needs its
+// subject and is in the first person or has a word of the fact, or is in the first person and a fact
+// without keys has nearly all its words. Who the person is concerns only questions about them.
 func (e *Store) isAbout(q *asked, h *hit) bool {
-	if q.asks && q.personal && !h.meant && h.note.Flags&isKeyless != 0 || rarestAt(q.keys, h.place) > 0 && (q.personal || h.note.Flags&isWho == 0) {
+	if q.asks && q.personal && h.covers >= ofWhole && h.note.Flags&isKeyless != 0 || rarestAt(q.keys, h.place) > 0 && (q.personal || h.note.Flags&isWho == 0) {
 		return true
 	}
 	vec := q.vectors.at(h.place)
