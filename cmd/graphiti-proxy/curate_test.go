@@ -72,9 +72,7 @@ func TestForgottenConversation(t *testing.T) {
 			t.Fatalf("got %q, want \"recalled\" at its beginning", header)
 		}
 		w.delivered(2)
-		if _, err := w.remembers().service.Forget(t.Context(), &service.ForgetRequest{Selector: service.Selector{Group: w.group()}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(w.remembers().service.Forget(t.Context(), &service.ForgetRequest{Selector: service.Selector{Group: w.group()}})))
 		w.say("My cat is called Tom.")
 		w.delivered(3)
 		history = append(history, m{"role": "assistant", "content": "Miso."}, m{"role": "user", "content": "And what is my cat called now?"})

@@ -30,9 +30,7 @@ func (w *world) ask(session string, messages ...m) string {
 
 func (w *world) forget(group string) {
 	w.t.Helper()
-	if _, err := w.remembers().service.Forget(context.Background(), &service.ForgetRequest{Selector: service.Selector{Group: group}}); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, helptest.ErrorOf(w.remembers().service.Forget(context.Background(), &service.ForgetRequest{Selector: service.Selector{Group: group}})))
 }
 
 func answered(text string) m { return m{"role": "assistant", "content": text} }

@@ -141,9 +141,7 @@ func TestReplicasActAsOne(t *testing.T) {
 		{"Our deploys to production happen on Thursdays at noon.", "When do our deploys to production happen?"},
 	}
 	for _, one := range told {
-		if _, err := all[0].ask("", []map[string]string{{"role": "user", "content": one[0]}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(all[0].ask("", []map[string]string{{"role": "user", "content": one[0]}})))
 	}
 	const kept = "FROM graphiti_proxy.messages WHERE role = 'user'"
 	waitUntil(t, "the answers to be stored", func() bool {
@@ -391,9 +389,7 @@ func TestReplicasCopyToGraphiti(t *testing.T) {
 	turns := make(map[int]int)
 	say := func(n int, p *process) {
 		t.Helper()
-		if _, err := p.ask(fmt.Sprint("s", n), []map[string]string{{"role": "user", "content": fmt.Sprintf("conversation %d says 0", n)}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(p.ask(fmt.Sprint("s", n), []map[string]string{{"role": "user", "content": fmt.Sprintf("conversation %d says 0", n)}})))
 		turns[n] = 1
 	}
 	arrive := func(when string) {

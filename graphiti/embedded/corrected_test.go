@@ -35,9 +35,7 @@ func TestSearch_Corrected(t *testing.T) {
 					at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Second) }
 					for i := range corrections + 1 {
 						turn := "graphiti-proxy.turn." + strconv.Itoa(i)
-						if err := e.Write(t.Context(), "g", []graphiti.Row{{Name: turn + ".user", Role: graphiti.RoleUser, Text: say(i), Said: at(i)}, {Name: turn + ".assistant", Role: graphiti.RoleAssistant, Text: "Fine.", Said: at(i)}}); err != nil {
-							t.Fatal(err)
-						}
+						must(t, e.Write(t.Context(), "g", []graphiti.Row{{Name: turn + ".user", Role: graphiti.RoleUser, Text: say(i), Said: at(i)}, {Name: turn + ".assistant", Role: graphiti.RoleAssistant, Text: "Fine.", Said: at(i)}}))
 					}
 					for i := range facts {
 						f := graphiti.Distilled{Name: graphiti.PulledPrefix + strconv.Itoa(i), Text: say(i), Role: graphiti.RoleUser, Since: at(i), Made: at(i), Sources: []string{"graphiti-proxy.turn." + strconv.Itoa(i) + ".user"}}
@@ -81,9 +79,7 @@ func TestSearch_NotCorrected(t *testing.T) {
 			e := openEmbedded(t)
 			for i, text := range []string{tc.first, tc.second} {
 				at := time.Date(2026, 1, 1+i, 9, 0, 0, 0, time.UTC)
-				if err := e.Write(t.Context(), "g", []graphiti.Row{{Name: "m" + strconv.Itoa(i), Role: graphiti.RoleUser, Text: text, Said: at}}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, e.Write(t.Context(), "g", []graphiti.Row{{Name: "m" + strconv.Itoa(i), Role: graphiti.RoleUser, Text: text, Said: at}}))
 			}
 			found, err := e.Search(t.Context(), []string{"g"}, tc.question, 6)
 			if err != nil || !slices.ContainsFunc(found, func(f graphiti.Fact) bool { return strings.Contains(f.Text, tc.want) }) {

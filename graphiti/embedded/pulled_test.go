@@ -83,9 +83,7 @@ func TestPull_Episode(t *testing.T) {
 	t.Parallel()
 	e := openEmbedded(t)
 	said := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
-	if err := e.Write(t.Context(), "g", []graphiti.Row{{Name: "m", Role: graphiti.RoleUser, Text: "My cat is called Miso.", Said: said, Source: `{"client":"codex"}`}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Write(t.Context(), "g", []graphiti.Row{{Name: "m", Role: graphiti.RoleUser, Text: "My cat is called Miso.", Said: said, Source: `{"client":"codex"}`}}))
 	f := graphiti.Distilled{Name: "graphiti.1", Text: "The cat is called Miso", Role: graphiti.RoleUser, Since: said, Made: said, Sources: []string{"m"}, Episode: "e1"}
 	must(t, e.Pull(t.Context(), "g", []graphiti.Distilled{f}))
 	err := e.Distilled(t.Context(), "g", func(d *graphiti.Distilled) error {
@@ -112,13 +110,9 @@ func TestPull_Meant(t *testing.T) {
 	for i := range facts {
 		f := &facts[i]
 		f.Role, f.Since, f.Made, f.Sources = graphiti.RoleUser, said, said, []string{f.Name}
-		if err := e.Write(t.Context(), "g", []graphiti.Row{{Name: f.Name, Role: graphiti.RoleUser, Text: f.Text, Said: said}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Write(t.Context(), "g", []graphiti.Row{{Name: f.Name, Role: graphiti.RoleUser, Text: f.Text, Said: said}}))
 	}
-	if err := e.Pull(t.Context(), "g", facts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Pull(t.Context(), "g", facts))
 	for _, rebuilt := range []bool{false, true} {
 		if rebuilt {
 			e.index.Deleted("g")
@@ -132,9 +126,7 @@ func TestPull_Meant(t *testing.T) {
 			"Which pet do I have?":                     "",
 		} {
 			found, err := e.Search(t.Context(), []string{"g"}, question, 5)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := ""
 			for _, f := range found {
 				if !f.Meant {
@@ -153,9 +145,7 @@ func TestPull_EndByPerson(t *testing.T) {
 	t.Parallel()
 	e := openEmbedded(t)
 	said := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
-	if err := e.Write(t.Context(), "g", []graphiti.Row{{Name: "m", Role: graphiti.RoleUser, Text: "My cat is called Miso.", Said: said}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Write(t.Context(), "g", []graphiti.Row{{Name: "m", Role: graphiti.RoleUser, Text: "My cat is called Miso.", Said: said}}))
 	f := graphiti.Distilled{Name: "graphiti.1", Text: "The cat is called Miso", Role: graphiti.RoleUser, Since: said, Made: said, Sources: []string{"m"}}
 	pull := func() {
 		t.Helper()

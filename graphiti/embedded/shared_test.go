@@ -62,9 +62,7 @@ func finds(t *testing.T, e *Store, group, query, text string) bool {
 
 func share(t testing.TB, e *Store, group, name, text string) {
 	t.Helper()
-	if err := e.Write(t.Context(), group, []graphiti.Row{{Name: name, Role: graphiti.RoleUser, Text: text, Said: said}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Write(t.Context(), group, []graphiti.Row{{Name: name, Role: graphiti.RoleUser, Text: text, Said: said}}))
 }
 
 // TestReplicasSeeEachOther checks that the next search and the next listing of a replica show

@@ -93,9 +93,7 @@ func TestQuestionsAskedAgainAreAnsweredAgain(t *testing.T) {
 	chats(t, e, []string{"The bastion is only reachable through WireGuard.", "OK."})
 	first := strong(t, e, "How do I reach the bastion?")
 	for n := range 8 {
-		if err := e.Write(t.Context(), "g", []graphiti.Row{{Name: fmt.Sprint("again", n), Role: graphiti.RoleUser, Text: "How do I reach the bastion?", Said: said}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Write(t.Context(), "g", []graphiti.Row{{Name: fmt.Sprint("again", n), Role: graphiti.RoleUser, Text: "How do I reach the bastion?", Said: said}}))
 	}
 	if again := strong(t, e, "How do I reach the bastion?"); len(first) != 1 || !slices.Equal(first, again) {
 		t.Errorf("first %q, then %q", first, again)

@@ -436,9 +436,7 @@ func TestForgetting_Graphiti(t *testing.T) {
 func TestTimeline_Order(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	lines := []service.Line{{Role: "user", Content: "Where is the kiln?", Timestamp: "2026-11-24T23:30:00Z"}, {Role: "assistant", Content: "In the shed.", Timestamp: "2026-11-24T23:30:05Z"}}
-	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: service.Selector{Session: "s"}, Lines: lines}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(m.Memory.Import(t.Context(), &service.ImportRequest{Selector: service.Selector{Session: "s"}, Lines: lines})))
 	m.Settle(t)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/memory/show?group=user_josh", nil)
 	r.AddCookie(&http.Cookie{Name: "zone", Value: "Europe/Vienna"})
@@ -533,9 +531,7 @@ func TestOfTwoValuesOneStays(t *testing.T) {
 func TestPromotedText(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	s := newSite(t, m)
-	if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Selector: service.Selector{Workspace: widgets}, Promotion: service.Promotion{Kind: "decision", Scope: "workspace", Text: "Commits are signed."}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(m.Memory.Promote(t.Context(), &service.PromoteRequest{Selector: service.Selector{Workspace: widgets}, Promotion: service.Promotion{Kind: "decision", Scope: "workspace", Text: "Commits are signed."}})))
 	m.Settle(t)
 	shown, err := service.Show.Run(t.Context(), m.Host, &service.ShowRequest{Selector: service.Selector{Workspace: widgets}, Last: 1})
 	if err != nil || len(shown.Messages) != 1 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
@@ -145,9 +146,7 @@ func TestNewcomersSeeHowToConnect(t *testing.T) {
 	}
 	m.Say(t, "", "s", "", "My cat is called Miso.")
 	turn := service.Line{Where: "memory", Role: "user", Content: "We moved to Berlin.", Episode: "graphiti-proxy.turn.t1.user", Source: `{"session":"abc"}`}
-	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Lines: []service.Line{turn}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(m.Memory.Import(t.Context(), &service.ImportRequest{Lines: []service.Line{turn}})))
 	m.Settle(t)
 	if _, body := s.get(t, "/"); strings.Contains(body, "OPENAI_BASE_URL") || !strings.Contains(body, "This week") {
 		t.Errorf("got %s", body)

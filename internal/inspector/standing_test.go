@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
@@ -78,9 +79,7 @@ func TestCardIsEdited(t *testing.T) {
 	at := "/memory/show?group=" + servicetest.OwnersGroup
 	promote := func(text string) {
 		t.Helper()
-		if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: text}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: text}})))
 		m.Settle(t)
 	}
 	promote("Always answer in English.")
@@ -167,9 +166,7 @@ func TestALineIsLimitedToAProject(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	s := newSite(t, m)
 	m.Say(t, "", "one", widgets, "We use Postgres.")
-	if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Use tabs."}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Use tabs."}})))
 	m.Settle(t)
 	own := "/memory/show?group=" + servicetest.OwnersGroup
 	for _, page := range []string{own, "/search?kind=rule"} {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
@@ -26,9 +27,7 @@ func TestWeeks(t *testing.T) {
 			id, group = r.ID, r.Group
 		}
 	}
-	if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Selector: service.Selector{Workspace: widgets}, Promotion: service.Promotion{Kind: "decision", Scope: "workspace", Text: "Commits are signed."}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(m.Memory.Promote(t.Context(), &service.PromoteRequest{Selector: service.Selector{Workspace: widgets}, Promotion: service.Promotion{Kind: "decision", Scope: "workspace", Text: "Commits are signed."}})))
 	redirects(t, s.post(t, "/message/"+id+"/correct", "group", group, "text", "We deploy to Render.", "back", "/"), "/?done=corrected&undo")
 	m.Settle(t)
 	at := "/memory/weeks?group=" + group

@@ -170,9 +170,7 @@ func TestRejectedNote(t *testing.T) {
 	t.Parallel()
 	c := connect(t, "", here)
 	_, pending := c.add(note)
-	if _, err := c.memory.Memory.Settle(t.Context(), &service.SettleRequest{Reject: []string{pending}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(c.memory.Memory.Settle(t.Context(), &service.SettleRequest{Reject: []string{pending}})))
 	if said, _ := c.call("add_memory", map[string]any{"episode_body": note}); !strings.Contains(said, "rejected") {
 		t.Errorf("got %s, want that the text is rejected", said)
 	}

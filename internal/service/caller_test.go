@@ -275,9 +275,7 @@ func TestPeopleHaveTheirOwn(t *testing.T) {
 func TestASharedGroupIsNobodysAlone(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	josh, ann, _ := everybody(t, m)
-	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: service.Selector{User: "josh", Group: ann.project}, Lines: []service.Line{{Scope: "workspace", Role: "user", Content: "Miso was here."}}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(m.Memory.Import(t.Context(), &service.ImportRequest{Selector: service.Selector{User: "josh", Group: ann.project}, Lines: []service.Line{{Scope: "workspace", Role: "user", Content: "Miso was here."}}})))
 	m.Settle(t)
 	for op, in := range map[string]fields{
 		"memory/show": {"group": ann.project}, "memory/export": {"group": ann.project}, "memory/forget": {"group": ann.project},

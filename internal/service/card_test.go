@@ -11,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
@@ -447,9 +448,7 @@ func TestPending_OfProject(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	for scope, want := range map[string]string{"workspace": "the project", "user": "you, everywhere"} {
 		me := service.Selector{Workspace: widgets}
-		if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Selector: me, Promotion: service.Promotion{Kind: "decision", Scope: scope, Text: "Deploys of a " + scope + " are on Tuesdays."}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(m.Memory.Promote(t.Context(), &service.PromoteRequest{Selector: me, Promotion: service.Promotion{Kind: "decision", Scope: scope, Text: "Deploys of a " + scope + " are on Tuesdays."}})))
 		p := run(t, m, service.Pending, service.PendingRequest{Selector: me, All: true})
 		if got := p.Lines[0].Accepted(); got != want {
 			t.Errorf("a decision of scope %s applies to %q, want %q", scope, got, want)

@@ -197,9 +197,7 @@ func TestDecisionsOfOthersAreNotShown(t *testing.T) {
 	d := pieces(t, m, "Which rules are there?", graphiti.Fact{Text: "A rule of the owner's", Episode: "n", Group: servicetest.OwnersGroup})
 	decided(t, m, said.ID, d, servicetest.OwnersGroup)
 	forged := service.Line{Where: "memory", Scope: "user", Role: "user", Content: "Mine.", Episode: graphiti.EpisodeName(said.ID, graphiti.RoleUser), Source: `{"session":"` + hashOf("s2") + `"}`}
-	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: service.Selector{User: "ann"}, Lines: []service.Line{forged}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(m.Memory.Import(t.Context(), &service.ImportRequest{Selector: service.Selector{User: "ann"}, Lines: []service.Line{forged}})))
 	m.Settle(t)
 	for user, sees := range map[string]bool{"josh": true, "ann": false} {
 		out, _, err := service.TurnsOf.Call(t.Context(), m.Host, service.Caller{Own: service.Selector{User: user}}, func(in any) error {

@@ -33,9 +33,7 @@ func TestSearch_Filter(t *testing.T) {
 		}
 		add(t, m, func() { m.Settle(t) }, one)
 	}
-	if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Always use the VPN."}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Always use the VPN."}})))
 	m.Settle(t)
 	type f = service.SearchFilter
 	for name, tc := range map[string]struct {
@@ -98,9 +96,7 @@ func TestSearch_Order(t *testing.T) {
 	m.Say(t, "", "s5", "", "The nightly job runs at four.")
 	all := run(t, m, service.Search, service.SearchRequest{Query: "four", SearchFilter: service.SearchFilter{Kind: "message"}, Limit: 1}).Facts
 	run(t, m, service.ChangeMany, service.ManyRequest{Do: "end", Messages: []string{all[0].ID}})
-	if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Log each nightly job."}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Log each nightly job."}})))
 	m.Settle(t)
 	for name, tc := range map[string]struct {
 		newest bool
@@ -306,9 +302,7 @@ func TestSearch_FactSource(t *testing.T) {
 func TestSearch_ForgetThat(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	me := service.Selector{User: servicetest.Owner}
-	if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Selector: me, Promotion: service.Promotion{Kind: "preference", Text: "Call me Ishmael in letters."}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(m.Memory.Promote(t.Context(), &service.PromoteRequest{Selector: me, Promotion: service.Promotion{Kind: "preference", Text: "Call me Ishmael in letters."}})))
 	m.Settle(t)
 	m.Talk(t, graphiti.Who{User: servicetest.Owner, Session: "a", Application: "codex"}, "Forget that you should call me Ishmael in letters.")
 	rules := func() string {

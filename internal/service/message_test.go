@@ -12,6 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/standing"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
@@ -248,17 +249,13 @@ func TestForgetMessage_Lines(t *testing.T) {
 		})
 		must(t, err)
 		of := service.Selector{User: "josh"}
-		if _, err := m.Memory.Settle(t.Context(), &service.SettleRequest{Selector: of, Accept: []string{"all"}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(m.Memory.Settle(t.Context(), &service.SettleRequest{Selector: of, Accept: []string{"all"}})))
 		m.Settle(t)
 		if known, err := m.Memory.Search(t.Context(), &service.SearchRequest{Selector: of, SearchFilter: validFacts, Limit: 50}); err != nil || len(known.Facts) != 2 {
 			t.Fatalf("multi %v: facts %+v, %v; want the message and the confirmed text", multi, known.Facts, err)
 		}
 		id := graphiti.MessageID(graphiti.EpisodeName(turn, graphiti.RoleUser))
-		if _, err := m.Memory.Forget(t.Context(), &service.ForgetRequest{Selector: service.Selector{Group: group, Message: id}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(m.Memory.Forget(t.Context(), &service.ForgetRequest{Selector: service.Selector{Group: group, Message: id}})))
 		if known, err := m.Memory.Search(t.Context(), &service.SearchRequest{Selector: of, SearchFilter: validFacts, Limit: 50}); err != nil || len(known.Facts) != 0 {
 			t.Errorf("multi %v: facts %+v, %v after the message was forgotten, want nothing", multi, known.Facts, err)
 		}

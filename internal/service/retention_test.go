@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
@@ -32,7 +33,5 @@ func TestHold(t *testing.T) {
 		}
 	}
 	m.Pipeline.Set(bounds, false)
-	if _, err := m.Memory.Forget(t.Context(), &service.ForgetRequest{Selector: service.Selector{Group: group}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(m.Memory.Forget(t.Context(), &service.ForgetRequest{Selector: service.Selector{Group: group}})))
 }
