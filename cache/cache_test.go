@@ -25,9 +25,7 @@ func TestMain(m *testing.M) {
 func openState(t testing.TB, path string) *State {
 	t.Helper()
 	s, err := OpenState(path, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -40,9 +38,7 @@ func key(n int) (k [16]byte) {
 func lookup(t testing.TB, s *State, keys ...[16]byte) map[int]string {
 	t.Helper()
 	list, err := s.Decisions.Lookup(context.Background(), s.Generations.Now(), keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := make(map[int]string)
 	for i, d := range list {
 		if d != nil {
@@ -68,9 +64,7 @@ func (s *State) made(block string, facts int) inject.Decision {
 func keep(t testing.TB, s *State, n int, d inject.Decision, groups ...string) string {
 	t.Helper()
 	kept, err := s.Decisions.Keep(context.Background(), key(n), d, groups...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text(kept)
 }
 
@@ -107,14 +101,10 @@ func TestOldStateIsRemoved(t *testing.T) {
 	defer s.Close()
 	ctx := context.Background()
 	keep(t, s, 1, s.made("b", 1))
-	if err := s.Sessions.Put(ctx, "session:1", key(1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Sessions.Put(ctx, "session:1", key(1)))
 	count := func() (n int) {
 		t.Helper()
-		if err := s.tables.db.QueryRow(ctx, "SELECT (SELECT count(*) FROM block) + (SELECT count(*) FROM link)", nil, &n); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.tables.db.QueryRow(ctx, "SELECT (SELECT count(*) FROM block) + (SELECT count(*) FROM link)", nil, &n))
 		return n
 	}
 	s.tables.flush(ctx)
@@ -133,9 +123,7 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 	s := openState(t, path)
 	ctx := context.Background()
 	for i, session := range map[int]string{1: "session:a", 2: "session:b"} {
-		if err := s.Sessions.Put(ctx, session, key(i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Sessions.Put(ctx, session, key(i)))
 	}
 	for range 2 { // first from memory, then from the file
 		for _, tc := range []struct {
@@ -173,9 +161,7 @@ func TestPendingConversationEnds(t *testing.T) {
 		t.Errorf("Pending(key 1) after its answer: %q, want none", session)
 	}
 	old, of := binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(-time.Second).Unix())), key(2)
-	if err := s.tables.write(t.Context(), &record{kind: pendingKind, key: of[:], value: append(old, "session:2"...)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.tables.write(t.Context(), &record{kind: pendingKind, key: of[:], value: append(old, "session:2"...)}))
 	if session, ok := c.Pending(t.Context(), of); ok {
 		t.Errorf("Pending(key 2) after %v: %q, want none", pendingFor, session)
 	}
@@ -186,15 +172,11 @@ func TestPendingConversationEnds(t *testing.T) {
 func TestPendingConversationOutlivesTheProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s, err := OpenState(path, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.Sessions.SetPending(t.Context(), key(1), "session:1")
 	s.Sessions.SetPending(t.Context(), key(2), "session:2")
 	s.Sessions.EndPending(key(2))
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	if s, err = OpenState(path, time.Hour); err != nil {
 		t.Fatal(err)
 	}

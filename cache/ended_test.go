@@ -19,16 +19,12 @@ func TestEnded(t *testing.T) {
 				group string
 				names []string
 			}{{"w", []string{"one", "two", "one"}}, {"w", []string{"three"}}, {"v", []string{"four"}}} {
-				if err := s.Ended.Add(t.Context(), add.group, add.names, at, 0); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Ended.Add(t.Context(), add.group, add.names, at, 0))
 			}
 			want := func(group string, names ...string) {
 				t.Helper()
 				got, err := s.Ended.In(t.Context(), group)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				var since map[string]string
 				for _, n := range names {
 					if since == nil {
@@ -42,16 +38,12 @@ func TestEnded(t *testing.T) {
 			}
 			want("w", "one", "two", "three")
 			want("v", "four")
-			if err := s.Ended.Restore(t.Context(), "w", "two", "unknown"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Ended.Restore(t.Context(), "w", "two", "unknown"))
 			want("w", "one", "three")
 			if got, err := s.Ended.In(t.Context()); len(got) > 0 || err != nil {
 				t.Errorf("ended in no groups: got %v, %v, want none", got, err)
 			}
-			if err := s.Snapshots.Forget(t.Context(), "w"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Snapshots.Forget(t.Context(), "w"))
 			want("w")
 			want("v", "four")
 		})
@@ -65,18 +57,14 @@ func TestDroppedBlock(t *testing.T) {
 	d := s.made("shown", 2)
 	keep(t, s, 1, d, "g")
 	d.Ingest = false
-	if err := s.Decisions.Drop(t.Context(), key(1), d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Decisions.Drop(t.Context(), key(1), d))
 	if got := lookup(t, s, key(1)); got[0] != "/0 dropped" {
 		t.Errorf("got %v, want a decision without a block", got)
 	}
 	if got := keep(t, s, 1, s.made("again", 1), "g"); got != "/0 dropped" {
 		t.Errorf("decided again: got %q, want the decision without a block", got)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	s = openState(t, path)
 	defer s.Close()
 	if got := lookup(t, s, key(1)); got[0] != "/0 dropped" {

@@ -30,9 +30,7 @@ func shown(block string) inject.Plan {
 func days(t testing.TB, f *Figures, owner string) (week []Counts, together bool) {
 	t.Helper()
 	week, together, err := f.Since(t.Context(), time.Now().AddDate(0, 0, -6), 7, owner)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return week, together
 }
 
@@ -83,9 +81,7 @@ func TestFiguresAreBounded(t *testing.T) {
 			if week[6].Blocks != want || !together {
 				t.Errorf("of %q: %+v (together %v), want %d blocks", owner, week[6], together, want)
 			}
-			if err := s.Figures.write(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Figures.write())
 		}
 	}
 }
@@ -125,9 +121,7 @@ func TestFiguresAreWrittenNowAndThen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		file, err := openFile(filepath.Join(t.TempDir(), "state.db"), time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer file.close()
 		noRoom := errors.New("the disk is full")
 		m := &full{DB: file.db, fails: noRoom}

@@ -12,8 +12,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 // stores returns a function for each store that opens a state in it.
 func stores() map[string]func(t *testing.T) *State {
@@ -31,9 +33,7 @@ func stores() map[string]func(t *testing.T) *State {
 func share(t testing.TB, url string) *State {
 	t.Helper()
 	server, err := postgres.Open(postgres.Options{URL: url, Name: rand.Text(), Steps: []string{PostgresSchema()}, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := Share(server, time.Hour, slog.New(slog.DiscardHandler))
 	server.OnChange(s.Generations.Refresh)
 	t.Cleanup(func() {
@@ -49,14 +49,12 @@ func TestStartedReplicaReadsBlocks(t *testing.T) {
 	url := postgrestest.Database(t)
 	s := share(t, url)
 	keep(t, s, 1, s.made("text", 1), "g")
-	if err := s.Sessions.Put(t.Context(), "session", key(2)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Sessions.Put(t.Context(), "session", key(2)))
 	for _, table := range []string{"block", "link"} {
 		postgrestest.Exec(t, url, fmt.Sprintf("UPDATE graphiti_proxy.%s SET born = born - %d", table, time.Minute.Microseconds()))
 	}
 	started := share(t, url)
-	polltest.Until(t, "the block and the session", func() bool {
+	helptest.Until(t, "the block and the session", func() bool {
 		d, block := started.Decisions.recent.Get(key(1))
 		session, _ := started.Sessions.recent.Get(key(2))
 		return block && d.Block == "text" && session == "session"
@@ -76,15 +74,9 @@ func TestStaleWritesAfterForget(t *testing.T) {
 			keep(t, s, 0, before, "g")
 			lookup(t, s, key(0))
 			for _, f := range []Forget{{Group: "g", Scope: "g"}, {Group: "i", Scope: "talk:1:", Session: "session:1"}} {
-				if _, err := s.Generations.Raise(ctx, f); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := s.Decisions.Forget(ctx, f.Group); err != nil {
-					t.Fatal(err)
-				}
-				if err := s.Snapshots.Forget(ctx, f.Scope); err != nil {
-					t.Fatal(err)
-				}
+				must(t, helptest.ErrorOf(s.Generations.Raise(ctx, f)))
+				must(t, helptest.ErrorOf(s.Decisions.Forget(ctx, f.Group)))
+				must(t, s.Snapshots.Forget(ctx, f.Scope))
 				if _, err := s.Generations.Raise(ctx, f); err != nil { // invalidates decisions that were cached meanwhile
 					t.Fatal(err)
 				}
@@ -115,9 +107,7 @@ func TestStaleWritesAfterForget(t *testing.T) {
 			load := func(session string) string {
 				t.Helper()
 				body, err := s.Snapshots.Load(ctx, session)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return string(body)
 			}
 			if got := load("early") + load("session"); got != "" || load("elsewhere") == "" || load("late") == "" {
@@ -147,9 +137,7 @@ func TestPiecesGoWithTheBlock(t *testing.T) {
 			check := func(when string, want ...string) {
 				t.Helper()
 				list, err := s.Decisions.WithPieces(ctx, [][16]byte{key(0), key(1), key(9), key(2), key(3)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for i, d := range list {
 					got := "none"
 					if d != nil {
@@ -161,9 +149,7 @@ func TestPiecesGoWithTheBlock(t *testing.T) {
 				}
 			}
 			check("at first", "block 5  ids", " 0 weak ids", "none", "block 5  ids", "none")
-			if _, err := s.Generations.Raise(ctx, Forget{Group: "g", Scope: "g"}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(s.Generations.Raise(ctx, Forget{Group: "g", Scope: "g"})))
 			for _, want := range []int{1, 0} {
 				if n, err := s.Decisions.Forget(ctx, "g"); n != want || err != nil {
 					t.Errorf("Forget emptied %d blocks, %v; want %d", n, err, want)
@@ -193,12 +179,8 @@ func TestDecisionsReadWhileAGroupIsForgotten(t *testing.T) {
 				t.Fatal(err)
 			}
 			lookup(t, s, key(0), key(1))
-			if _, err := s.Decisions.Forget(ctx, "g"); err != nil {
-				t.Fatal(err)
-			}
-			if _, err = s.Generations.Raise(ctx, f); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(s.Decisions.Forget(ctx, "g")))
+			must(t, helptest.ErrorOf(s.Generations.Raise(ctx, f)))
 			if got := lookup(t, s, key(0), key(1)); got[0] != "/1" || got[1] != "text/1" {
 				t.Errorf("decisions of keys 0 and 1: %v, want /1 and text/1", got)
 			}

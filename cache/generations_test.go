@@ -46,9 +46,7 @@ func TestGenerations(t *testing.T) {
 					t.Fatal(i, err)
 				}
 				here, number := s.Generations.Blocks("g"), s.Generations.Now()
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Close())
 				s = open()
 				if after := s.Generations.Blocks("g"); here != step.want || after != step.want || s.Generations.Blocks("h") {
 					t.Errorf("step %d: group g is blocked: %v, and after a restart %v, want %v; group h: %v, want false", i, here, after, step.want, s.Generations.Blocks("h"))
@@ -63,9 +61,7 @@ func TestGenerations(t *testing.T) {
 					}
 				}
 				last = number
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Close())
 			}
 		})
 	}
@@ -81,8 +77,6 @@ func TestNumberOfARepairedFile(t *testing.T) {
 		if f, err := s.Generations.Raise(t.Context(), f); err != nil || f.Generation != want {
 			t.Errorf("generation %d, %v; want %d", f.Generation, err, want)
 		}
-		if err := s.tables.write(t.Context(), &record{kind: generationKind, key: []byte(generationKey)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.tables.write(t.Context(), &record{kind: generationKind, key: []byte(generationKey)}))
 	}
 }

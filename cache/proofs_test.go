@@ -15,9 +15,7 @@ import (
 func TestProofOwnership(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	file, err := OpenState(path, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, s := range map[string]*State{"file": file} {
 		p, ctx := s.Proofs, context.Background()
 		a, b, c := [32]byte{1}, [32]byte{2}, [32]byte{3}
@@ -38,13 +36,9 @@ func TestProofOwnership(t *testing.T) {
 			}
 		}
 	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, file.Close())
 	again, err := OpenState(path, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer again.Close()
 	if got, err := again.Proofs.All(context.Background()); err != nil || len(got) != 2 {
 		t.Errorf("proofs after a restart: %v, %v; want 2", got, err)
@@ -84,9 +78,7 @@ func TestAcceptedTenantsAreBounded(t *testing.T) {
 			INSERT INTO accepted (list, key, value, scopes, born) SELECT '', CAST('tenant' || i AS BLOB), CAST('20000' AS BLOB), '', i FROM n`, tenantKind.most)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.Tenants.Accept("one more")                                       // drops tenant1, the oldest
 	err = s.tables.db.Write(t.Context(), func(tx *database.Tx) error { // runs after the write of Accept
 		var n int
@@ -95,9 +87,7 @@ func TestAcceptedTenantsAreBounded(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if ctx := t.Context(); s.Tenants.Accepted(ctx, "tenant1") || !s.Tenants.Accepted(ctx, "tenant2") {
 		t.Errorf("accepted: tenant1 %v, tenant2 %v; want only tenant2, since tenant1 is the oldest", s.Tenants.Accepted(ctx, "tenant1"), s.Tenants.Accepted(ctx, "tenant2"))
 	}

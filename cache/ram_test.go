@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
@@ -24,9 +25,7 @@ func TestDecisionsInRAMAreBounded(t *testing.T) {
 	text := strings.Repeat("x", 1<<10)
 	const n = 100
 	for i := range n {
-		if _, err := s.Decisions.Keep(t.Context(), numbered(i), s.made(text, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(s.Decisions.Keep(t.Context(), numbered(i), s.made(text, 1))))
 	}
 	if held, _ := s.Decisions.recent.Held(); held == 0 || held*len(text) > most {
 		t.Errorf("%d decisions of %d bytes in RAM, want 1 or more within %d bytes", held, len(text), most)
@@ -50,9 +49,7 @@ func TestSessionsInRAMAreBounded(t *testing.T) {
 	const n = 100
 	all.SetPending(ctx, numbered(n), "waits")
 	for i := range n {
-		if err := all.Put(ctx, fmt.Sprint("session", i), numbered(i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, all.Put(ctx, fmt.Sprint("session", i), numbered(i)))
 	}
 	if held, _ := all.recent.Held(); held == 0 || held*linkOverhead > most {
 		t.Errorf("%d sessions in RAM, want 1 or more within %d bytes", held, most)

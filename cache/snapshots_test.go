@@ -3,6 +3,8 @@ package cache
 import (
 	"slices"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestSnapshotIsThereOnceSaved checks that Load returns a snapshot immediately after Save.
@@ -27,13 +29,9 @@ func TestTrial_Forgotten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			for _, group := range []string{"g", "h"} {
-				if err := s.Trials.Save(t.Context(), group, []byte("{}"), 0, group, "trials"); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Trials.Save(t.Context(), group, []byte("{}"), 0, group, "trials"))
 			}
-			if _, err := s.Decisions.Forget(t.Context(), "g"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(s.Decisions.Forget(t.Context(), "g")))
 			var left []string
 			err := s.Trials.Each(t.Context(), func(key string, _ []byte) error { left = append(left, key); return nil }, "trials")
 			if !slices.Equal(left, []string{"h"}) || err != nil {
@@ -60,12 +58,8 @@ func TestSnapshot_Forgotten(t *testing.T) {
 			check("before", "secret")
 			save(t, s, "session", "more secret", before, "g") // not committed yet
 			raised, err := s.Generations.Raise(t.Context(), Forget{Group: "g", Scope: "g"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Snapshots.Forget(t.Context(), "g"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, s.Snapshots.Forget(t.Context(), "g"))
 			check("forgotten", "")
 			save(t, s, "session", "late secret", before, "g")
 			check("saved by an earlier request", "")
@@ -78,9 +72,7 @@ func TestSnapshot_Forgotten(t *testing.T) {
 // save stores the snapshot of a session.
 func save(t *testing.T, s *State, session, text string, generation int64, scopes ...string) {
 	t.Helper()
-	if err := s.Snapshots.Save(t.Context(), session, []byte(text), generation, scopes...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Snapshots.Save(t.Context(), session, []byte(text), generation, scopes...))
 }
 
 // TestSnapshotsComeInOneOrder checks that Each lists snapshots by session, not in the order

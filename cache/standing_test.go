@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // entries returns the entries of lists in the order in which they are read.
@@ -11,17 +13,13 @@ func entries(t *testing.T, s *State, lists ...string) string {
 	t.Helper()
 	var all []string
 	err := s.Snapshots.Entries(t.Context(), func(list string, entry []byte) { all = append(all, list+":"+string(entry)) }, lists...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.Join(all, " ")
 }
 
 func add(t *testing.T, s *State, list string, entry []byte, generation int64, scopes ...string) {
 	t.Helper()
-	if err := s.Snapshots.Add(t.Context(), list, entry, generation, scopes...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Snapshots.Add(t.Context(), list, entry, generation, scopes...))
 }
 
 // TestLists checks that Entries returns the entries of the given lists, newest first, and
@@ -43,12 +41,8 @@ func TestLists(t *testing.T) {
 			}
 
 			f := Forget{Group: "g", Scope: "talk:1:", Session: "session:1"}
-			if _, err := s.Generations.Raise(ctx, f); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Snapshots.Forget(ctx, f.Scope); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(s.Generations.Raise(ctx, f)))
+			must(t, s.Snapshots.Forget(ctx, f.Scope))
 			add(t, s, "a", []byte("again"), before, "g", "talk:1:")
 			add(t, s, "a", []byte("late"), before, "g", "talk:2:")
 			if got := entries(t, s, "a"); got != "a:late a:two" {
@@ -57,9 +51,7 @@ func TestLists(t *testing.T) {
 			if got := entries(t, s, "b"); got != "" {
 				t.Errorf("entries of b, which the session said elsewhere: %q, want none", got)
 			}
-			if err := s.Snapshots.Forget(ctx, "g"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Snapshots.Forget(ctx, "g"))
 			if got := entries(t, s, "a", "c"); got != "" {
 				t.Errorf("entries of a and c after their group was forgotten: %q, want none", got)
 			}

@@ -25,9 +25,7 @@ func all(t *testing.T, s *tables, k *kind, keys ...string) string {
 		got = append(got, keys[i]+"="+string(value))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Sort(got)
 	return strings.Join(got, " ")
 }
@@ -107,9 +105,7 @@ func TestStores(t *testing.T) {
 func TestErrorOfAReaderIsNotTheStores(t *testing.T) {
 	for name, open := range stores() {
 		s := open(t)
-		if err := s.Sessions.Put(t.Context(), "session:1", key(1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Sessions.Put(t.Context(), "session:1", key(1)))
 		gone := errors.New("the client has left")
 		err := s.Sessions.store.get(t.Context(), linkKind, keysOf([][16]byte{key(1)}), func(int, []byte) error { return gone })
 		if !errors.Is(err, gone) {
@@ -176,9 +172,7 @@ func FuzzDecision(f *testing.F) {
 // forgetting a scope use an index, since requests wait while the file is written.
 func TestAFileLooksAtNoMoreThanItNeeds(t *testing.T) {
 	f, err := openFile(t.TempDir()+"/state.db", time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.close()
 	for statement, want := range map[string]string{
 		beyondMost(standingKind): "SEARCH standing USING PRIMARY KEY (list=?)",

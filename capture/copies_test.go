@@ -62,9 +62,7 @@ func TestCopies(t *testing.T) {
 				if err != nil || b == nil {
 					t.Fatal(b, err)
 				}
-				if err := tc.distil(e, b); err != nil {
-					t.Fatal(err)
-				}
+				must(t, tc.distil(e, b))
 			}
 			last := spoken("2", "g")
 			last.User, last.Kind = "The harbour is old.", "decision"

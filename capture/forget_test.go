@@ -29,9 +29,7 @@ var forgets atomic.Int64
 func forget(t *testing.T, p *Pipeline, part ledger.Part) {
 	t.Helper()
 	generation := forgets.Add(2)
-	if err := p.Forget(context.Background(), part, generation); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Forget(context.Background(), part, generation))
 }
 
 // gone forgets a part, and waits until Graphiti has nothing left of it.
@@ -109,15 +107,11 @@ func TestForgettingASession(t *testing.T) {
 		},
 		"embedded": func(t *testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger) {
 			e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { e.Close() })
 			return e.Memory(), func(group string) (out []string) {
 				for r, err := range e.Rows(context.Background(), group, graphiti.Filter{Text: true}) {
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					out = append(out, r.Speaker+"("+string(r.Role)+"): "+r.Text)
 				}
 				return out
@@ -215,9 +209,7 @@ func TestForgettingASessionThatWaits(t *testing.T) {
 
 func settle(t *testing.T, g *graphititest.Graphiti) {
 	t.Helper()
-	if err := g.Settle(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.Settle(context.Background()))
 }
 
 // TestForgetOfPartialTurn checks that the end of a turn is delivered only to groups
@@ -229,9 +221,7 @@ func TestForgetOfPartialTurn(t *testing.T) {
 	begun, cut := said("1", "session:s", "a tool loop", "g", "h"), said("2", "session:s", "cut off", "g")
 	begun.Open, begun.Assistant, cut.Assistant = true, "I shall look.", "half"
 	add(t, p, begun)
-	if err := p.CutOff(context.Background(), cut); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.CutOff(context.Background(), cut))
 	waitFor(t, "the beginning", func() bool { return p.Status().Delivered == 2 })
 	forget(t, p, ledger.Part{Group: "g"})
 	whole := begun

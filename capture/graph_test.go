@@ -195,9 +195,7 @@ func inBubble(t *testing.T, m Memory, f func(t *testing.T, p *Pipeline, log *log
 			c(&o)
 		}
 		p, err := Open(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer stop(t, p)
 		synctest.Wait()
 		f(t, p, log)

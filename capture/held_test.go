@@ -11,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestTurnInDoubt: a turn in doubt is on disk only, also over a restart, until its session
@@ -52,9 +53,7 @@ func TestTurnInDoubt(t *testing.T) {
 			}
 			isHeld(t, e, "g", nil)
 			stop(t, p)
-			if err := e.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, e.Close())
 			p, e = embeddedPipeline(t, path)
 			if n := p.Holds(tn.Session); n != 1 {
 				t.Fatalf("Holds = %d after a restart, want 1", n)
@@ -189,9 +188,7 @@ func TestTwinsOfStoredTurns_Meanwhile(t *testing.T) {
 	p.doubts.disk = storedMeanwhile{p.doubts.disk, func() { p.Twin(&stored, true) }}
 	asks := stored
 	asks.Whole, asks.Prompt = asks.Text, 2
-	if _, err := p.Hold(t.Context(), turn("1", "g"), &Doubt{Reason: graphiti.HeldTwin, Twin: asks}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(p.Hold(t.Context(), turn("1", "g"), &Doubt{Reason: graphiti.HeldTwin, Twin: asks})))
 	waitFor(t, "the verdict", func() bool { return !isInDoubt(t, e) })
 	isHeld(t, e, "g", nil)
 }
@@ -203,9 +200,7 @@ func isInDoubt(t *testing.T, e *embedded.Store) (found bool) {
 		found = true
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 
@@ -220,9 +215,7 @@ func TestHold_AfterTheNextRequest(t *testing.T) {
 	for _, session := range []string{"one", "two"} {
 		tn := turn(session, "g")
 		tn.Session = session
-		if _, err := p.Hold(t.Context(), tn, &Doubt{Reason: graphiti.HeldHistory, With: with}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(p.Hold(t.Context(), tn, &Doubt{Reason: graphiti.HeldHistory, With: with})))
 	}
 	waitFor(t, "the verdict", func() bool { return len(heldBy(t, e, "g")) == 1 })
 	isHeld(t, e, "g", []string{turn("one", "g").User})

@@ -20,9 +20,7 @@ func shown(id, answer string, groups ...string) ledger.Turn {
 func kept(t *testing.T, p *Pipeline, tn ledger.Turn) int {
 	t.Helper()
 	n, err := p.AddAll(context.Background(), []ledger.Turn{tn})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
@@ -35,9 +33,7 @@ func TestCutOffAnswers(t *testing.T) {
 	cut := spoken("1", "g", "h")
 	cut.Assistant = "half, and the token ghp_R4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1ToK"
 	for range 2 {
-		if err := p.CutOff(context.Background(), cut); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.CutOff(context.Background(), cut))
 	}
 	stop(t, p)
 	if err := p.CutOff(context.Background(), cut); err == nil {
@@ -82,9 +78,7 @@ func TestCutOffAnswers(t *testing.T) {
 // cut-off one, and that the answer of an abandoned tool loop does not.
 func TestCutOffOnceAndAnsweredThen(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{})
-	if err := p.CutOff(context.Background(), spoken("1", "g", "h")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.CutOff(context.Background(), spoken("1", "g", "h")))
 	open := spoken("1", "h")
 	open.Open, open.Assistant = true, "I shall look."
 	for _, tn := range []ledger.Turn{spoken("1", "g"), open} {

@@ -20,8 +20,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -138,9 +140,7 @@ func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pi
 		f(&o)
 	}
 	p, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { stop(t, p) })
 	return p
 }
@@ -149,9 +149,7 @@ func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pi
 func destination(t testing.TB, path string, m Memory) Destination {
 	t.Helper()
 	e, err := embedded.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = e.Close() })
 	return Destination{Ledger: e.Ledger, Graph: m, Apart: m.Apart()}
 }
@@ -160,9 +158,7 @@ func destination(t testing.TB, path string, m Memory) Destination {
 func openLedger(t testing.TB, path string) *ledger.Ledger {
 	t.Helper()
 	e, err := embedded.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l := e.Ledger(func(tn *ledger.Turn, scope graphiti.Scope) []graphiti.Row {
 		return messagesOf(tn, scope, 8000, time.Now())
 	})
@@ -178,9 +174,7 @@ func box(p *Pipeline) *outbox { return p.out }
 func embeddedPipeline(t testing.TB, path string, change ...func(*Options)) (*Pipeline, *embedded.Store) {
 	t.Helper()
 	e, err := embedded.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o := Options{
 		Bounds:      Bounds{MaxChars: 8000},
 		Destination: Destination{Ledger: e.Ledger},
@@ -190,9 +184,7 @@ func embeddedPipeline(t testing.TB, path string, change ...func(*Options)) (*Pip
 		f(&o)
 	}
 	p, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		stop(t, p)
 		if err := e.Close(); err != nil {
@@ -206,9 +198,7 @@ func embeddedPipeline(t testing.TB, path string, change ...func(*Options)) (*Pip
 func heldBy(t testing.TB, e *embedded.Store, group string) (contents []string) {
 	t.Helper()
 	for r, err := range e.Rows(context.Background(), group, graphiti.Filter{Text: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		contents = append(contents, r.Text)
 	}
 	return contents
@@ -216,7 +206,7 @@ func heldBy(t testing.TB, e *embedded.Store, group string) (contents []string) {
 
 func stop(t testing.TB, p *Pipeline) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), helptest.Patience)
 	defer cancel()
 	if err := p.Shutdown(ctx); err != nil {
 		t.Error(err)
@@ -233,12 +223,10 @@ func turn(id string, groups ...string) ledger.Turn {
 
 func add(t testing.TB, p *Pipeline, tn ledger.Turn) {
 	t.Helper()
-	if err := p.Add(context.Background(), tn); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Add(context.Background(), tn))
 }
 
-var waitFor = polltest.Until
+var waitFor = helptest.Until
 
 // TestTurnsOfAGroupStayInOrder checks that a group gets its turns in order, even after
 // failures.

@@ -34,9 +34,7 @@ func factsOf(t *testing.T, e *embedded.Store, group string) (texts []string) {
 func pulling(t *testing.T, m Memory, also ...func(*Options)) (*Pipeline, *embedded.Store) {
 	t.Helper()
 	e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = e.Close() })
 	return verifying(t, filepath.Join(t.TempDir(), "unused.db"), m, func(o *Options) {
 		o.Ledger, o.Facts, o.Episodes = e.Ledger, e, PerTurn
@@ -187,9 +185,7 @@ func TestHistoryIsImported(t *testing.T) {
 			stop(t, before)
 			secret := "ghp_" + rand.Text() + "aB3dE6gH9j"
 			other := graphiti.Row{Name: "another program's", Role: graphiti.RoleUser, Text: "Our key is token=" + secret, Said: time.Now().Add(-time.Hour)}
-			if err := m.Write(t.Context(), "g", []graphiti.Row{other}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.Write(t.Context(), "g", []graphiti.Row{other}))
 			settle(t, g)
 			p, e := pulling(t, m)
 			p.Import(turn("", "g"))
@@ -210,14 +206,10 @@ func TestHistoryIsImported(t *testing.T) {
 			}
 			part := ledger.Part{Group: "g", Message: graphiti.MessageID("another program's")}
 			forgets.Add(1)
-			if err := box(p).Forget(part, forgets.Load()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, box(p).Forget(part, forgets.Load()))
 			owner := turn("", "g")
 			owner.Generation = forgets.Load() // as if the import had begun after the forget
-			if err := box(p).pulls.importSince(t.Context(), &owner, time.Time{}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, box(p).pulls.importSince(t.Context(), &owner, time.Time{}))
 			if diff := cmp.Diff(4, len(heldBy(t, e, "g"))); diff != "" {
 				t.Errorf("after a forget (-want +got):\n%s", diff)
 			}

@@ -20,14 +20,10 @@ func TestWorkExpires(t *testing.T) {
 	tn := turn("old", "g")
 	tn.Targets[0].Scope, tn.Work = graphiti.ScopeWorkspace, []string{"changed a.go"}
 	tn.Said, tn.Answered = time.Now().Add(-48*time.Hour), time.Now().Add(-48*time.Hour)
-	if err := p.Add(t.Context(), tn); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Add(t.Context(), tn))
 	count := func() (all, work int) {
 		for r, err := range p.Rows(t.Context(), "g", graphiti.Filter{Text: true}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if all++; graphiti.IsWork(r.Name) {
 				work++
 			}
@@ -110,9 +106,7 @@ func testQuota(t *testing.T, q Quotas, want map[string]string, before bool) {
 		if got := len(p.Status().Full); (got > 0) != (len(want) > 0) {
 			t.Errorf("status: %q", p.Status().Full)
 		}
-		if err := p.Forget(t.Context(), ledger.Part{Group: "g"}, forgets.Add(1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Forget(t.Context(), ledger.Part{Group: "g"}, forgets.Add(1)))
 		disk.Store(0)
 		p.measure(time.Now().Add(2 * time.Hour))
 		if got := p.Full(josh); got != "" {

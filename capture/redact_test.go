@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestNothingKeptHoldsASecret checks that no stored part of a turn contains a credential,
@@ -37,9 +38,7 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 	} {
 		tn := turn(name, name)
 		tc.change(&tn)
-		if _, err := p.AddAll(context.Background(), []ledger.Turn{tn}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(p.AddAll(context.Background(), []ledger.Turn{tn})))
 		waitFor(t, name, func() bool { return len(m.contents(name)) > 0 })
 		all := strings.Join(m.contents(name), "\n") + m.sources(name)
 		if strings.Contains(all, secret) || strings.Contains(all, "a1B2c3D4e") || !strings.Contains(all, tc.want) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestOutageIsNoRefusal checks that a wrong endpoint, rejected credentials or another
@@ -43,9 +44,7 @@ func TestOutageIsNoRefusal(t *testing.T) {
 				for i := range 200 {
 					turns = append(turns, spoken(fmt.Sprint(i), fmt.Sprint("g", i%3)))
 				}
-				if _, err := p.AddAll(context.Background(), turns); err != nil {
-					t.Fatal(err)
-				}
+				must(t, helptest.ErrorOf(p.AddAll(context.Background(), turns)))
 				time.Sleep(10 * time.Minute)
 				st := p.Status()
 				if st.Dead != 0 || st.Pending != 200 || st.Failing == nil || !strings.Contains(st.Remedy, tc.remedy) {

@@ -47,15 +47,11 @@ func turnsWaitForTheDisk(t *testing.T, contents func(group string) []string, ope
 	})
 	away := func() {
 		t.Helper()
-		if err := os.Rename(dir, dir+"-away"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(dir, dir+"-away"))
 	}
 	back := func() {
 		t.Helper()
-		if err := os.Rename(dir+"-away", dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(dir+"-away", dir))
 		if wrong := p.Check(); wrong != nil {
 			t.Fatal(wrong)
 		}
@@ -142,18 +138,12 @@ func TestJournal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			p, e := embeddedPipeline(t, filepath.Join(dir, "memory.db"), func(o *Options) { o.Journal = filepath.Join(t.TempDir(), "waiting.db") })
-			if err := os.Rename(dir, dir+"-away"); err != nil {
-				t.Fatal(err)
-			}
-			if err := record(p, turn("one", "g")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(dir, dir+"-away"))
+			must(t, record(p, turn("one", "g")))
 			waitFor(t, "the journal", p.journal.waits)
-			if err := os.Rename(dir+"-away", dir); err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Check(); err != nil {
-				t.Fatal(err)
+			must(t, os.Rename(dir+"-away", dir))
+			if wrong := p.Check(); wrong != nil {
+				t.Fatal(wrong)
 			}
 			add(t, p, turn("two", "h"))
 			waitFor(t, "the turn", func() bool { return len(heldBy(t, e, "g")) == 1 })

@@ -48,9 +48,7 @@ func TestTurnsOfTheEmbeddedMemory(t *testing.T) {
 	}
 	cut := said("2", "session:s", "cut off", "g")
 	cut.Assistant = "half"
-	if err := p.CutOff(t.Context(), cut); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.CutOff(t.Context(), cut))
 	cut.Backfill = true
 	add(t, p, cut)
 	isHeld(t, e, "g", []string{"a tool loop", "I shall look.", "It is done."})
@@ -67,9 +65,7 @@ func TestTurnsOfTheEmbeddedMemory(t *testing.T) {
 // in the record, so that the same turns can be added later.
 func TestTurnThatCannotBeWritten(t *testing.T) {
 	e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer e.Close()
 	fails := true
 	l := e.Ledger(func(tn *ledger.Turn, scope graphiti.Scope) []graphiti.Row {

@@ -13,19 +13,16 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 func mcpService(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *mcp.Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	m, err := mcp.New(remote.Options{Endpoint: s.URL()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = m.Close() })
 	return s, m
 }
@@ -35,9 +32,7 @@ func settled(t *testing.T, s *graphititest.Graphiti) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	if err := s.Settle(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Settle(ctx))
 }
 
 // TestMCPEveryFaultEveryTurnOnce is TestEveryFaultEveryTurnOnce over MCP. One fault is enough with the
@@ -140,13 +135,9 @@ func TestMCPCallThatEndsInTheMiddle(t *testing.T) {
 				sp := openLedger(t, path)
 				ids := []string{"1", "2", "3", "4"}
 				for _, id := range ids {
-					if _, err := sp.Add(context.Background(), []ledger.Turn{spoken(id, "a")}, time.Now()); err != nil {
-						t.Fatal(err)
-					}
+					must(t, helptest.ErrorOf(sp.Add(context.Background(), []ledger.Turn{spoken(id, "a")}, time.Now())))
 				}
-				if err := sp.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, sp.Close())
 				p := verifying(t, path, m, func(o *Options) { o.Timeout = time.Second })
 				waitFor(t, "all turns", func() bool { s := p.Status(); return s.Verified == 4 && s.Pending == 0 })
 				settled(t, s)

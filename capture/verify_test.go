@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -20,16 +19,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // service returns a stand-in Graphiti and a client of it.
 func service(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *rest.Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s, client(t, s.URL())
 }
@@ -37,29 +34,16 @@ func service(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *res
 func client(t *testing.T, url string) *rest.Client {
 	t.Helper()
 	r, err := rest.New(remote.Options{Endpoint: url})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = r.Close() })
 	return r
 }
 
+// verifying returns a pipeline whose looks may take their time.
 func verifying(t *testing.T, path string, m Memory, change ...func(*Options)) *Pipeline {
 	t.Helper()
-	o := Options{
-		Bounds:      Bounds{MaxChars: 8000, Timeout: polltest.Patience, StallAfter: time.Second},
-		Destination: destination(t, path, m),
-		Log:         slog.New(slog.DiscardHandler),
-	}
-	for _, f := range change {
-		f(&o)
-	}
-	p, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stop(t, p) })
-	return p
+	patient := func(o *Options) { o.Bounds.Timeout = helptest.Patience }
+	return pipeline(t, path, m, append([]func(*Options){patient}, change...)...)
 }
 
 // spoken returns a turn of two messages.
@@ -218,45 +202,6 @@ func TestHalfATurnLost(t *testing.T) {
 	once(t, s, "a", "0", "1", "2")
 }
 
-// TestPoison checks that a turn that ends the worker each time is put aside, and that the
-// others arrive.
-func TestPoison(t *testing.T) {
-	t.Parallel()
-	s, m := service(t, graphititest.Options{
-		Raises: func(_, content string) bool { return strings.Contains(content, "user 1") },
-	})
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
-	for i := range 4 {
-		add(t, p, spoken(fmt.Sprint(i), "a", "b"))
-	}
-	later := 0
-	for range 20 {
-		waitFor(t, "a stall or the end", func() bool { st := p.Status(); return st.Stalled != nil || st.Pending == 0 })
-		if p.Status().Pending == 0 {
-			break
-		}
-		s.Restart()
-		add(t, p, spoken("later"+fmt.Sprint(later), "c")) // proves the loss
-		later++
-		waitFor(t, "work", func() bool {
-			st := p.Status()
-			if st.Stalled != nil && st.UnderWay > 0 { // the other poisonous turn may have come first
-				s.Restart()
-			}
-			return st.Stalled == nil || st.Pending == 0
-		})
-	}
-	st := p.Status()
-	if st.Dead != 2 || st.Verified != 6+later {
-		t.Errorf("got %+v, want Dead 2, Verified %d", st, 6+later)
-	}
-	once(t, s, "a", "0", "2", "3")
-	list, all, err := p.Turns(context.Background(), ledger.ListOptions{Condition: ledger.Dead, Limit: 10})
-	if err != nil || all != 2 || !strings.Contains(list[0].Reason, "lost it three times") || list[0].User != "" {
-		t.Errorf("got %+v %d %v, want no error, 2 in all, \"lost it three times\" in it, User \"\"", list, all, err)
-	}
-}
-
 // TestInDoubtAfterACrash checks that a turn that was sent but not recorded as delivered
 // before a crash is looked up, and sent again only if it is missing.
 func TestInDoubtAfterACrash(t *testing.T) {
@@ -267,9 +212,7 @@ func TestInDoubtAfterACrash(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "spool.db")
 			sp := openLedger(t, path)
 			tn := spoken("1", "a")
-			if _, err := sp.Add(context.Background(), []ledger.Turn{tn}, time.Now()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(sp.Add(context.Background(), []ledger.Turn{tn}, time.Now())))
 			list, err := sp.Next(context.Background(), "a", 10)
 			if err != nil || len(list) != 1 {
 				t.Fatalf("got %v, %v, want no error, 1 of them", len(list), err)
@@ -278,9 +221,7 @@ func TestInDoubtAfterACrash(t *testing.T) {
 				t.Fatal(ok, err)
 			}
 			if arrived {
-				if err := m.Write(context.Background(), "a", messagesOf(&tn, "user", 8000, time.Now())); err != nil {
-					t.Fatal(err)
-				}
+				must(t, m.Write(context.Background(), "a", messagesOf(&tn, "user", 8000, time.Now())))
 			}
 			if err := sp.Close(); err != nil { // kill -9 leaves the same file
 				t.Fatal(err)

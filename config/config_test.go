@@ -13,7 +13,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 // load reads a configuration without the environment and the files of this machine.
 func load(t *testing.T, file string, env []string, flags map[string]string) (*Config, error) {
@@ -22,18 +26,14 @@ func load(t *testing.T, file string, env []string, flags map[string]string) (*Co
 	s := Sources{Env: append([]string{"HOME=" + dir}, env...), Flags: flags}
 	if file != "" {
 		s.File = filepath.Join(dir, "graphiti-proxy.yaml")
-		if err := os.WriteFile(s.File, []byte(file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(s.File, []byte(file), 0o600))
 	}
 	return Load(s)
 }
 
 func TestDefaultsAreValid(t *testing.T) {
 	c, err := load(t, "", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c.Listen != "127.0.0.1:8787" || c.Recall.Timeout != 400*time.Millisecond || c.Limits.InspectBytes != 16<<20 ||
 		c.Recall.StickyTTL != 30*24*time.Hour || c.Upstream.OpenAI != "https://api.openai.com" || c.Memory.Backend != "embedded" ||
 		!strings.HasSuffix(c.DataDir, filepath.Join(".local", "share", "graphiti-proxy")) {
@@ -44,9 +44,7 @@ func TestDefaultsAreValid(t *testing.T) {
 func TestFlagBeatsEnvironmentBeatsFile(t *testing.T) {
 	file := "recall:\n  timeout: 1ms\n  max_facts: 1\n  max_chars: 300\n"
 	c, err := load(t, file, []string{"GRAPHITI_PROXY_RECALL_TIMEOUT=2ms", "GRAPHITI_PROXY_RECALL_MAX_FACTS=2"}, map[string]string{"recall.timeout": "3ms"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c.Recall.Timeout != 3*time.Millisecond || c.Recall.MaxFacts != 2 || c.Recall.MaxChars != 300 {
 		t.Errorf("got recall %+v, want flags before the environment before the file", c.Recall)
 	}
@@ -253,9 +251,7 @@ func TestTemplate(t *testing.T) {
 		Template(&out, short)
 		inForce := regexp.MustCompile(`(?m)^#([a-z_.]+:.*)$`).ReplaceAllString(out.String(), "$1")
 		plain, err := load(t, "", nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for what, file := range map[string]string{"as it is": out.String(), "in force": inForce} {
 			c, err := load(t, file, nil, nil)
 			if err != nil {
@@ -282,9 +278,7 @@ func TestTemplate(t *testing.T) {
 // mask secrets, which the reader has to fill in.
 func TestPrintCanBeReadAgain(t *testing.T) {
 	c, err := load(t, "listen: 127.0.0.1:1\nidentity:\n  trusted_keys: [sk-secret, sk-other]\nrecall:\n  scopes: [user, session]\nlisten.allow: [10.0.0.0/8, 172.17.0.1]\nupstreams:\n  groq: https://api.groq.com/openai\n  ollama: http://127.0.0.1:11434\n", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out bytes.Buffer
 	c.Print(&out, false)
 	if strings.Contains(out.String(), "sk-") || !strings.Contains(out.String(), "trusted_keys: '***'") {
@@ -317,14 +311,10 @@ func TestReferenceIsCurrent(t *testing.T) {
 	reference(&want)
 	const path = "../docs/configuration.md"
 	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(path, want.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, want.Bytes(), 0o644))
 	}
 	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
 		t.Errorf("docs/configuration.md is not current (-want +got):\n%s", diff)
 	}
@@ -376,9 +366,7 @@ func TestSecretsFromFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	c, err := load(t, "admin:\n  token: another\n", []string{
@@ -398,9 +386,7 @@ func TestSecretsFromFiles(t *testing.T) {
 func TestConsentCountsForItsEndpoint(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "c.yaml")
-	if err := os.WriteFile(file, []byte("memory:\n  backend: graphiti\n  endpoint: http://127.0.0.1:1\n  consent: true\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("memory:\n  backend: graphiti\n  endpoint: http://127.0.0.1:1\n  consent: true\n"), 0o600))
 	const consent = "GRAPHITI_PROXY_MEMORY_CONSENT="
 	for _, tc := range []struct {
 		name  string

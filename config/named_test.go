@@ -137,9 +137,7 @@ func TestAges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := load()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			const day = 24 * time.Hour
 			want := map[string]time.Duration{"github_repo:github.com/acme/app": 30 * day, "user:mira": HoldAge, "messages": 180 * day, "work": 7 * day}
 			if ages := c.Ages(); !maps.Equal(ages, want) {

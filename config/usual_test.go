@@ -15,9 +15,7 @@ func TestFileOfTheCurrentDirectoryIsNotRead(t *testing.T) {
 	clone, home := t.TempDir(), t.TempDir()
 	t.Chdir(clone)
 	for _, name := range []string{"graphiti-proxy.yaml", "config.yaml", ".graphiti-proxy.yaml"} {
-		if err := os.WriteFile(filepath.Join(clone, name), []byte("upstream:\n  openai: https://evil.example\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(clone, name), []byte("upstream:\n  openai: https://evil.example\n"), 0o600))
 	}
 	usual := filepath.Join(home, ".config", "graphiti-proxy", "config.yaml")
 	for _, tc := range []struct {
@@ -30,12 +28,8 @@ func TestFileOfTheCurrentDirectoryIsNotRead(t *testing.T) {
 		{"one that is named", "", Sources{File: "graphiti-proxy.yaml"}, "graphiti-proxy.yaml", "https://evil.example"},
 	} {
 		if tc.text != "" {
-			if err := os.MkdirAll(filepath.Dir(usual), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(usual, []byte(tc.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(filepath.Dir(usual), 0o700))
+			must(t, os.WriteFile(usual, []byte(tc.text), 0o600))
 		}
 		tc.sources.Env = []string{"HOME=" + home}
 		c, err := Load(tc.sources)
@@ -79,16 +73,12 @@ func TestSecretFiles(t *testing.T) {
 	file := filepath.Join(dir, "url")
 	read := func(url, key string) *Config {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(url), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(url), 0o600))
 		c, err := Load(Sources{Env: []string{
 			"HOME=" + dir, "GRAPHITI_PROXY_STATE_BACKEND=postgres", "GRAPHITI_PROXY_STATE_POSTGRES_URL_FILE=" + file, "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh",
 			"GRAPHITI_PROXY_MEMORY_API_KEY=" + key, "GRAPHITI_PROXY_EMBEDDING_API_KEY=" + key,
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return c
 	}
 	before := read("postgres://one:old@server/db", "k1")

@@ -11,16 +11,16 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 // start starts a stand-in Graphiti that ends with the test.
 func start(t *testing.T, o graphititest.Options) *graphititest.Graphiti {
 	t.Helper()
 	s, err := graphititest.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -30,9 +30,7 @@ func overREST(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *gr
 	t.Helper()
 	s := start(t, o)
 	r, err := rest.New(remote.Options{Endpoint: s.URL()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { r.Close() })
 	return s, r.Memory()
 }
@@ -42,9 +40,7 @@ func overMCP(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *gra
 	t.Helper()
 	s := start(t, o)
 	m, err := mcp.New(remote.Options{Endpoint: s.URL()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { m.Close() })
 	return s, m.Memory()
 }
@@ -52,18 +48,14 @@ func overMCP(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *gra
 func openEmbedded(t *testing.T) *graphiti.Memory {
 	t.Helper()
 	e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { e.Close() })
 	return e.Memory()
 }
 
 func settle(t *testing.T, s *graphititest.Graphiti) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), helptest.Patience)
 	defer cancel()
-	if err := s.Settle(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Settle(ctx))
 }

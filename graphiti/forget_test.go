@@ -48,9 +48,7 @@ func TestForgettingEpisodes(t *testing.T) {
 					Name: fmt.Sprint(session, i+1), Speaker: session, Role: graphiti.RoleUser, Text: text,
 					Said: time.Now().Add(-time.Minute), Source: `{"session":"` + session + `"}`,
 				}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				settled()
 			}
 			of := func(session string) func(*graphiti.Row) bool {
@@ -78,14 +76,10 @@ func TestForgettingEpisodes(t *testing.T) {
 			var left []string
 			each := func(r graphiti.Row) error { left = append(left, r.Name); return nil }
 			if m.Arrivals != nil {
-				if err := m.Export(ctx, "g", each); err != nil {
-					t.Fatal(err)
-				}
+				must(t, m.Export(ctx, "g", each))
 			} else {
 				for r, err := range m.Rows(ctx, "g", graphiti.Filter{Text: true}) {
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					_ = each(r)
 				}
 			}

@@ -27,9 +27,7 @@ func TestFactsOf(t *testing.T) {
 			s, m := tc.open(t, tc.o)
 			for i := range 10 {
 				err := m.Write(t.Context(), "g", []graphiti.Row{{Name: fmt.Sprint(i), Role: graphiti.RoleUser, Text: fmt.Sprintf("Bed %d is for beans.", i), Said: time.Now().Add(-time.Minute)}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 			}
 			settle(t, s)
 			list, err := m.Episodes(t.Context(), "g", 10)

@@ -64,8 +64,6 @@ func serviceOf(t *testing.T, over string, o graphititest.Options) (*graphiti.Mem
 func writeOne(t *testing.T, m *graphiti.Memory, s *graphititest.Graphiti, name, text string) {
 	t.Helper()
 	err := m.Write(t.Context(), "g", []graphiti.Row{{Name: name, Speaker: "josh", Role: graphiti.RoleUser, Text: text, Said: time.Now().Add(-time.Minute)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	settle(t, s)
 }

@@ -41,9 +41,7 @@ func TestMemory_Rows(t *testing.T) {
 		"no such ID":        {graphiti.Filter{IDs: []graphiti.ID{{1}}}, ""},
 	}
 	m := openEmbedded(t)
-	if err := m.Write(t.Context(), "g", list); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Write(t.Context(), "g", list))
 	key := ""
 	for name, tc := range filters {
 		var texts []string

@@ -215,9 +215,7 @@ func TestNewerBreaksTies(t *testing.T) {
 // explanation, and no others.
 func TestReasonsAreDocumented(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "docs", "memory.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, table, _ := strings.Cut(string(b), "| reason | meaning and remedy |\n| --- | --- |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	table = regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`).ReplaceAllString(strings.ReplaceAll(table, "`", ""), "$1")

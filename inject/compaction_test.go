@@ -46,9 +46,7 @@ func noted(t testing.TB, blocks *fakeDecisions, s snapshot) *Planner {
 		return nil, nil
 	}, blocks)
 	body, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m.opts().Snapshots = fakeSnapshots{snapshotKey(graphiti.Who{User: "user:p", Session: "session:1"}): body}
 	return m
 }
@@ -92,27 +90,17 @@ func TestResume(t *testing.T) {
 			{replaced("a", call+next), notes("TypeError: x"), both, map[string]string{at: one}, StatusEmpty},
 			{replaced("a", call), notes(), noRecall, map[string]string{at: one}, StatusRecalled},
 		},
-		"a person speaks with other notes": {
-			{replaced("a", ""), notes("TypeError: x"), both, map[string]string{at: one}, StatusRecalled},
-			{replaced("a", call+next), notes("ValueError: y"), both, map[string]string{at: one, now: two}, StatusRecalled},
-		},
+		"a person speaks with other notes": {{replaced("a", ""), notes("TypeError: x"), both, map[string]string{at: one}, StatusRecalled}, {replaced("a", call+next), notes("ValueError: y"), both, map[string]string{at: one, now: two}, StatusRecalled}},
 		"more compactions in the turn": {
 			{replaced("a", ""), notes("TypeError: x"), both, map[string]string{at: one}, StatusRecalled},
 			{replaced("a", call+wish), notes("ValueError: y"), both, map[string]string{at: one, wanted: two}, StatusRecalled},
 			{replaced("b", call), notes("ValueError: y"), both, map[string]string{at: two}, StatusRecalled},
 			{replaced("b", call+wish), notes("TypeError: x"), both, map[string]string{at: two, wanted: one}, StatusRecalled},
 		},
-		"no notes at first": {
-			{replaced("a", ""), notes(), both, nil, StatusEmpty},
-			{replaced("a", call), notes("TypeError: x"), both, nil, StatusEmpty},
-			{replaced("a", call+next), notes("TypeError: x"), both, map[string]string{now: one}, StatusRecalled},
-		},
-		"the summary answers a question": {
-			{asked("a"), notes("TypeError: x"), both, map[string]string{what: one}, StatusRecalled},
-			{asked("b"), notes("ValueError: y"), both, map[string]string{what: two}, StatusRecalled},
-		},
-		"the summary has the note": {{replaced("TypeError: x", ""), notes("TypeError: x"), both, nil, StatusEmpty}},
-		"without recall":           {{replaced("a", ""), notes("TypeError: x"), noRecall, nil, StatusEmpty}},
+		"no notes at first":              {{replaced("a", ""), notes(), both, nil, StatusEmpty}, {replaced("a", call), notes("TypeError: x"), both, nil, StatusEmpty}, {replaced("a", call+next), notes("TypeError: x"), both, map[string]string{now: one}, StatusRecalled}},
+		"the summary answers a question": {{asked("a"), notes("TypeError: x"), both, map[string]string{what: one}, StatusRecalled}, {asked("b"), notes("ValueError: y"), both, map[string]string{what: two}, StatusRecalled}},
+		"the summary has the note":       {{replaced("TypeError: x", ""), notes("TypeError: x"), both, nil, StatusEmpty}},
+		"without recall":                 {{replaced("a", ""), notes("TypeError: x"), noRecall, nil, StatusEmpty}},
 	} {
 		blocks := &fakeDecisions{}
 		for i, s := range steps {

@@ -96,9 +96,7 @@ func TestCard(t *testing.T) {
 		var block string
 		if len(p.Inserts) > 0 && strings.Contains(got, "graphiti_memory") {
 			var b struct{ Messages []struct{ Content string } }
-			if err := json.Unmarshal([]byte(got), &b); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal([]byte(got), &b))
 			block, _, _ = strings.Cut(b.Messages[0].Content, "\n\n"+tc.said)
 		}
 		if block != want || p.Outcome.Status != tc.status || p.Outcome.Facts != len(tc.want) {

@@ -16,7 +16,7 @@ import (
 
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // failing is a listener that returns errors before it accepts.
@@ -49,9 +49,7 @@ func TestAcceptSurvivesTemporaryError(t *testing.T) {
 	var log lines
 	o := Options{Listen: "127.0.0.1:0", Routes: Routes{Upstreams: upstreams(w.url()), Limits: testLimits()}, Meter: noop.Meter{}, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.listener = &failing{Listener: s.listener, errs: errs}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()
@@ -95,15 +93,13 @@ func TestPartOfOneAddress(t *testing.T) {
 			t.Skipf("this machine has no %s: %v", ip, err)
 		}
 		t.Cleanup(func() { c.Close() })
-		_ = c.SetDeadline(time.Now().Add(polltest.Patience))
+		_ = c.SetDeadline(time.Now().Add(helptest.Patience))
 		return c
 	}
 	ask := func(c net.Conn, request string) int {
 		_, _ = io.WriteString(c, request)
 		resp, err := http.ReadResponse(newReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return resp.StatusCode
 	}
 	const get = "GET / HTTP/1.1\r\nHost: p\r\n\r\n"
@@ -209,9 +205,7 @@ func TestSilentBodyIsEnded(t *testing.T) {
 			<-time.After(wait)
 			_, _ = io.WriteString(c, "POST /v1/x HTTP/1.1\r\nHost: p\r\nContent-Length: 2\r\n\r\n{}")
 			resp, err := http.ReadResponse(br, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_, _ = io.Copy(io.Discard, resp.Body)
 		}
 	})

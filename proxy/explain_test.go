@@ -47,14 +47,10 @@ func fixtures(t *testing.T) (list []fixture) {
 		"chat": chatPath, "messages": "/v1/messages", "responses": "/v1/responses", "gemini": "/v1beta/models/gemini-3-pro:generateContent",
 	} {
 		files, err := filepath.Glob(filepath.Join("..", "internal", "dialect", folder, "testdata", "*.txtar"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, file := range files {
 			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, f := range archive.Files {
 				if strings.HasSuffix(f.Name, "request") {
 					list = append(list, fixture{name: file + " " + f.Name, path: path, body: strings.ReplaceAll(string(f.Data), "«»", "")})
@@ -211,14 +207,10 @@ func TestExplanationEqualsRequest(t *testing.T) {
 			}
 			live.session, live.plan = "", inject.Plan{}
 			req, err := http.NewRequest(http.MethodPost, base+f.path, strings.NewReader(f.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			req.Header = header.Clone()
 			resp, err := client(t).Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			resp.Body.Close()
 			if again { // the first session has a random name
 				if e.session != live.session {

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 func TestRequestIsForwardedUnchanged(t *testing.T) {
@@ -32,107 +34,34 @@ func TestRequestIsForwardedUnchanged(t *testing.T) {
 			request: "GET /v1/models?a=1&b=%20x HTTP/1.1\r\nHost: proxy\r\nx-lower: 1\r\nX-UPPER: 2\r\nX-Dup: a\r\nX-Dup: b\r\nsession_id: s\r\nConnection: close\r\n\r\n",
 			want:    "GET /v1/models?a=1&b=%20x HTTP/1.1\r\nHost: HOST\r\nx-lower: 1\r\nX-UPPER: 2\r\nX-Dup: a\r\nX-Dup: b\r\nsession_id: s\r\n\r\n",
 		},
-		{
-			name:    "no field is added to a bare request",
-			request: "GET / HTTP/1.1\r\nHost: proxy\r\nConnection: close\r\n\r\n",
-			want:    "GET / HTTP/1.1\r\nHost: HOST\r\n\r\n",
-		},
-		{
-			name:    "fields of the connection stay behind",
-			request: "GET / HTTP/1.1\r\nHost: proxy\r\nConnection: close, X-Private\r\nX-Private: 1\r\nKeep-Alive: 5\r\nTE: trailers\r\nProxy-Authorization: x\r\nX-Kept: 1\r\n\r\n",
-			want:    "GET / HTTP/1.1\r\nHost: HOST\r\nX-Kept: 1\r\n\r\n",
-		},
-		{
-			name:    "fields of the connection stay behind, whichever of its lines names them",
-			request: "GET / HTTP/1.1\r\nHost: proxy\r\nConnection: X-One\r\nconnection:\tX-Two , X-Three\r\nX-One: 1\r\nX-Two: 2\r\nConnection: close\r\nX-Three: 3\r\nX-Kept: 1\r\n\r\n",
-			want:    "GET / HTTP/1.1\r\nHost: HOST\r\nX-Kept: 1\r\n\r\n",
-		},
-		{
-			name:    "the connection ends though another line comes behind the one that says so",
-			request: "GET / HTTP/1.1\r\nHost: proxy\r\nConnection: close\r\nConnection: X-Private\r\nX-Private: 1\r\n\r\n",
-			want:    "GET / HTTP/1.1\r\nHost: HOST\r\n\r\n",
-		},
+		{name: "no field is added to a bare request", request: "GET / HTTP/1.1\r\nHost: proxy\r\nConnection: close\r\n\r\n", want: "GET / HTTP/1.1\r\nHost: HOST\r\n\r\n"},
+		{name: "fields of the connection stay behind", request: "GET / HTTP/1.1\r\nHost: proxy\r\nConnection: close, X-Private\r\nX-Private: 1\r\nKeep-Alive: 5\r\nTE: trailers\r\nProxy-Authorization: x\r\nX-Kept: 1\r\n\r\n", want: "GET / HTTP/1.1\r\nHost: HOST\r\nX-Kept: 1\r\n\r\n"},
+		{name: "fields of the connection stay behind, whichever of its lines names them", request: "GET / HTTP/1.1\r\nHost: proxy\r\nConnection: X-One\r\nconnection:\tX-Two , X-Three\r\nX-One: 1\r\nX-Two: 2\r\nConnection: close\r\nX-Three: 3\r\nX-Kept: 1\r\n\r\n", want: "GET / HTTP/1.1\r\nHost: HOST\r\nX-Kept: 1\r\n\r\n"},
+		{name: "the connection ends though another line comes behind the one that says so", request: "GET / HTTP/1.1\r\nHost: proxy\r\nConnection: close\r\nConnection: X-Private\r\nX-Private: 1\r\n\r\n", want: "GET / HTTP/1.1\r\nHost: HOST\r\n\r\n"},
 		{
 			name:    "our own fields stay behind, others of the name do not",
 			request: "GET / HTTP/1.1\r\nHost: proxy\r\nX-Graphiti-User: u\r\nx-graphiti-session: s\r\nX-GRAPHITI-WORKSPACE: w\r\nX-Graphiti-Agent: a\r\nX-Graphiti-System-Actor: b\r\nX-Graphiti-Memory: off\r\nX-Graphiti-Else: e\r\nConnection: close\r\n\r\n",
 			want:    "GET / HTTP/1.1\r\nHost: HOST\r\nX-Graphiti-Else: e\r\n\r\n",
 		},
-		{
-			name:    "body with length",
-			request: "POST /v1/x HTTP/1.1\r\nHost: proxy\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello",
-			want:    "POST /v1/x HTTP/1.1\r\nHost: HOST\r\nContent-Length: 5\r\n\r\nhello",
-		},
-		{
-			name:    "empty body of a POST",
-			request: "POST /v1/x HTTP/1.1\r\nHost: proxy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-			want:    "POST /v1/x HTTP/1.1\r\nHost: HOST\r\nContent-Length: 0\r\n\r\n",
-		},
-		{
-			name:    "small chunked body goes on with a length",
-			request: "PUT /v1/x HTTP/1.1\r\nHost: proxy\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
-			want:    "PUT /v1/x HTTP/1.1\r\nHost: HOST\r\nContent-Length: 5\r\n\r\nabcde",
-		},
-		{
-			name:    "body of a DELETE, and a method of one's own",
-			request: "PURGE /v1/x HTTP/1.1\r\nHost: proxy\r\nContent-Length: 1\r\nConnection: close\r\n\r\nz",
-			want:    "PURGE /v1/x HTTP/1.1\r\nHost: HOST\r\nContent-Length: 1\r\n\r\nz",
-		},
-		{
-			name:    "prefix of the upstream's address, path not normalised",
-			prefix:  "/base/",
-			request: "GET //a/../b%2Fc/./d?x=/../ HTTP/1.1\r\nHost: proxy\r\nConnection: close\r\n\r\n",
-			want:    "GET /base//a/../b%2Fc/./d?x=/../ HTTP/1.1\r\nHost: HOST\r\n\r\n",
-		},
-		{
-			name:    "absolute form",
-			request: "GET http://elsewhere/v1/models HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n",
-			want:    "GET /v1/models HTTP/1.1\r\nHost: HOST\r\n\r\n",
-		},
-		{
-			name:    "absolute form without a path",
-			prefix:  "/base",
-			request: "GET http://elsewhere HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n",
-			want:    "GET /base/ HTTP/1.1\r\nHost: HOST\r\n\r\n",
-		},
-		{
-			name:    "absolute form with a query alone",
-			request: "GET http://elsewhere?x=1 HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n",
-			want:    "GET /?x=1 HTTP/1.1\r\nHost: HOST\r\n\r\n",
-		},
-		{
-			name:    "absolute form with a query alone, which holds a slash",
-			prefix:  "/base",
-			request: "GET http://elsewhere?x=a/b HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n",
-			want:    "GET /base/?x=a/b HTTP/1.1\r\nHost: HOST\r\n\r\n",
-		},
-		{
-			name:    "large fields",
-			request: "GET / HTTP/1.1\r\nHost: proxy\r\nX-Big: " + big + "\r\nConnection: close\r\n\r\n",
-			want:    "GET / HTTP/1.1\r\nHost: HOST\r\nX-Big: " + big + "\r\n\r\n",
-		},
-		{
-			name:    "compressed body is not touched",
-			request: "POST /v1/chat/completions HTTP/1.1\r\nHost: proxy\r\nContent-Encoding: zstd\r\nContent-Length: 4\r\nConnection: close\r\n\r\n\x28\xb5\x2f\xfd",
-			want:    "POST /v1/chat/completions HTTP/1.1\r\nHost: HOST\r\nContent-Encoding: zstd\r\nContent-Length: 4\r\n\r\n\x28\xb5\x2f\xfd",
-		},
-		{
-			name:    "expectation is answered here",
-			request: "POST /v1/x HTTP/1.1\r\nHost: proxy\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi",
-			want:    "POST /v1/x HTTP/1.1\r\nHost: HOST\r\nContent-Length: 2\r\n\r\nhi",
-		},
-		{
-			name:    "HTTP/1.0 client",
-			request: "GET /v1/x HTTP/1.0\r\n\r\n",
-			want:    "GET /v1/x HTTP/1.1\r\nHost: HOST\r\n\r\n",
-		},
+		{name: "body with length", request: "POST /v1/x HTTP/1.1\r\nHost: proxy\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello", want: "POST /v1/x HTTP/1.1\r\nHost: HOST\r\nContent-Length: 5\r\n\r\nhello"},
+		{name: "empty body of a POST", request: "POST /v1/x HTTP/1.1\r\nHost: proxy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", want: "POST /v1/x HTTP/1.1\r\nHost: HOST\r\nContent-Length: 0\r\n\r\n"},
+		{name: "small chunked body goes on with a length", request: "PUT /v1/x HTTP/1.1\r\nHost: proxy\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", want: "PUT /v1/x HTTP/1.1\r\nHost: HOST\r\nContent-Length: 5\r\n\r\nabcde"},
+		{name: "body of a DELETE, and a method of one's own", request: "PURGE /v1/x HTTP/1.1\r\nHost: proxy\r\nContent-Length: 1\r\nConnection: close\r\n\r\nz", want: "PURGE /v1/x HTTP/1.1\r\nHost: HOST\r\nContent-Length: 1\r\n\r\nz"},
+		{name: "prefix of the upstream's address, path not normalised", prefix: "/base/", request: "GET //a/../b%2Fc/./d?x=/../ HTTP/1.1\r\nHost: proxy\r\nConnection: close\r\n\r\n", want: "GET /base//a/../b%2Fc/./d?x=/../ HTTP/1.1\r\nHost: HOST\r\n\r\n"},
+		{name: "absolute form", request: "GET http://elsewhere/v1/models HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n", want: "GET /v1/models HTTP/1.1\r\nHost: HOST\r\n\r\n"},
+		{name: "absolute form without a path", prefix: "/base", request: "GET http://elsewhere HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n", want: "GET /base/ HTTP/1.1\r\nHost: HOST\r\n\r\n"},
+		{name: "absolute form with a query alone", request: "GET http://elsewhere?x=1 HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n", want: "GET /?x=1 HTTP/1.1\r\nHost: HOST\r\n\r\n"},
+		{name: "absolute form with a query alone, which holds a slash", prefix: "/base", request: "GET http://elsewhere?x=a/b HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n", want: "GET /base/?x=a/b HTTP/1.1\r\nHost: HOST\r\n\r\n"},
+		{name: "large fields", request: "GET / HTTP/1.1\r\nHost: proxy\r\nX-Big: " + big + "\r\nConnection: close\r\n\r\n", want: "GET / HTTP/1.1\r\nHost: HOST\r\nX-Big: " + big + "\r\n\r\n"},
+		{name: "compressed body is not touched", request: "POST /v1/chat/completions HTTP/1.1\r\nHost: proxy\r\nContent-Encoding: zstd\r\nContent-Length: 4\r\nConnection: close\r\n\r\n\x28\xb5\x2f\xfd", want: "POST /v1/chat/completions HTTP/1.1\r\nHost: HOST\r\nContent-Encoding: zstd\r\nContent-Length: 4\r\n\r\n\x28\xb5\x2f\xfd"},
+		{name: "expectation is answered here", request: "POST /v1/x HTTP/1.1\r\nHost: proxy\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi", want: "POST /v1/x HTTP/1.1\r\nHost: HOST\r\nContent-Length: 2\r\n\r\nhi"},
+		{name: "HTTP/1.0 client", request: "GET /v1/x HTTP/1.0\r\n\r\n", want: "GET /v1/x HTTP/1.1\r\nHost: HOST\r\n\r\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newStub(t, say(okAnswer))
 			s, _ := start(t, w.url()+tc.prefix)
 			answer, err := talk(t, s, tc.request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			answer = strings.TrimPrefix(answer, "HTTP/1.1 100 Continue\r\n\r\n")
 			if !strings.HasPrefix(answer, "HTTP/1.1 200 OK\r\n") || !strings.HasSuffix(answer, "\r\n\r\nok") {
 				t.Errorf("answer %q", answer)
@@ -152,68 +81,22 @@ func TestAnswerIsForwardedUnchanged(t *testing.T) {
 		answer  string
 		want    string
 	}{
-		{
-			name:   "status, reason, fields and body",
-			answer: "HTTP/1.1 418 I'm a teapot\r\nx-lower: 1\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nServer: up\r\nContent-Length: 3\r\n\r\nabc",
-			want:   "HTTP/1.1 418 I'm a teapot\r\nx-lower: 1\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nServer: up\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc",
-		},
+		{name: "status, reason, fields and body", answer: "HTTP/1.1 418 I'm a teapot\r\nx-lower: 1\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nServer: up\r\nContent-Length: 3\r\n\r\nabc", want: "HTTP/1.1 418 I'm a teapot\r\nx-lower: 1\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nServer: up\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"},
 		{
 			name:   "chunks, extensions and trailers as they are",
 			answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n3;x=1\r\nabc\r\n1\r\nd\r\n0\r\nX-Sum: 9\r\n\r\n",
 			want:   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\nConnection: close\r\n\r\n3;x=1\r\nabc\r\n1\r\nd\r\n0\r\nX-Sum: 9\r\n\r\n",
 		},
-		{
-			name:   "no reason",
-			answer: "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n",
-			want:   "HTTP/1.1 200 \r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-		},
-		{
-			name:    "HEAD has a length and no body",
-			request: "HEAD / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n",
-			answer:  "HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n",
-			want:    "HTTP/1.1 200 OK\r\nContent-Length: 1234\r\nConnection: close\r\n\r\n",
-		},
-		{
-			name:   "204",
-			answer: "HTTP/1.1 204 No Content\r\nX: 1\r\n\r\n",
-			want:   "HTTP/1.1 204 No Content\r\nX: 1\r\nConnection: close\r\n\r\n",
-		},
-		{
-			name:   "304 with a length",
-			answer: "HTTP/1.1 304 Not Modified\r\nContent-Length: 77\r\n\r\n",
-			want:   "HTTP/1.1 304 Not Modified\r\nContent-Length: 77\r\nConnection: close\r\n\r\n",
-		},
-		{
-			name:   "interim answers",
-			answer: "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
-			want:   "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx",
-		},
-		{
-			name:    "HTTP/1.0 client gets no chunks and no interim answer",
-			request: "GET / HTTP/1.0\r\n\r\n",
-			answer:  "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n",
-			want:    "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabcd",
-		},
-		{
-			name:   "fields of the connection stay behind",
-			answer: "HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nX-Graphiti-Memory: forged\r\nContent-Length: 0\r\n\r\n",
-			want:   "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-		},
-		{
-			name:   "fields of the connection stay behind, whichever of its lines names them",
-			answer: "HTTP/1.1 200 OK\r\nConnection: X-One\r\nX-One: 1\r\nX-Two: 2\r\nConnection: X-Two\r\nX-Kept: 1\r\nContent-Length: 0\r\n\r\n",
-			want:   "HTTP/1.1 200 OK\r\nX-Kept: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-		},
-		{
-			name:   "compressed bytes",
-			answer: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00",
-			want:   "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\nConnection: close\r\n\r\n\x1f\x8b\x08\x00",
-		},
-		{
-			name:   "line feeds alone end lines too",
-			answer: "HTTP/1.1 200 OK\nContent-Length: 1\n\nx",
-			want:   "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx",
-		},
+		{name: "no reason", answer: "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", want: "HTTP/1.1 200 \r\nContent-Length: 0\r\nConnection: close\r\n\r\n"},
+		{name: "HEAD has a length and no body", request: "HEAD / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n", answer: "HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n", want: "HTTP/1.1 200 OK\r\nContent-Length: 1234\r\nConnection: close\r\n\r\n"},
+		{name: "204", answer: "HTTP/1.1 204 No Content\r\nX: 1\r\n\r\n", want: "HTTP/1.1 204 No Content\r\nX: 1\r\nConnection: close\r\n\r\n"},
+		{name: "304 with a length", answer: "HTTP/1.1 304 Not Modified\r\nContent-Length: 77\r\n\r\n", want: "HTTP/1.1 304 Not Modified\r\nContent-Length: 77\r\nConnection: close\r\n\r\n"},
+		{name: "interim answers", answer: "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", want: "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx"},
+		{name: "HTTP/1.0 client gets no chunks and no interim answer", request: "GET / HTTP/1.0\r\n\r\n", answer: "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n", want: "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabcd"},
+		{name: "fields of the connection stay behind", answer: "HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nX-Graphiti-Memory: forged\r\nContent-Length: 0\r\n\r\n", want: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"},
+		{name: "fields of the connection stay behind, whichever of its lines names them", answer: "HTTP/1.1 200 OK\r\nConnection: X-One\r\nX-One: 1\r\nX-Two: 2\r\nConnection: X-Two\r\nX-Kept: 1\r\nContent-Length: 0\r\n\r\n", want: "HTTP/1.1 200 OK\r\nX-Kept: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"},
+		{name: "compressed bytes", answer: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00", want: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\nConnection: close\r\n\r\n\x1f\x8b\x08\x00"},
+		{name: "line feeds alone end lines too", answer: "HTTP/1.1 200 OK\nContent-Length: 1\n\nx", want: "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newStub(t, say(tc.answer))
@@ -223,9 +106,7 @@ func TestAnswerIsForwardedUnchanged(t *testing.T) {
 				request = "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n"
 			}
 			got, err := talk(t, s, request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}
@@ -240,9 +121,7 @@ func TestAnswerThatEndsWithItsConnection(t *testing.T) {
 	})
 	s, _ := start(t, w.url())
 	got, err := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\n\r\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nuntil the end"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -310,9 +189,7 @@ func TestCutAnswerReachesClientCutOff(t *testing.T) {
 			_, _ = io.WriteString(raw, "GET / "+tc.proto+"\r\nHost: p\r\n\r\n")
 			resp, err := http.ReadResponse(newReader(raw), nil)
 			close(arrived)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			body, err := io.ReadAll(resp.Body)
 			if err == nil {
 				t.Errorf("the cut answer looks whole: %q", body)
@@ -384,9 +261,7 @@ func TestConnectionThatItsPeerEndsIsNotKept(t *testing.T) {
 		w := newStub(t, say("HTTP/1.1 200 OK\r\n"+lines+"Content-Length: 2\r\n\r\nok"))
 		s, _ := start(t, w.url())
 		for range 2 {
-			if _, err := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n")))
 		}
 		if n := w.connections(); n != 2 {
 			t.Errorf("%q: two requests took %d connections, want 2", lines, n)
@@ -396,9 +271,7 @@ func TestConnectionThatItsPeerEndsIsNotKept(t *testing.T) {
 
 func TestUpstreamFaults(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	closed.Close()
 	silent := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
 		_, _ = io.Copy(io.Discard, c)
@@ -470,13 +343,9 @@ func TestConnectionStaysAfterLargeBody(t *testing.T) {
 	c := dial(t, s)
 	answers, body := newReader(c), strings.Repeat("x", 300<<10)
 	for i := range 200 {
-		if _, err := fmt.Fprintf(c, "POST /v1/files HTTP/1.1\r\nHost: p\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(fmt.Fprintf(c, "POST /v1/files HTTP/1.1\r\nHost: p\r\nContent-Length: %d\r\n\r\n%s", len(body), body)))
 		resp, err := http.ReadResponse(answers, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, _ = io.Copy(io.Discard, resp.Body)
 		if resp.Close {
 			t.Fatalf("request %d ended its connection", i+1)
@@ -492,9 +361,7 @@ func TestEarlyAnswerToLargeBody(t *testing.T) {
 	c := dial(t, s)
 	_, _ = io.WriteString(c, "POST /v1/files HTTP/1.1\r\nHost: p\r\nContent-Length: 10000000\r\n\r\n"+strings.Repeat("x", 9000))
 	resp, err := http.ReadResponse(newReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if resp.StatusCode != http.StatusRequestEntityTooLarge || !resp.Close {
 		t.Errorf("status %d, close %v", resp.StatusCode, resp.Close)
 	}
@@ -545,9 +412,7 @@ func TestPipelinedRequests(t *testing.T) {
 	s, _ := start(t, w.url())
 	one := "POST /v1/x HTTP/1.1\r\nHost: p\r\nContent-Length: 2\r\n\r\nhi"
 	got, err := talk(t, s, one+one+strings.Replace(one, "Host: p", "Host: p\r\nExpect: 100-continue\r\nConnection: close", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answer := "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"
 	want := answer + answer + "HTTP/1.1 100 Continue\r\n\r\n" + strings.Replace(answer, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -569,14 +434,10 @@ func TestPiecesOfABody(t *testing.T) {
 			s, _ := start(t, w.url())
 			c, at := dial(t, s), 0
 			for _, cut := range append(cuts, len(all)) {
-				if _, err := io.WriteString(c, all[at:cut]); err != nil {
-					t.Fatal(err)
-				}
+				must(t, helptest.ErrorOf(io.WriteString(c, all[at:cut])))
 				at = cut
 			}
-			if _, err := io.ReadAll(c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(io.ReadAll(c)))
 			got := w.requests()
 			if len(got) != 2 || !strings.HasSuffix(got[0], "\r\n\r\n"+body) || !strings.HasSuffix(got[1], "\r\n\r\n"+body) {
 				t.Errorf("%d bytes, cuts %v: upstream got %d requests, want both bodies unchanged", length, cuts, len(got))
@@ -588,14 +449,10 @@ func TestPiecesOfABody(t *testing.T) {
 func post(t testing.TB, cl *http.Client, url, body string, status int) []byte {
 	t.Helper()
 	resp, err := cl.Post(url, "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if resp.StatusCode != status {
 		t.Fatalf("status %d, want %d: %s", resp.StatusCode, status, b)
 	}

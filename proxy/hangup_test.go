@@ -37,9 +37,7 @@ func (l *lines) String() string {
 func counter(t testing.TB, reader sdkmetric.Reader, name string) (n int64) {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := reader.Collect(context.Background(), &all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, reader.Collect(context.Background(), &all))
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {
 			if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == name {
@@ -90,9 +88,7 @@ func TestAnswerThatHasNoEnd(t *testing.T) {
 			c := dial(t, s)
 			_, _ = io.WriteString(c, "GET /v1/x HTTP/1.1\r\nHost: p\r\n\r\n")
 			resp, err := http.ReadResponse(newReader(c), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if tc.stays {
 				_, _ = io.Copy(io.Discard, resp.Body)
 			}

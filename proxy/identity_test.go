@@ -134,9 +134,7 @@ func TestClientsModesAndTricks(t *testing.T) {
 					continue // it would replace the client's own header
 				}
 				all, err := graphiti.ParseScopes([]string{"session", "workspace", "user", "agent"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				namer := graphiti.Namer{Recall: all, Ingest: all}
 				e := explained(t, &Memory{MemorySettings: MemorySettings{Identity: mode.identity, Recall: true, Ingest: true, Rules: Rules{RemotePaths: true}}}, namer, rec.path, header, []byte(rec.body))
 				person := mode.person(want.user)

@@ -12,9 +12,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
+
+var must = helptest.Must
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
@@ -28,40 +30,18 @@ func TestMain(m *testing.M) {
 func newReader(c net.Conn) *bufio.Reader { return bufio.NewReader(c) }
 
 // waitFor polls, because the kernel does not signal the awaited changes.
-var waitFor = polltest.Until
+var waitFor = helptest.Until
 
 // newEarly starts an upstream that answers 413 after the head of a request, before its
 // body.
 func newEarly(t testing.TB) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	t.Cleanup(func() { ln.Close(); <-done })
-	go func() {
-		defer close(done)
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			br := bufio.NewReader(c)
-			for {
-				line, err := br.ReadString('\n')
-				if err != nil || line == "\r\n" {
-					break
-				}
-			}
-			_, _ = io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-			_ = c.(*net.TCPConn).CloseWrite()
-			_ = c.SetReadDeadline(time.Now().Add(time.Second))
-			_, _ = io.Copy(io.Discard, br)
-			c.Close()
-		}
-	}()
-	return "http://" + ln.Addr().String()
+	return newEager(t, func(c net.Conn, br *bufio.Reader) {
+		_, _ = io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		_ = c.(*net.TCPConn).CloseWrite()
+		_ = c.SetReadDeadline(time.Now().Add(time.Second))
+		_, _ = io.Copy(io.Discard, br)
+	})
 }
 
 // TestClientThatLeavesEndsTheUpstreamRequest checks that the proxy cancels the upstream
@@ -94,21 +74,11 @@ func TestClientThatLeavesEndsTheUpstreamRequest(t *testing.T) {
 			c.Close()
 			select {
 			case <-left:
-			case <-time.After(polltest.Patience):
+			case <-time.After(helptest.Patience):
 				t.Fatal("the upstream request goes on without its client")
 			}
 			waitFor(t, "the call to end", func() bool { return s.clients.Count() == 0 })
 		})
-	}
-}
-
-// TestSlowHeadIsEnded checks that a client that sends its head too slowly is answered 408.
-func TestSlowHeadIsEnded(t *testing.T) {
-	w := newStub(t, say(okAnswer))
-	s, _ := start(t, w.url(), func(o *Options) { o.Routes.Limits.HeaderTimeout = 100 * time.Millisecond })
-	got, _ := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nX-Slow: ")
-	if !strings.HasPrefix(got, "HTTP/1.1 408 ") {
-		t.Errorf("answer %q", got)
 	}
 }
 
@@ -118,9 +88,7 @@ func TestTooManyConnections(t *testing.T) {
 	for range 2 {
 		c := dial(t, s)
 		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: p\r\n\r\n")
-		if _, err := http.ReadResponse(newReader(c), nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(http.ReadResponse(newReader(c), nil)))
 	}
 	got, _ := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\n\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.1 503 ") {
@@ -150,10 +118,8 @@ func TestShutdownLetsStreamsFinish(t *testing.T) {
 		})
 		s, base := start(t, w.url())
 		resp, err := client(t).Get(base + "/v1/x")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
+		must(t, err)
+		ctx, cancel := context.WithTimeout(context.Background(), helptest.Patience)
 		if !patient {
 			ctx, cancel = context.WithTimeout(context.Background(), 50*time.Millisecond)
 		}
@@ -198,14 +164,10 @@ func TestOpenTunnelDoesNotOutliveShutdown(t *testing.T) {
 	c := dial(t, s)
 	_, _ = io.WriteString(c, "GET /v1/realtime HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 	r := newReader(c)
-	if _, err := http.ReadResponse(r, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(http.ReadResponse(r, nil)))
 	_, _ = io.WriteString(c, "x")
-	if _, err := r.ReadByte(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
+	must(t, helptest.ErrorOf(r.ReadByte()))
+	ctx, cancel := context.WithTimeout(context.Background(), helptest.Patience)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {
 		t.Error(err)
@@ -221,9 +183,7 @@ func TestAnswerEndsABodyThatIsNotRead(t *testing.T) {
 	t.Parallel()
 	full, answered := make(chan struct{}), make(chan struct{})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer ln.Close()
 	go func() {
 		c, err := ln.Accept()
@@ -244,7 +204,7 @@ func TestAnswerEndsABodyThatIsNotRead(t *testing.T) {
 		n, _ = c.Write(piece)
 	}
 	close(full)
-	_ = c.SetReadDeadline(time.Now().Add(polltest.Patience))
+	_ = c.SetReadDeadline(time.Now().Add(helptest.Patience))
 	got, err := io.ReadAll(c)
 	if !strings.HasPrefix(string(got), "HTTP/1.1 413 ") || wire.IsTimeout(err) {
 		t.Errorf("%q, then %v", got, err)

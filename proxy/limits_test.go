@@ -18,7 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // hello returns a chat body with a message of size bytes.
@@ -66,7 +66,7 @@ func TestWhoCannotHaveMemoryIsNotRead(t *testing.T) {
 			fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n%s", tc.fields, len(body), body[:size/2])
 			select {
 			case <-heads:
-			case <-time.After(polltest.Patience):
+			case <-time.After(helptest.Patience):
 				t.Fatal("the upstream gets nothing before the body is there")
 			}
 			if b.Used() > relayedBody+16<<10 {
@@ -74,9 +74,7 @@ func TestWhoCannotHaveMemoryIsNotRead(t *testing.T) {
 			}
 			_, _ = io.WriteString(c, body[size/2:])
 			resp, err := http.ReadResponse(newReader(c), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			memory := regexp.MustCompile(` ms=\d+;`).ReplaceAllString(resp.Header.Get(memoryHeader), "")
 			if got, _ := io.ReadAll(resp.Body); string(got) != fmt.Sprint(len(body)) || memory != tc.want {
 				t.Errorf("%s bytes arrived, %s: %s; want %s", got, memoryHeader, memory, tc.want)
@@ -103,9 +101,7 @@ func TestBudgetOfInspection(t *testing.T) {
 			req.Header.Set("Content-Encoding", encoding)
 		}
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		got, _ := io.ReadAll(resp.Body)
 		header = resp.Header.Get(memoryHeader)
@@ -154,9 +150,7 @@ func TestInspectionEndsWithRecall(t *testing.T) {
 	s, _ := start(t, url, remembering(&inserting{}), func(o *Options) { o.Memory.Timeout = time.Nanosecond })
 	body := `{"model":"m","x":[` + strings.Repeat("{},", 200<<10) + `{}],"messages":[{"role":"user","content":"x"}]}`
 	resp, err := http.Post("http://"+s.Addr().String()+"/v1/chat/completions", "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	got, _ := io.ReadAll(resp.Body)
 	if h := resp.Header.Get(memoryHeader); string(got) != fmt.Sprint(len(body)) || !strings.HasPrefix(h, "timeout;") || !strings.HasSuffix(h, "reason=too_large") {
@@ -201,13 +195,11 @@ func TestEmptyFramesArePaidFor(t *testing.T) {
 	got, read := make([]byte, len(sent)), make(chan error, 2)
 	b := budget.New(0)
 	_, c, _ := intercepting(t, func(c net.Conn) {
-		_ = c.SetReadDeadline(time.Now().Add(polltest.Patience))
+		_ = c.SetReadDeadline(time.Now().Add(helptest.Patience))
 		_, err := io.ReadFull(c, got)
 		read <- err
 	}, func(o *Options) { o.Budget, o.Routes.Limits.InspectTotal = b, total })
-	if _, err := c.Write(sent); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(c.Write(sent)))
 	if err := <-read; err != nil || !bytes.Equal(got, sent) {
 		t.Errorf("they did not arrive as they were sent (%v)", err)
 	}

@@ -140,9 +140,7 @@ func (hanging) PutAsync([16]byte, string)                      {}
 func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, err := observe.New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := &Server{decider: idle(), observer: in}
 		s.routes.Store(&routes{})
 		var until time.Time
@@ -174,9 +172,7 @@ func (b brokenTurns) Kept(string, []graphiti.Target) bool { panic(fmt.Errorf("ab
 // panics, and that the log does not quote the panic.
 func TestBugInMemoryIsNotNoticed(t *testing.T) {
 	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer model.Close()
 	const quoted = "the word is Zanzibar"
 	turn := func(context.Context) inject.Plan {

@@ -54,9 +54,7 @@ func TestNamedUpstream(t *testing.T) {
 	} {
 		before := len(usual.requests()) + len(local.requests())
 		answer, err := talk(t, tc.in, "GET "+tc.target+" HTTP/1.1\r\nHost: proxy\r\nConnection: close\r\n\r\n")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if tc.to == nil {
 			if !strings.HasPrefix(answer, "HTTP/1.1 404 ") || !strings.Contains(answer, "the setting upstreams") || len(usual.requests())+len(local.requests()) != before {
 				t.Errorf("%s: got %s, want 404 with the setting's name, and no request passed on", tc.target, answer)
@@ -106,9 +104,7 @@ func TestClientKeys(t *testing.T) {
 	} {
 		before := len(w.requests())
 		answer, err := talk(t, s, "GET /v1/models HTTP/1.1\r\nHost: proxy\r\n"+tc.field+"\r\nConnection: close\r\n\r\n")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if ok := len(w.requests()) > before; ok != tc.ok || strings.HasPrefix(answer, "HTTP/1.1 401 ") == tc.ok || !tc.ok && !strings.Contains(answer, "client.keys") {
 			t.Errorf("%s: %s", tc.field, answer)
 		}

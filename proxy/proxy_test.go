@@ -19,7 +19,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 )
 
@@ -69,9 +69,7 @@ func made(t testing.TB, upstream string, change ...func(*Options)) *Server {
 	}
 	o.Memory = *o.Memory.withDefaults()
 	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -95,9 +93,7 @@ func serving(t testing.TB, s *Server) string {
 func seen(t *testing.T) observe.Request {
 	t.Helper()
 	o, err := observe.New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return o.Begin(&fasthttp.RequestHeader{}, "", time.Now())
 }
 
@@ -118,9 +114,7 @@ type stub struct {
 func newStub(t testing.TB, answer func(w *stub, c net.Conn, request string) bool) *stub {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := &stub{t: t, ln: ln}
 	w.wg.Add(1)
 	go w.accept(answer)
@@ -249,13 +243,9 @@ const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 func dial(t testing.TB, s *Server) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(polltest.Patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.SetDeadline(time.Now().Add(helptest.Patience)))
 	return c
 }
 
@@ -263,9 +253,7 @@ func dial(t testing.TB, s *Server) net.Conn {
 func talk(t testing.TB, s *Server, request string) (string, error) {
 	t.Helper()
 	c := dial(t, s)
-	if _, err := io.WriteString(c, request); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(io.WriteString(c, request)))
 	b, err := io.ReadAll(c)
 	return string(b), err
 }
@@ -274,7 +262,7 @@ func talk(t testing.TB, s *Server, request string) (string, error) {
 func client(t testing.TB) *http.Client {
 	tr := &http.Transport{DisableCompression: true}
 	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: polltest.Patience}
+	return &http.Client{Transport: tr, Timeout: helptest.Patience}
 }
 
 // BenchmarkRelayStream relays a stream of 1,000 chunks that the upstream writes one by one.
@@ -290,24 +278,18 @@ func BenchmarkRelayStream(b *testing.B) {
 	})
 	s, _ := start(b, w.url())
 	c, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer c.Close()
 	br := bufio.NewReaderSize(c, 64<<10)
 	b.SetBytes(int64(1000 * len(event)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: p\r\n\r\n"); err != nil {
-			b.Fatal(err)
-		}
+		must(b, helptest.ErrorOf(io.WriteString(c, "GET / HTTP/1.1\r\nHost: p\r\n\r\n")))
 		for line := []byte(nil); string(line) != "0\r\n"; {
 			if line, err = br.ReadSlice('\n'); err != nil {
 				b.Fatal(err)
 			}
 		}
-		if _, err := br.ReadSlice('\n'); err != nil {
-			b.Fatal(err)
-		}
+		must(b, helptest.ErrorOf(br.ReadSlice('\n')))
 	}
 }

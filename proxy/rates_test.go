@@ -133,14 +133,10 @@ func TestLimitedCallerIsLogged(t *testing.T) {
 		req, _ := http.NewRequest(http.MethodPost, base+"/v1/chat/completions", strings.NewReader(`{}`))
 		req.Header.Set("Authorization", "Bearer a-key")
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 	}
-	if err := s.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Shutdown(t.Context()))
 	var who graphiti.Who
 	who.SetCredentials("", graphiti.Fingerprint([]byte("a-key")))
 	if lines := log.String(); !regexp.MustCompile(`status=429 .*upstream=openai tenant=` + who.Tenant[:12]).MatchString(lines) {
@@ -165,9 +161,7 @@ func TestLimitedAnswers(t *testing.T) {
 			req, _ := http.NewRequest(http.MethodPost, base+path, strings.NewReader(`{"messages":[{"role":"user","content":"hi"}]}`))
 			req.Header.Set("Authorization", "Bearer "+key)
 			resp, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer resp.Body.Close()
 			text, _ := io.ReadAll(resp.Body)
 			return resp, string(text)
@@ -178,9 +172,7 @@ func TestLimitedAnswers(t *testing.T) {
 		if want[0] == "" {
 			limits := testLimits()
 			limits.Rates.Requests = 2
-			if err := s.SetRoutes(Routes{Upstreams: upstreams(url), Limits: limits}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.SetRoutes(Routes{Upstreams: upstreams(url), Limits: limits}))
 			if resp, _ := post("a"); resp.StatusCode != http.StatusOK {
 				t.Errorf("status %d after a reload", resp.StatusCode)
 			}

@@ -94,9 +94,7 @@ func TestKeyInPathIsNotLogged(t *testing.T) {
 			t.Errorf("%s: got %q, want \"HTTP/1.1 200 \" at its beginning", target, got)
 		}
 	}
-	if err := s.Shutdown(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Shutdown(context.Background()))
 	if log := b.String(); strings.Contains(log, key) || strings.Count(log, "msg=request") != 3 {
 		t.Errorf("got %s, want three requests and no key", log)
 	}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"net"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestStopIsBounded checks that Shutdown returns in time and closes all connections,
@@ -53,13 +56,11 @@ func TestStopIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newEager(t, tc.answer)
+			w := newEager(t, func(c net.Conn, _ *bufio.Reader) { tc.answer(c) })
 			s, _ := start(t, w, func(o *Options) { o.Routes.Limits.UpstreamIdle = time.Hour; o.Routes.Limits.BodyTimeout = time.Hour })
 			c := dial(t, s)
 			_, _ = io.WriteString(c, tc.request)
-			if _, err := http.ReadResponse(newReader(c), nil); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(http.ReadResponse(newReader(c), nil)))
 			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 			defer cancel()
 			began := time.Now()
@@ -75,12 +76,10 @@ func TestStopIsBounded(t *testing.T) {
 }
 
 // newEager starts an upstream that calls answer after the head of each request.
-func newEager(t testing.TB, answer func(c net.Conn)) string {
+func newEager(t testing.TB, answer func(c net.Conn, br *bufio.Reader)) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done := make(chan struct{})
 	t.Cleanup(func() { ln.Close(); <-done })
 	go func() {
@@ -96,7 +95,7 @@ func newEager(t testing.TB, answer func(c net.Conn)) string {
 					break
 				}
 			}
-			answer(c)
+			answer(c, br)
 			c.Close()
 		}
 	}()

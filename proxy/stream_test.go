@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // eventsHead begins a stream of events, which continues after its handler has returned.
@@ -40,9 +42,7 @@ func TestStreamThatIsCut(t *testing.T) {
 		})
 		_, base := start(t, w.url())
 		resp, err := client(t).Get(base + "/v1/x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		close(cut)
 		if body, err := io.ReadAll(resp.Body); err == nil || !strings.HasPrefix(string(body), "data: one\n\n") {
 			t.Errorf("got %q, %v, want an error, \"data: one\\n\\n\" at its beginning", body, err)
@@ -72,9 +72,7 @@ func TestIdleConnectionAfterAStream(t *testing.T) {
 			c := dial(t, s)
 			_, _ = io.WriteString(c, "GET /v1/x HTTP/1.1\r\nHost: p\r\n\r\n")
 			for _, n := range []int{len(eventsHead + oneEvent), len(twoEvent + lastPart)} {
-				if _, err := io.ReadFull(c, make([]byte, n)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, helptest.ErrorOf(io.ReadFull(c, make([]byte, n))))
 				second <- struct{}{}
 			}
 			<-time.After(tc.wait)

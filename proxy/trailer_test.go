@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
@@ -65,9 +66,7 @@ func TestTrailersReachUpstream(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newStub(t, say(okAnswer))
 			s, _ := start(t, w.url())
-			if _, err := talk(t, s, head+tc.fields+"\r\n"+tc.body); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(talk(t, s, head+tc.fields+"\r\n"+tc.body)))
 			got, body, _ := strings.Cut(w.requests()[0], "\r\n\r\n")
 			if tc.want == "" {
 				if got := strings.Count(body, "y"); got != 100<<10 || !strings.HasSuffix(body, "\r\n"+trailer) {
@@ -94,9 +93,7 @@ func TestTrailersStayWithMemory(t *testing.T) {
 		w := newStub(t, say(okAnswer))
 		s, _ := start(t, w.url(), remembering(&inserting{}))
 		request := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nX-Graphiti-Session: s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\nX-Sum: 9\r\n\r\n", len(body), body)
-		if _, err := talk(t, s, request); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(talk(t, s, request)))
 		_, got, _ := strings.Cut(w.requests()[0], "\r\n\r\n")
 		want := fmt.Sprintf("%x\r\n%s %s\r\n0\r\nX-Sum: 9\r\n\r\n", len(body)+1, body[:1], body[1:])
 		if got != want {
@@ -120,9 +117,7 @@ func TestTrailersDoNotIdentify(t *testing.T) {
 			p := &inserting{}
 			s, _ := start(t, w.url(), remembering(p))
 			request := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n%sX-Graphiti-Session: s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\n%s\r\n", tc.fields, len(body), body, tc.trailer)
-			if _, err := talk(t, s, request); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(talk(t, s, request)))
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			if len(p.from) != 1 || p.from[0].User != tc.want || p.from[0].Session != "session:s" {

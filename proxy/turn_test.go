@@ -107,9 +107,7 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 	}, slog.New(slog.DiscardHandler))
 	m := &Memory{Services: Services{Planner: s, Sessions: s, Turns: stepTurns{steps: s}, Figures: stepFigures{steps: s}, Doubts: noService{}, Pending: s.pending}}
 	observer, err := observe.New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &pendingTurn{
 		s: &Server{observer: observer, decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0)}}, memory: m, chained: true, recall: true, fate: graphiti.Fate{Name: graphiti.FateOpen},
 		turn: ledger.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},

@@ -14,31 +14,10 @@ import (
 // then.
 func newHasty(t testing.TB, then func(c net.Conn, br *bufio.Reader)) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	t.Cleanup(func() { ln.Close(); <-done })
-	go func() {
-		defer close(done)
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			br := bufio.NewReader(c)
-			for {
-				if line, err := br.ReadString('\n'); err != nil || line == "\r\n" {
-					break
-				}
-			}
-			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
-			then(c, br)
-			c.Close()
-		}
-	}()
-	return "http://" + ln.Addr().String()
+	return newEager(t, func(c net.Conn, br *bufio.Reader) {
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+		then(c, br)
+	})
 }
 
 // TestUpgradeWithABody checks that the new protocol begins after the request's body, even

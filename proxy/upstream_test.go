@@ -20,9 +20,7 @@ func set(t testing.TB) Upstreams {
 		bases[name] = "https://" + name + ".example"
 	}
 	s, err := NewUpstreams(bases, &tls.Config{MinVersion: tls.VersionTLS12}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 

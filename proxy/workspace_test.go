@@ -27,9 +27,7 @@ import (
 // target of a link, and to the repository, even if a header names another workspace.
 func TestRulesOfPlaces(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	clone := "[remote \"origin\"]\n\turl = git@github.com:acme/app.git\n"
 	write(t, dir, map[string]string{
 		"app/.git/config": clone, "app/private/x/y": "", "app/open/y": "",
@@ -37,9 +35,7 @@ func TestRulesOfPlaces(t *testing.T) {
 	})
 	app := filepath.Join(dir, "app")
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(filepath.Join(app, "private", "x"), link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Join(app, "private", "x"), link))
 	hung := make(chan struct{})
 	defer close(hung)
 	slow := workspace.NewPlaces()
@@ -110,9 +106,7 @@ func TestLateMessagesComeLater(t *testing.T) {
 // TestSourcesOfTheWorkspace checks each source of the workspace, and their order.
 func TestSourcesOfTheWorkspace(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	clone := "[remote \"origin\"]\n\turl = git@git.acme.io:acme/app.git\n"
 	write(t, dir, map[string]string{"clone/.git/config": clone, "clone/sub/x": "", "new/.git/config": "", "new/sub/x": "", "plain/x": "",
 		"local/.git/config": "[remote \"origin\"]\n\turl = /srv/git/app.git\n", "off/.git/config": clone, "off/" + workspace.IgnoreFile: ""})
@@ -271,11 +265,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 }

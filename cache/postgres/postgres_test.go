@@ -17,8 +17,10 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
@@ -36,9 +38,7 @@ func options(url, name string) Options {
 func open(t *testing.T, url, name string) *Server {
 	t.Helper()
 	s, err := Open(options(url, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -52,9 +52,7 @@ func put(key string, n int) func(*database.Tx) error {
 
 func count(t *testing.T, d *DB) (n int) {
 	t.Helper()
-	if err := d.QueryRow(t.Context(), "SELECT count(*) FROM things", nil, &n); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.QueryRow(t.Context(), "SELECT count(*) FROM things", nil, &n))
 	return n
 }
 
@@ -178,16 +176,12 @@ func TestRollingUpdate(t *testing.T) {
 	o := options(url, "new")
 	o.Steps = append(o.Steps, "ALTER TABLE things ADD more text")
 	newer, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer newer.Close()
-	if err := old.DB(false).Write(t.Context(), put("a", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, old.DB(false).Write(t.Context(), put("a", 1)))
 	open(t, url, "another old one")
 	postgrestest.Exec(t, url, "UPDATE graphiti_proxy.version SET readable_from = 2")
-	polltest.Until(t, "the old program notices", func() bool { f := old.Fault(); return f != nil && f.Lasting() })
+	helptest.Until(t, "the old program notices", func() bool { f := old.Fault(); return f != nil && f.Lasting() })
 	if f := newer.Fault(); f != nil {
 		t.Error(f)
 	}
@@ -206,7 +200,7 @@ func TestAnnounce(t *testing.T) {
 		}
 		return nil
 	})
-	polltest.Until(t, "the first call", func() bool { return b.applied.Load() == 0 })
+	helptest.Until(t, "the first call", func() bool { return b.applied.Load() == 0 })
 	before := calls.Load()
 	if err := a.Announce(t.Context()); err != nil || calls.Load() < before+2 {
 		t.Errorf("Announce: %v, after %d calls of the other replica, want 2, of which the first fails", err, calls.Load()-before)
@@ -303,7 +297,7 @@ func TestOutage(t *testing.T) {
 			t.Errorf("%s: a call during the outage took %s, with %v", tc.name, time.Since(start), err)
 		}
 		tc.end(t)
-		polltest.Until(t, tc.name+": the server is usable again", func() bool { return s.Fault() == nil })
+		helptest.Until(t, tc.name+": the server is usable again", func() bool { return s.Fault() == nil })
 		if s.Settled() {
 			t.Errorf("%s: settled at once", tc.name)
 		}
@@ -332,9 +326,7 @@ func TestLogin(t *testing.T) {
 		"not an address":                       {"one", "old"},
 	} {
 		cfg, err := parse("postgres://one:old@server:5432/db")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		o := Options{Latest: func() string { return latest }}
 		_ = o.login(t.Context(), cfg.ConnConfig) // returns no error
 		if c := cfg.ConnConfig; c.User != want[0] || c.Password != want[1] || c.Host != "server" || c.Database != "db" {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestFullDiskIsNoticedAndMended checks that a full disk is reported as a passing fault,
@@ -67,22 +68,16 @@ func TestDamageIsNoticed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	d := open(t, path)
 	for k := range 3000 {
-		if err := d.Write(context.Background(), insert(k)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Write(context.Background(), insert(k)))
 	}
 	d.Close()
 	d = open(t, path)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	info, _ := f.Stat()
 	noise := make([]byte, info.Size()-4096)
 	_, _ = rand.Read(noise)
-	if _, err := f.WriteAt(noise, 4096); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(f.WriteAt(noise, 4096)))
 	f.Close()
 	var n int
 	if err := d.QueryRow(context.Background(), "SELECT count(*) FROM t", nil, &n); err == nil {

@@ -17,7 +17,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 const schema = "CREATE TABLE t (k INTEGER PRIMARY KEY, v TEXT) STRICT"
 
@@ -28,9 +31,7 @@ func TestMain(m *testing.M) {
 func open(t testing.TB, path string) *DB {
 	t.Helper()
 	d, err := Open(path, Options{Schema: schema, Version: 3, Sync: SyncNormal})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -45,9 +46,7 @@ func insert(k int) func(*database.Tx) error {
 func count(t testing.TB, d *DB) int {
 	t.Helper()
 	var n int
-	if err := d.QueryRow(context.Background(), "SELECT count(*) FROM t", nil, &n); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.QueryRow(context.Background(), "SELECT count(*) FROM t", nil, &n))
 	return n
 }
 
@@ -71,9 +70,7 @@ func gather(t *testing.T, d *DB, writes []func(*database.Tx) error) []error {
 	}
 	close(release)
 	wg.Wait()
-	if err := <-held; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-held)
 	return errs
 }
 
@@ -140,9 +137,7 @@ func TestCanceledWriteIsSkipped(t *testing.T) {
 	if err := <-first; err != nil {
 		t.Errorf("the write before it: error %v, want none", err)
 	}
-	if err := d.Write(context.Background(), insert(2)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Write(context.Background(), insert(2)))
 	if n := count(t, d); n != 1 {
 		t.Errorf("%d rows, want 1: the write that was waited for", n)
 	}
@@ -151,14 +146,10 @@ func TestCanceledWriteIsSkipped(t *testing.T) {
 func TestFilesAreForTheOwnerOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dir", "x.db")
 	d := open(t, path)
-	if err := d.Write(context.Background(), insert(1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Write(context.Background(), insert(1)))
 	for name, want := range map[string]os.FileMode{path: 0o600, path + "-wal": 0o600, filepath.Dir(path): 0o700} {
 		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := info.Mode().Perm(); got != want {
 			t.Errorf("%s has mode %o, want %o", filepath.Base(name), got, want)
 		}
@@ -170,13 +161,9 @@ func ofVersion(n int) func(*testing.T, string) {
 	return func(t *testing.T, path string) {
 		t.Helper()
 		db, err := sql.Open("sqlite", "file:"+path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer db.Close()
-		if _, err := db.Exec(fmt.Sprintf("CREATE TABLE t (k); PRAGMA user_version = %d", n)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(db.Exec(fmt.Sprintf("CREATE TABLE t (k); PRAGMA user_version = %d", n))))
 	}
 }
 
@@ -188,25 +175,17 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 		want string
 	}{
 		{"garbage", func(t *testing.T, path string) {
-			if err := os.WriteFile(path, garbage, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, garbage, 0o600))
 		}, "it is unchanged"},
 		{"newer version", ofVersion(9), "is of another version: its schema has version 9, this program's has 3"},
 		{"older version", ofVersion(2), "is of another version: its schema has version 2, this program's has 3"},
 		{"somebody else's", ofVersion(0), "is of another version: its schema has version 0, this program's has 3"},
 		{"directory", func(t *testing.T, path string) {
-			if err := os.Mkdir(path, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Mkdir(path, 0o700))
 		}, "is a directory"},
 		{"below a file", func(t *testing.T, path string) {
-			if err := os.Remove(filepath.Dir(path)); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Dir(path), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Remove(filepath.Dir(path)))
+			must(t, os.WriteFile(filepath.Dir(path), nil, 0o600))
 		}, "create the directory"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -227,9 +206,7 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 func TestClosedFileTakesNoWrites(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "x.db"))
 	for range 2 {
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Close())
 	}
 	if err := d.Write(context.Background(), insert(1)); !errors.Is(err, database.ErrClosed) {
 		t.Errorf("a write after Close: error %v, want %v", err, database.ErrClosed)
@@ -300,17 +277,13 @@ func TestLogStaysShort(t *testing.T) {
 func TestCloseLeavesTheFileAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	d := open(t, path)
-	if err := d.Write(context.Background(), insert(1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Write(context.Background(), insert(1)))
 	for range 2 { // the second count uses the prepared statement
 		if n := count(t, d); n != 1 {
 			t.Errorf("%d rows, want 1", n)
 		}
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Close())
 	left, err := filepath.Glob(path + "*")
 	if err != nil || len(left) != 1 {
 		t.Errorf("files after Close: %q, %v; want the database alone", left, err)

@@ -25,9 +25,7 @@ func TestJobsThatWaitAreTakenTogether(t *testing.T) {
 func TestReadersRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, err := Open(filepath.Join(t.TempDir(), "a.db"), Options{Schema: "CREATE TABLE t (v TEXT) STRICT", Version: 1, Sync: SyncNormal})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer d.Close()
 		for range 2 {
 			rows := -1
@@ -49,9 +47,7 @@ func TestReadersRest(t *testing.T) {
 // TestAReaderMakesNoFile checks that a reader does not create a missing file.
 func TestAReaderMakesNoFile(t *testing.T) {
 	db, err := sql.Open("sqlite", dsn(filepath.Join(t.TempDir(), "gone.db"), SyncNormal, true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	if err := db.PingContext(t.Context()); err == nil {
 		t.Error("a reader can open a file that does not exist: it has created it")

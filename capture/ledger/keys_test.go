@@ -24,9 +24,7 @@ func TestBackfill_KnownAnswer(t *testing.T) {
 		{"no ids", nil, nil, false, false, true},
 	} {
 		s, err := openAny(t)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		live, old := spoken("live", "g"), spoken("old", "g")
 		live.Keys, old.Keys, old.Backfill, old.User = c.live, c.old, true, "the same in other words"
 		if c.off {
@@ -38,9 +36,7 @@ func TestBackfill_KnownAnswer(t *testing.T) {
 			err = s.Forget(Part{Group: "g"}, 1)
 			old.Generation = 1
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		added, err := s.Add(context.Background(), []Turn{old}, time.Now())
 		if err != nil || (len(added[0].Groups) > 0) != c.kept {
 			t.Errorf("%s: got %+v, %v; want kept %v", c.name, added, err, c.kept)
@@ -54,18 +50,14 @@ func TestBackfill_KnownAnswer(t *testing.T) {
 func TestImport_SameTexts(t *testing.T) {
 	t.Parallel()
 	s, err := openAny(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	add := func(id, texts string, backfill bool, imported string) (kept bool) {
 		t.Helper()
 		turn := spoken(texts, "g")
 		turn.ID, turn.Backfill, turn.Import = id, backfill, imported
 		added, err := s.Add(context.Background(), []Turn{turn}, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return len(added[0].Groups) > 0
 	}
 	for _, c := range []struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // Open opens a ledger in a file of its own, with messages in RAM.
@@ -34,9 +35,7 @@ func saying(t *Turn, _ graphiti.Scope) []graphiti.Row {
 func TestSpoolThatCannotBeRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
 	garbage := strings.Repeat("not a database ", 1000)
-	if err := os.WriteFile(path, []byte(garbage), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(garbage), 0o600))
 	_, err := Open(path)
 	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "it is unchanged") {
 		t.Errorf("got %v, want an error that names %s and says that it is unchanged", err, path)
@@ -50,12 +49,8 @@ func TestSpoolThatCannotBeRead(t *testing.T) {
 func TestSpoolOfAnotherVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
 	db, err := sqlite.Open(path, sqlite.Options{Schema: "CREATE TABLE x (y)", Version: 99, Sync: sqlite.SyncFull})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, db.Close())
 	var fault *database.Fault
 	if _, err = Open(path); !errors.As(err, &fault) || fault.Kind != database.Other {
 		t.Errorf("got %v, want a fault of another kind", err)
@@ -65,34 +60,22 @@ func TestSpoolOfAnotherVersion(t *testing.T) {
 // TestSeenIsBounded checks that Prune limits delivered turns by age and number.
 func TestSeenIsBounded(t *testing.T) {
 	s, err := openAny(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Close()
 	now := time.Now()
 	for i := range 10 {
 		tn := turn(fmt.Sprint(i), "g")
-		if _, err := s.Add(context.Background(), []Turn{tn}, now); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(s.Add(context.Background(), []Turn{tn}, now)))
 		entries, err := s.Next(context.Background(), "g", 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.MarkDelivered(&entries[0], true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, s.MarkDelivered(&entries[0], true))
 		err = s.write("age", func(tx *database.Tx) error {
 			return run(tx, "UPDATE turns SET at = ? WHERE seq = ?", now.Add(-time.Duration(9-i)*20*24*time.Hour).UnixMilli(), entries[0].Seq)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	left := func() (n int) {
-		if err := s.db.QueryRow(context.Background(), "SELECT count(*) FROM turns", nil, &n); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.db.QueryRow(context.Background(), "SELECT count(*) FROM turns", nil, &n))
 		return n
 	}
 	if err := s.Prune(now, 100); err != nil || left() != 5 {
@@ -107,9 +90,7 @@ func TestSeenIsBounded(t *testing.T) {
 // indexes, so that their cost depends neither on the length of the queue nor on earlier forgets.
 func TestALongQueueIsNotReadAsAWhole(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Close()
 	for statement, want := range map[string]string{
 		copyColumns + "WHERE " + next:                           "SCAN turns USING INDEX turns_next",

@@ -14,7 +14,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -29,9 +32,7 @@ func openAny(t *testing.T) (*Ledger, error) {
 		return Open(filepath.Join(t.TempDir(), "spool.db"))
 	}
 	s, err := postgres.Open(postgres.Options{URL: postgrestest.Database(t), Name: rand.Text(), Steps: []string{PostgresSchema}, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	if _, _, err := s.Take(t.Context()); err != nil {
 		t.Fatal(err)
@@ -45,9 +46,7 @@ func TestDelivery_LostLease(t *testing.T) {
 	url := postgrestest.Database(t)
 	open := func(name string) (*postgres.Server, *Ledger) {
 		s, err := postgres.Open(postgres.Options{URL: url, Name: name, Steps: []string{PostgresSchema}, Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = s.Close() })
 		return s, &Ledger{db: s.DB(false), worth: func(*Turn) bool { return true }, memory: &shelf{db: s.DB(false)}, say: saying}
 	}
@@ -56,16 +55,12 @@ func TestDelivery_LostLease(t *testing.T) {
 	ctx, frozen := context.WithCancel(t.Context())
 	defer frozen()
 	led, _, err := a.Take(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var turns []Turn
 	for i := range 2 {
 		turns = append(turns, Turn{ID: fmt.Sprint(i), User: "u", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}})
 	}
-	if _, err := first.Add(ctx, turns, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(first.Add(ctx, turns, time.Now())))
 	list, err := first.Next(ctx, "g", 2)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("got %v %v, want two copies", list, err)
@@ -75,9 +70,7 @@ func TestDelivery_LostLease(t *testing.T) {
 	}
 	postgrestest.Exec(t, url, "UPDATE graphiti_proxy.lease SET until = 'epoch'") // as after a long freeze
 	_, release, err := b.Take(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	withdrawn := []Withdrawn{{ID: 1}}
 	unread := Unread{Group: "g", Episode: graphiti.Row{Key: "k"}}
 	state := func() (rows []string) {
@@ -94,9 +87,7 @@ func TestDelivery_LostLease(t *testing.T) {
 		return rows
 	}
 	postgrestest.Exec(t, url, "INSERT INTO graphiti_proxy.withdrawn (id, grp, session, turn, message, sent, at) OVERRIDING SYSTEM VALUE VALUES (1, 'g', '', '', '', 0, 0)")
-	if err := first.AddUnread([]Unread{unread}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.AddUnread([]Unread{unread}))
 	before := state()
 	for _, when := range []string{"while another has the lease", "after its release"} {
 		for name, write := range map[string]func() error{

@@ -10,15 +10,14 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // open opens a ledger in a new file.
 func open(t *testing.T) *Ledger {
 	t.Helper()
 	s, err := openAny(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -63,25 +62,19 @@ func interrupted(answer string) event {
 		t.Helper()
 		tn := turn("1", "g")
 		tn.Assistant = answer
-		if err := s.CutOff(context.Background(), &tn, time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.CutOff(context.Background(), &tn, time.Now()))
 	}
 }
 
 func deliver(t *testing.T, s *Ledger) {
 	t.Helper()
 	entries, err := s.Next(context.Background(), "g", 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range entries {
 		if ok, err := s.MarkSent(&entries[i]); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
-		if err := s.MarkDelivered(&entries[i], true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.MarkDelivered(&entries[i], true))
 	}
 }
 
@@ -91,9 +84,7 @@ func die(t *testing.T, s *Ledger) {
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("got %v, %v, want no error, 1 of them", entries, err)
 	}
-	if err := s.MarkDead(&entries[0], "no"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.MarkDead(&entries[0], "no"))
 }
 
 func drop(t *testing.T, s *Ledger) {
@@ -112,18 +103,14 @@ func retry(t *testing.T, s *Ledger) {
 
 func forget(t *testing.T, s *Ledger) {
 	t.Helper()
-	if err := s.Forget(Part{Group: "g"}, newest(t, s)+1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Forget(Part{Group: "g"}, newest(t, s)+1))
 }
 
 // newest returns the current generation.
 func newest(t *testing.T, s *Ledger) int64 {
 	t.Helper()
 	n, err := s.Raise(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
@@ -166,13 +153,9 @@ func TestStates(t *testing.T) {
 			if err == nil {
 				err = s.Settle(withdrawn)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			entries, err := s.Next(context.Background(), "g", 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got []string
 			for _, e := range entries {
 				got = append(got, s.memory.(*shelf).text(e.Turn))
@@ -227,9 +210,7 @@ func TestRaiseForgets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := openAny(t)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer s.Close()
 			m := s.memory.(*shelf)
 			for i, id := range []string{"old", "other", "new"} {
@@ -241,9 +222,7 @@ func TestRaiseForgets(t *testing.T) {
 				if i == 2 {
 					tn.Generation = 5
 				}
-				if _, err := s.Add(t.Context(), []Turn{tn}, time.Now()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, helptest.ErrorOf(s.Add(t.Context(), []Turn{tn}, time.Now())))
 			}
 			for range 2 {
 				if newest, err := s.Raise(map[string]int64{tc.scope: 5}); err != nil || newest != 5 {
@@ -324,9 +303,7 @@ func withdraw(t *testing.T, part Part, missed bool) {
 	for _, id := range []string{"sent", "listed", "waiting"} {
 		tn := turn(id, "g")
 		tn.Session = "session:s"
-		if _, err := s.Add(t.Context(), []Turn{tn}, time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(s.Add(t.Context(), []Turn{tn}, time.Now())))
 	}
 	list, err := s.Next(t.Context(), "", 2)
 	if err != nil || len(list) != 2 {
@@ -337,17 +314,11 @@ func withdraw(t *testing.T, part Part, missed bool) {
 			t.Fatal(ok, err)
 		}
 	}
-	if err := s.MarkDelivered(&list[1], true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.MarkDelivered(&list[1], true))
 	if missed {
-		if err := s.Requeue(&list[0], ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Requeue(&list[0], ""))
 	}
-	if err := s.Forget(part, 2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Forget(part, 2))
 	rows, err := s.Withdrawn(t.Context(), "g")
 	last := len(rows) - 1
 	if err != nil || last < 0 || rows[last].Sent != list[0].Sent || rows[last].Turn+rows[last].Message == "" {
@@ -362,9 +333,7 @@ func withdraw(t *testing.T, part Part, missed bool) {
 	if n, err := s.Counts(t.Context()); err != nil || n.Withdrawn != len(rows) || part.Message == "" && n.Pending != 0 {
 		t.Errorf("got %+v, %v, want %d withdrawn", n, err, len(rows))
 	}
-	if err := s.Forget(part, 2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Forget(part, 2))
 	if all, err := s.Withdrawn(t.Context(), "g"); err != nil || len(all) != len(rows) {
 		t.Errorf("forgotten again: got %+v, %v, want %d rows", all, err, len(rows))
 	} else {
@@ -372,18 +341,14 @@ func withdraw(t *testing.T, part Part, missed bool) {
 	}
 	again := turn("again", "g")
 	again.Generation = 3
-	if _, err := s.Add(t.Context(), []Turn{again}, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(s.Add(t.Context(), []Turn{again}, time.Now())))
 	for _, group := range []string{"", "g"} {
 		list, err := s.Next(t.Context(), group, 9)
 		if held := part == (Part{Group: "g"}); err != nil || slices.ContainsFunc(list, func(c Copy) bool { return c.Turn == "again" }) == held {
 			t.Errorf("got %+v, %v: want a later turn unless Graphiti still has to delete its group", list, err)
 		}
 	}
-	if err := s.Settle(rows); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Settle(rows))
 	if list, err := s.Next(t.Context(), "", 9); err != nil || !slices.ContainsFunc(list, func(c Copy) bool { return c.Turn == "again" }) {
 		t.Errorf("got %+v, %v, want the later turn", list, err)
 	}
@@ -396,16 +361,12 @@ func withdraw(t *testing.T, part Part, missed bool) {
 // has or got.
 func TestSend(t *testing.T) {
 	s, err := openAny(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Close()
 	now, copied := time.Now(), s.worth
 	add := func(id string, at time.Time, add func(context.Context, []Turn, time.Time) ([]Added, error)) {
 		t.Helper()
-		if _, err := add(t.Context(), []Turn{turn(id, "g")}, at); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(add(t.Context(), []Turn{turn(id, "g")}, at)))
 	}
 	s.worth = nil // before Graphiti
 	add("long ago", now.Add(-48*time.Hour), s.Add)
@@ -417,12 +378,8 @@ func TestSend(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Fatalf("got %+v, %v; want one copy", list, err)
 	}
-	if _, err := s.MarkSent(&list[0]); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.MarkDelivered(&list[0], true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(s.MarkSent(&list[0])))
+	must(t, s.MarkDelivered(&list[0], true))
 	add("later", now, s.Add)
 	if n, err := s.Send(now.Add(-24 * time.Hour)); n != 1 || err != nil {
 		t.Errorf("sends %d turns, %v; want 1", n, err)

@@ -47,12 +47,12 @@ func whole(example string) string {
 	return "«" + example + "»"
 }
 
-var blank = regexp.MustCompile(`\{(\d+)([hdlb]?)\}`)
+var blank = regexp.MustCompile(`\{(\d+)([a-zA-Z]?)\}`)
 
-// filled returns a text of own.txt with generated characters in its blanks. The file has
+// filled returns a text of own.txt or of the corpus with generated characters in its blanks. The file has
 // blanks so that secret scanners do not report it.
 func filled(text string) string {
-	text = strings.ReplaceAll(text, `\n`, "\n")
+	text = unescaped.Replace(text)
 	return blank.ReplaceAllStringFunc(text, func(s string) string {
 		m := blank.FindStringSubmatch(s)
 		n, _ := strconv.Atoi(m[1])
@@ -65,6 +65,14 @@ func filled(text string) string {
 			return small(n)
 		case "b":
 			return strings.Repeat("k3xq7zm2vb4twl6rny5chjdfg", 1+n/25)[:n]
+		case "B":
+			return strings.ToUpper(strings.Repeat("k3xq7zm2vb4twl6rny5chjdfg", 1+n/25)[:n])
+		case "a":
+			return onlyLetters(n)
+		case "u":
+			return strings.ToUpper(mixed(n))
+		case "k":
+			return strings.Repeat(mixed(64)+"\n", n)
 		}
 		return mixed(n)
 	})

@@ -2,48 +2,20 @@ package response
 
 import (
 	"bytes"
-	"compress/zlib"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
-
-func encoded(t *testing.T, encoding, text string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	var w io.WriteCloser
-	switch encoding {
-	case "gzip":
-		w = gzip.NewWriter(&b)
-	case "deflate":
-		w = zlib.NewWriter(&b)
-	case "zstd":
-		w, _ = zstd.NewWriter(&b, zstd.WithWindowSize(4<<20))
-	case "zstd, a large window":
-		w, _ = zstd.NewWriter(&b, zstd.WithWindowSize(64<<20))
-	}
-	for part := text; len(part) > 0; part = part[min(len(part), 1<<20):] {
-		if _, err := io.WriteString(w, part[:min(len(part), 1<<20)]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
 
 // TestDecodingIsBounded checks that size, compression ratio, memory and time limit the
 // decoding of a body, and that a failed decoding holds no memory.
@@ -79,7 +51,7 @@ func TestDecodingIsBounded(t *testing.T) {
 			d.Until = time.Now().Add(-time.Second)
 		}
 		name, _, _ := strings.Cut(tc.encoding, ",")
-		plain, err := Decode(name, encoded(t, tc.encoding, tc.text), d)
+		plain, err := Decode(name, encode(t, tc.encoding, tc.text), d)
 		switch {
 		case !errors.Is(err, tc.want):
 			t.Errorf("%s (%s): %d bytes, %v; want %v", tc.name, tc.encoding, len(plain), err, tc.want)
@@ -107,8 +79,8 @@ func TestAnswersAreBoundedTogether(t *testing.T) {
 		{"whole, no memory", Meta{}, body, 1 << 20, false},
 		{"an event", Meta{}, "data: " + body + "\n\n", 16 << 20, true},
 		{"an event, no memory", Meta{}, "data: " + body + "\n\n", 1 << 20, false},
-		{"compressed", Meta{Encoding: "gzip"}, string(encoded(t, "gzip", body)), 16 << 20, true},
-		{"compressed, no memory", Meta{Encoding: "gzip"}, string(encoded(t, "gzip", body)), 512 << 10, false},
+		{"compressed", Meta{Encoding: "gzip"}, string(encode(t, "gzip", body)), 16 << 20, true},
+		{"compressed, no memory", Meta{Encoding: "gzip"}, string(encode(t, "gzip", body)), 512 << 10, false},
 	} {
 		b := budget.New(tc.budget)
 		w := New(slog.New(slog.DiscardHandler), b)

@@ -17,7 +17,10 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -45,16 +48,16 @@ func encode(t *testing.T, encoding, s string) []byte {
 	case "br":
 		w = brotliWriter(&b)
 	case "zstd":
-		w, _ = zstd.NewWriter(&b)
+		w, _ = zstd.NewWriter(&b, zstd.WithWindowSize(4<<20))
+	case "zstd, a large window":
+		w, _ = zstd.NewWriter(&b, zstd.WithWindowSize(64<<20))
 	default:
 		return []byte(s)
 	}
-	if _, err := io.WriteString(w, s); err != nil {
-		t.Fatal(err)
+	for part := s; len(part) > 0; part = part[min(len(part), 1<<20):] {
+		must(t, helptest.ErrorOf(io.WriteString(w, part[:min(len(part), 1<<20)])))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return b.Bytes()
 }
 

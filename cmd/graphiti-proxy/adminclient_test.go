@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -30,9 +30,7 @@ func TestCommandsUseNoProxy(t *testing.T) {
 	between := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer between.Close()
 	_, port, err := net.SplitHostPort(w.app.admin.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, host := range []string{"0.0.0.0", "", "127.0.0.1"} {
 		for _, args := range [][]string{{"status"}, {"status", "--health"}} {
 			c := exec.Command(os.Args[0], append(args, "--set", "admin.listen="+net.JoinHostPort(host, port), "--set", "admin.token=secret", "--set", "data_dir="+w.app.cfg.DataDir)...) // #nosec G204 -- ourselves
@@ -82,14 +80,10 @@ func TestBrowse(t *testing.T) {
 	for system, name := range map[string]string{"linux": "xdg-open", "darwin": "open", "windows": "rundll32"} {
 		to := filepath.Join(dir, system)
 		// #nosec G306 -- a program
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho \"$@\" > "+to+".part; /bin/mv "+to+".part "+to+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := browse(system, ":0", "http://x"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho \"$@\" > "+to+".part; /bin/mv "+to+".part "+to+"\n"), 0o700))
+		must(t, browse(system, ":0", "http://x"))
 		var got []byte
-		polltest.Until(t, name+" to be called", func() (ok bool) {
+		helptest.Until(t, name+" to be called", func() (ok bool) {
 			b, err := os.ReadFile(to)
 			got = b
 			return err == nil
@@ -126,9 +120,7 @@ func TestMemoryLink(t *testing.T) {
 		browser := &http.Client{Jar: jar}
 		page := func(resp *http.Response, err error) (int, string) {
 			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer resp.Body.Close()
 			text, _ := io.ReadAll(resp.Body)
 			return resp.StatusCode, string(text)
@@ -141,9 +133,7 @@ func TestMemoryLink(t *testing.T) {
 			t.Errorf("%s: a page before the form is sent has status %d", name, status)
 		}
 		req, err := http.NewRequest(http.MethodPost, base+"/login", strings.NewReader(url.Values{"token": {secret}}.Encode()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set("Origin", base)
 		page(browser.Do(req))

@@ -158,14 +158,15 @@ func TestUnservedAPI(t *testing.T) {
 			t.Errorf("%s: got %q, want skipped with reason=api", path, header.Get("X-Graphiti-Memory"))
 		}
 	}
+	for _, path := range []string{"/v1/embeddings", "/v1/rerank", "/v1/files", "/v1beta/models/m:countTokens", "/v1/models/m:countTokens", "/v1beta/models/m:embedContent", "/v1beta/models/m:batchGenerateContent"} {
+		if got := w.header(path, body); got != "" {
+			t.Errorf("%s: got %q, want no header", path, got)
+		}
+		paths = append(paths, path)
+	}
 	for i, got := range up.got() {
 		if got != string(want) {
 			t.Errorf("%s: the upstream got %q, want %q", paths[i], got, want)
-		}
-	}
-	for _, path := range []string{"/v1/embeddings", "/v1/rerank", "/v1/files"} {
-		if got := w.header(path, body); got != "" {
-			t.Errorf("%s: got %q, want no header", path, got)
 		}
 	}
 	if got := w.status(); !strings.Contains(got, "12 skipped (api)") {
@@ -223,16 +224,12 @@ func TestResumedStream(t *testing.T) {
 	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
 	base := "http://" + w.app.proxy.Addr().String() + "/v1/responses"
 	resp, err := w.client.Post(base, "application/json", strings.NewReader(`{"model":"m","background":true,"stream":true,"input":"How is the weather in Lisbon?"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, _ = io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()
 	waitUntil(t, "what says that it goes on in the background", w.remembers().pending.Referable)
 	resp, err = w.client.Get(base + "/resp_7?stream=true&starting_after=1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, _ = io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()
 	w = w.restart()
@@ -310,9 +307,7 @@ func TestAnswersAboveLimitsAreCounted(t *testing.T) {
 	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up})
 	told := func() (metrics, words string) {
 		resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		b, _ := io.ReadAll(resp.Body)
 		s, out := w.app.status(t.Context(), true), &strings.Builder{}

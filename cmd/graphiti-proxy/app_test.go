@@ -21,7 +21,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -67,22 +67,16 @@ const unhurried = "1m"
 func start(t *testing.T, dir string, settings map[string]string) *world {
 	t.Helper()
 	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	flags := map[string]string{"listen": "127.0.0.1:0", "admin.listen": "127.0.0.1:0", "data_dir": dir, "upstream.openai": model.URL(), "upstream.anthropic": model.URL(), "recall.timeout": unhurried}
 	for k, v := range settings {
 		flags[k] = v
 	}
 	cfg, err := config.Load(config.Sources{Flags: flags, Env: []string{"HOME=" + dir}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := &world{t: t, model: model, log: &lockedBuffer{}, dir: dir, settings: settings, client: &http.Client{Transport: &http.Transport{}}}
 	w.app, err = newApp(cfg, slog.New(slog.NewTextHandler(w.log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	served := make(chan error, 1)
 	go func() { served <- w.app.Serve() }()
 	stopped := false
@@ -92,7 +86,7 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 		}
 		stopped = true
 		w.client.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
+		ctx, cancel := context.WithTimeout(context.Background(), helptest.Patience)
 		defer cancel()
 		var lost *capture.LostError
 		if err := w.app.Shutdown(ctx); err != nil && (!errors.As(err, &lost) || !strings.Contains(w.log.String(), "memory is off: its storage is unusable")) {
@@ -111,9 +105,7 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 func startModel(t *testing.T) *proxytest.Provider {
 	t.Helper()
 	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = model.Close() })
 	return model
 }
@@ -122,9 +114,7 @@ func startModel(t *testing.T) *proxytest.Provider {
 func startGraphiti(t *testing.T, o graphititest.Options) *graphititest.Graphiti {
 	t.Helper()
 	g, err := graphititest.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = g.Close() })
 	return g
 }
@@ -132,9 +122,7 @@ func startGraphiti(t *testing.T, o graphititest.Options) *graphititest.Graphiti 
 // writeFile writes a file that only its owner can read.
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // remembers returns the memory part of the proxy.
@@ -156,9 +144,7 @@ func (w *world) say(text string, headers ...string) (answer, header, saw string)
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := w.client.Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -186,9 +172,7 @@ func (w *world) delivered(n int) {
 	waitUntil(w.t, fmt.Sprint(n, " delivered turns"), func() bool { return w.app.memory().queue().Delivered >= n })
 	// The file counts a turn a moment before it is indexed. After a later write, the index
 	// is complete.
-	if err := w.remembers().pipeline.CutOff(context.Background(), ledger.Turn{ID: "none"}); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, w.remembers().pipeline.CutOff(context.Background(), ledger.Turn{ID: "none"}))
 }
 
 // shortTerm waits until the short-term memory of a session in the scope contains text. The
@@ -232,20 +216,6 @@ func TestDemoProvesThatAMemoryArrived(t *testing.T) {
 	}
 }
 
-// TestMemoryOutlivesTheProcess checks that a fact is recalled after a restart.
-func TestMemoryOutlivesTheProcess(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	w := start(t, dir, nil)
-	w.say(fact)
-	w.delivered(1)
-	w.stop()
-	w = start(t, dir, nil)
-	if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") || !strings.HasPrefix(header, "recalled; facts=1") {
-		t.Errorf("got %q, %s, want \"Miso\" in it, \"recalled; facts=1\" at its beginning", answer, header)
-	}
-}
-
 func TestClientChoosesForOneRequest(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
@@ -273,9 +243,7 @@ func (w *world) send(memory string, messages ...map[string]any) (answer, first s
 	req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", bytes.NewReader(b))
 	req.Header.Set("X-Graphiti-Memory", memory)
 	resp, err := w.client.Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	defer resp.Body.Close()
 	var a struct {
 		Choices []struct{ Message struct{ Content string } }
@@ -286,9 +254,7 @@ func (w *world) send(memory string, messages ...map[string]any) (answer, first s
 	var r struct {
 		Messages []struct{ Content string }
 	}
-	if err := json.Unmarshal(w.model.Requests()[0].Body, &r); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, json.Unmarshal(w.model.Requests()[0].Body, &r))
 	return answer, r.Messages[0].Content
 }
 
@@ -352,9 +318,7 @@ func TestDataDirThatCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	writeFile(t, file, "")
 	cfg, err := config.Load(config.Sources{Flags: map[string]string{"listen": "127.0.0.1:0", "admin.listen": "off", "data_dir": filepath.Join(file, "below")}, Env: []string{"HOME=" + t.TempDir()}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err = newApp(cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "data_dir") || !strings.Contains(err.Error(), file) {
 		t.Errorf("got %v, want an error that names data_dir and %s", err, file)
 	}

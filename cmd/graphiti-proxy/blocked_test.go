@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestForgettingThatDeletesNothing checks a memory that confirms the deletion of a group
@@ -116,9 +116,7 @@ func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 			}
 			cfg := *w.app.cfg
 			cfg.Memory.Timeout = 300 * time.Millisecond // else the command waits for each call that hangs
-			if _, err := w.app.reload(&cfg); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(w.app.reload(&cfg)))
 			calls := []graphititest.Call{graphititest.Healthcheck, graphititest.Forget, graphititest.Episodes, graphititest.Search, graphititest.Messages}
 			for _, c := range calls {
 				g.Always(c, fault)
@@ -190,7 +188,7 @@ func TestForgetReportsRemainingParts(t *testing.T) {
 					f()
 					took := time.Since(begun)
 					t.Logf("%s: %v", what, took.Round(time.Millisecond))
-					if took > 2*time.Second+polltest.Patience/20 {
+					if took > 2*time.Second+helptest.Patience/20 {
 						t.Errorf("%s took %v, want 2s", what, took)
 					}
 				}

@@ -18,9 +18,7 @@ func TestConnectCommands(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	file := filepath.Join(home, ".claude", "settings.json")
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	const own = "{\n  \"model\": \"opus\"\n}\n"
 	writeFile(t, file, own)
 	for _, c := range []struct {
@@ -104,9 +102,7 @@ func TestDisconnect_All(t *testing.T) {
 	for client, name := range map[string]string{"claude-code": ".claude/settings.json", "pi": ".pi/agent/models.json", "codex": ".codex/config.toml"} {
 		file := filepath.Join(home, filepath.FromSlash(name))
 		record, err := json.Marshal(map[string]any{"file": file, "existed": true, "before": []byte("{}"), "after": fmt.Sprintf("%x", sha256.Sum256([]byte("written")))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if client == "codex" {
 			record = []byte("damaged")
 		}
@@ -114,9 +110,7 @@ func TestDisconnect_All(t *testing.T) {
 		files[filepath.Join(home, store, client+".json")] = string(record)
 	}
 	for file, text := range files {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)))
 	}
 	if _, err := run(); err == nil || !strings.Contains(err.Error(), "or --all; connected: claude-code, codex, pi") {
 		t.Errorf("without a name: got %v, want the connected clients and --all", err)

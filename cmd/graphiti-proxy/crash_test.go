@@ -24,9 +24,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
+
+var must = helptest.Must
 
 // TestMain runs the program instead of the tests if the environment asks for it, so that
 // tests can kill it.
@@ -92,12 +94,8 @@ func (p *process) start() {
 		cmd.Stderr = os.Stderr
 	}
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
+	must(p.t, cmd.Start())
 	var url, admin string
 	lines := bufio.NewScanner(out)
 	for admin == "" && lines.Scan() {
@@ -210,9 +208,7 @@ func TestKillsLoseAndRepeatNoTurn(t *testing.T) {
 		Delay:  200 * time.Microsecond,
 		Raises: func(string, string) bool { return dies.Swap(false) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer g.Close()
 	p, dir := &process{t: t, args: []string{"serve"}}, t.TempDir()
 	for k, v := range map[string]string{
@@ -317,14 +313,10 @@ func TestKillsLoseAndRepeatNoTurn(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond) // the admin side answers 100 calls a second
 	}
-	if err := g.Settle(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.Settle(context.Background()))
 
 	q, err := p.queue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	missing, twice, held := tally(t, g, turns)
 	t.Logf("%d turns to 2 groups, %d requests repeated, proxy killed %d times, Graphiti %d times, once in silence, and %d conversations came back at once:",
 		answered.Load(), repeated.Load(), kills+1, kills, conversations+returning)
@@ -339,13 +331,9 @@ func TestKillsLoseAndRepeatNoTurn(t *testing.T) {
 func lockSpool(t *testing.T, dir string) (release func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "memory.db")+"?_txlock=immediate&_pragma=busy_timeout(10000)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return func() {
 		_ = tx.Rollback()
 		db.Close()
@@ -385,4 +373,4 @@ func tally(t *testing.T, g *graphititest.Graphiti, turns map[int]int) (missing, 
 }
 
 // waitUntil waits for a condition in other processes or in goroutines of a complete proxy.
-var waitUntil = polltest.Until
+var waitUntil = helptest.Until

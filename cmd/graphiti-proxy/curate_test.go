@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -44,9 +45,7 @@ func commandIn(t *testing.T, home, dir string, args ...string) (out, errOut stri
 func owner(t *testing.T, dir string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "graphiti-proxy", "owner"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.TrimSpace(string(b))
 }
 
@@ -96,9 +95,7 @@ func TestForgottenConversation(t *testing.T) {
 func (w *world) group() string {
 	w.t.Helper()
 	id, namer, err := w.remembers().callers.settings(w.app.cfg)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return namer.Writes(graphiti.Who{User: id.Owner})[0].Group
 }
 
@@ -106,9 +103,7 @@ func TestMemorySearch_PrintsIDsToForget(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"--explain"}} {
 		dir := t.TempDir()
-		if _, err := command(t, dir, "memory", "promote", "--kind", "decision", "We use Postgres"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(command(t, dir, "memory", "promote", "--kind", "decision", "We use Postgres")))
 		search := append([]string{"memory", "search", "Do we use Postgres?"}, args...)
 		out, errOut, err := commandIn(t, dir, dir, search...)
 		row := regexp.MustCompile(`(?m)^([0-9a-f]+) .*Postgres`).FindStringSubmatch(out)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -23,13 +24,9 @@ import (
 func removeFiles(t *testing.T, dir string) {
 	t.Helper()
 	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range list {
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(filepath.Join(dir, e.Name())))
 	}
 }
 
@@ -37,14 +34,10 @@ func removeFiles(t *testing.T, dir string) {
 func (w *world) get(path string) string {
 	w.t.Helper()
 	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + path)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return string(b)
 }
 
@@ -135,9 +128,7 @@ func TestDeletedFilesAreNoticed(t *testing.T) {
 			w := start(t, dir, nil)
 			w.say(fact)
 			w.delivered(1)
-			if err := remove(dir); err != nil {
-				t.Fatal(err)
-			}
+			must(t, remove(dir))
 			w.off()
 			before := w.app.memory().queue().NotKept
 			if answer, _, saw := w.say(question); answer != "I do not know." || saw != question {
@@ -175,13 +166,9 @@ func TestMovedDirectoryComesBack(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "data")
 	w := start(t, dir, nil)
-	if err := os.Rename(dir, dir+"-away"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(dir, dir+"-away"))
 	w.off()
-	if err := os.Rename(dir+"-away", dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(dir+"-away", dir))
 	waitUntil(t, "memory to be there", func() bool { _, header, _ := w.say("Are you there?"); return !strings.HasPrefix(header, "off;") })
 	w.say(fact)
 	waitUntil(t, "the fact", func() bool { answer, _, _ := w.say(question); return strings.Contains(answer, "Miso") })
@@ -247,9 +234,7 @@ func contents(t *testing.T, dir string, file string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
 	list, err := filepath.Glob(filepath.Join(dir, file+"*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, path := range list {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -290,9 +275,7 @@ func TestDamagedFile(t *testing.T) {
 				w.delivered(1)
 				w.stop()
 				path := filepath.Join(dir, file)
-				if err := damage(path); err != nil {
-					t.Fatal(err)
-				}
+				must(t, damage(path))
 				before := contents(t, dir, file)
 				w = start(t, dir, nil)
 				answer, header, saw := w.say(question)
@@ -385,17 +368,11 @@ func TestFileThatBreaksWhileItIsUsed(t *testing.T) {
 			noise := make([]byte, 4096)
 			_, _ = rand.Read(noise)
 			f, err := os.OpenFile(filepath.Join(dir, file), os.O_RDWR, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			info, err := f.Stat()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for at := int64(4096); at < info.Size(); at += 4096 {
-				if _, err := f.WriteAt(noise, at); err != nil {
-					t.Fatal(err)
-				}
+				must(t, helptest.ErrorOf(f.WriteAt(noise, at)))
 			}
 			f.Close()
 			n := 0

@@ -31,14 +31,10 @@ func TestDeployUsesMetricsThatExist(t *testing.T) {
 	w.say("What is my cat called?")
 	streamed(t, w)
 	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	name := regexp.MustCompile(`\b(?:graphiti_proxy|process)_[a-z_]+`)
 	there := make(map[string]bool)
 	for _, n := range seldom {
@@ -49,9 +45,7 @@ func TestDeployUsesMetricsThatExist(t *testing.T) {
 	}
 	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "prometheus", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		used := name.FindAllString(string(text), -1)
 		if len(used) == 0 {
 			t.Errorf("%s uses no metrics", file)
@@ -76,17 +70,13 @@ func TestDeployIsValid(t *testing.T) {
 	settings := regexp.MustCompile(`GRAPHITI_PROXY_[A-Z_]+`)
 	known := make(map[string]bool)
 	reference, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, key := range regexp.MustCompile("(?m)^\\| `([a-z_.]+)`").FindAllStringSubmatch(string(reference), -1) {
 		known["GRAPHITI_PROXY_"+strings.ToUpper(strings.ReplaceAll(key[1], ".", "_"))] = true
 	}
 	for _, file := range []string{"compose/compose.yaml", "compose/replicas.yaml", "compose/open-webui.yaml", "compose/litellm.yaml", "kubernetes/graphiti-proxy.yaml", "kubernetes/replicas/replicas.yaml", "kubernetes/replicas/backup.yaml", "kubernetes/embedded/embedded.yaml", "kubernetes/common/common.yaml", "kubernetes/monitoring/servicemonitor.yaml", "prometheus/alerts.yaml", "prometheus/scrape.yaml", "prometheus/scrape-kubernetes.yaml", "Dockerfile", "systemd/graphiti-proxy.service"} {
 		b, err := os.ReadFile(filepath.Join(deploy, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, s := range settings.FindAllString(string(b), -1) {
 			if !known[strings.TrimSuffix(s, "_FILE")] {
 				t.Errorf("%s sets %s, which is no setting", file, s)
@@ -126,9 +116,7 @@ func TestDeployIsValid(t *testing.T) {
 		return
 	}
 	unit, err := os.ReadFile(filepath.Join(deploy, "systemd", "graphiti-proxy.service"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The binary that the unit names need not exist on this machine.
 	path := filepath.Join(t.TempDir(), "graphiti-proxy.service")
 	writeFile(t, path, strings.ReplaceAll(string(unit), "/usr/bin/graphiti-proxy", "/bin/true"))
@@ -143,9 +131,7 @@ func TestDeployIsValid(t *testing.T) {
 func TestReplicasKeepTheirVolumes(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile(filepath.Join("..", "..", "deploy", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range []string{"kubernetes/graphiti-proxy.yaml", "kubernetes/replicas/replicas.yaml"} {
 		found := false
 		for _, doc := range manifests(t, name) {
@@ -203,18 +189,14 @@ func TestCompositionIsSafe(t *testing.T) {
 	version := regexp.MustCompile(`:v?\d+\.\d+`)
 	for _, name := range []string{"compose.yaml", "replicas.yaml", "open-webui.yaml"} {
 		b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "compose", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var file struct {
 			Services map[string]struct {
 				Image string
 				Ports []string
 			}
 		}
-		if err := yaml.Unmarshal(b, &file); err != nil {
-			t.Fatal(err)
-		}
+		must(t, yaml.Unmarshal(b, &file))
 		if len(file.Services) < 2 {
 			t.Errorf("%s: got %d services, want at least 2", name, len(file.Services))
 		}
@@ -290,9 +272,7 @@ func resourcesOf(t *testing.T, folder string, objects map[string]any) {
 func manifests(t *testing.T, name string) (all []map[string]any) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for d := yaml.NewDecoder(strings.NewReader(string(b))); ; {
 		var doc map[string]any
 		if err := d.Decode(&doc); errors.Is(err, io.EOF) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestOutOfDescriptors: a process that may have 256 files open outlives more
@@ -29,11 +29,9 @@ func TestOutOfDescriptors(t *testing.T) {
 	url, admin := p.address()
 	chat := func() {
 		t.Helper()
-		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: polltest.Patience}
+		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: helptest.Patience}
 		resp, err := c.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hello"}]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		if b, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
 			t.Fatalf("%s: got %s, want Status 200", resp.Status, b)
@@ -41,10 +39,8 @@ func TestOutOfDescriptors(t *testing.T) {
 	}
 	fill := func(base string) (all []net.Conn) {
 		for range 300 {
-			c, err := net.DialTimeout("tcp", strings.TrimPrefix(base, "http://"), polltest.Patience)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c, err := net.DialTimeout("tcp", strings.TrimPrefix(base, "http://"), helptest.Patience)
+			must(t, err)
 			all = append(all, c)
 		}
 		return all

@@ -244,9 +244,7 @@ func TestEncodedRequests(t *testing.T) {
 	}
 	zs := func(b []byte) []byte {
 		z, err := zstd.NewWriter(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer z.Close()
 		return z.EncodeAll(b, nil)
 	}
@@ -267,9 +265,7 @@ func TestEncodedRequests(t *testing.T) {
 		req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", bytes.NewReader(tc.body))
 		req.Header.Set("Content-Encoding", tc.encoding)
 		resp, err := w.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 		header := resp.Header.Get("X-Graphiti-Memory")
 		saw := w.model.Requests()[0]
@@ -307,9 +303,7 @@ func TestResponsesOverWebSocket(t *testing.T) {
 			req.Header.Set(k, v)
 		}
 		resp, err := w.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != tc.want {
 			t.Errorf("%s, %s: got %s, want %d", tc.setting, tc.path, resp.Status, tc.want)

@@ -30,14 +30,10 @@ func TestChatWithFullDisk(t *testing.T) {
 	signal.Ignore(syscall.SIGXFSZ) // so that a write fails instead
 	defer signal.Reset(syscall.SIGXFSZ)
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
 	full := limit
 	full.Cur = 4096
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &full); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &full))
 	restored := false
 	restore := func() {
 		if !restored {

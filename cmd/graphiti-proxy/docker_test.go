@@ -20,9 +20,7 @@ import (
 func TestDockerLine(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("../../docs/docker.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	env := []string{"HOME=" + dir}
 	for _, set := range regexp.MustCompile(`-e (GRAPHITI_PROXY_\S+)`).FindAllStringSubmatch(string(b), -1) {
@@ -35,13 +33,9 @@ func TestDockerLine(t *testing.T) {
 	}
 	w := start(t, t.TempDir(), map[string]string{"listen": "0.0.0.0:0", "listen.allow": strings.Join(cfg.Allow, ",")})
 	_, port, err := net.SplitHostPort(w.app.proxy.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	networks := cfg.Networks(func(err error) { t.Error(err) })
 	for _, a := range all {
 		n, ok := a.(*net.IPNet)

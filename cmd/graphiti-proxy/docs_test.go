@@ -45,9 +45,7 @@ func documents(t *testing.T) (files []string) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return append(files, filepath.Join(root, "README.md"))
 }
@@ -65,9 +63,7 @@ func TestDocumentedCommands(t *testing.T) {
 	commands := 0
 	for _, file := range documents(t) {
 		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, name := range shownVariable.FindAllString(string(b), -1) {
 			if !variables[name] {
 				t.Errorf("%s: %s is no setting", file, name)
@@ -91,9 +87,7 @@ func TestDocumentedCommands(t *testing.T) {
 				continue
 			}
 			values, err := c.Flags().GetStringArray("set")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, v := range values {
 				if key, _, _ := strings.Cut(strings.Trim(v, `'"`), "="); !settings[key] {
 					t.Errorf("%s shows %q: %s is no setting", file, m[0], key)
@@ -137,9 +131,7 @@ func TestLinksInDocsLeadSomewhere(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if files < 10 {
 		t.Errorf("found %d Markdown files only", files)
 	}
@@ -148,9 +140,7 @@ func TestLinksInDocsLeadSomewhere(t *testing.T) {
 // TestSiteHasEachPage: the navigation of the documentation site names each page of docs.
 func TestSiteHasEachPage(t *testing.T) {
 	nav, err := os.ReadFile("../../deploy/site/mkdocs.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("got %d pages of docs and %v, want some", len(pages), err)
@@ -167,9 +157,7 @@ func TestSiteHasEachPage(t *testing.T) {
 func TestArchitectureNamesExist(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	namedFile := regexp.MustCompile("`([a-z_/]+/[a-z_]+\\.[a-z]+)`((?:(?: | and |, )`[A-Za-z]+`)*)")
 	name := regexp.MustCompile("`([A-Za-z]+)`")
 	files, names := 0, 0
@@ -210,9 +198,7 @@ func TestReferences(t *testing.T) {
 	read := func(name string) string {
 		t.Helper()
 		b, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(b)
 	}
 	page, metrics := read("docs/references.md"), read("docs/metrics.md")
@@ -250,9 +236,7 @@ func TestReferences(t *testing.T) {
 	total := 0
 	for _, m := range referenceTotal.FindAllStringSubmatch(page, -1) {
 		n, err := strconv.Atoi(m[2])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i := range n {
 			if number := m[1] + "." + strconv.Itoa(i+1); !rows[number] {
 				t.Errorf("%s is missing", number)
@@ -270,12 +254,8 @@ func TestReferences(t *testing.T) {
 func TestManPagesAreCurrent(t *testing.T) {
 	dir := filepath.Join("..", "..", "deploy", "man")
 	if os.Getenv("UPDATE") != "" {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(dir))
+		must(t, os.MkdirAll(dir, 0o755))
 	}
 	want := t.TempDir()
 	root := newRootCommand()
@@ -284,23 +264,17 @@ func TestManPagesAreCurrent(t *testing.T) {
 	root.DisableAutoGenTag = true
 	edition := time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)
 	header := &doc.GenManHeader{Title: "GRAPHITI-PROXY", Section: "1", Source: "graphiti-proxy", Manual: "graphiti-proxy", Date: &edition}
-	if err := doc.GenManTree(root, header, want); err != nil {
-		t.Fatal(err)
-	}
+	must(t, doc.GenManTree(root, header, want))
 	pages, err := os.ReadDir(want)
 	if err != nil || len(pages) < 20 {
 		t.Fatalf("got %v, %v, want no error, at least 20 of them", len(pages), err)
 	}
 	for _, p := range pages {
 		fresh, err := os.ReadFile(filepath.Join(want, p.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		at := filepath.Join(dir, p.Name())
 		if os.Getenv("UPDATE") != "" {
-			if err := os.WriteFile(at, fresh, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(at, fresh, 0o644))
 		}
 		if kept, err := os.ReadFile(at); err != nil || !bytes.Equal(kept, fresh) {
 			t.Errorf("%s is not current: %v", at, err)
@@ -328,9 +302,7 @@ func TestHelp(t *testing.T) {
 	root := newRootCommand()
 	walk(root)
 	files, err := fs.Glob(help, "help/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, file := range files {
 		name := root.Name() + "-" + strings.TrimSuffix(strings.TrimPrefix(file, "help/"), ".txt")
 		if !commands[name] {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -89,9 +90,7 @@ func TestFactsFromAModel(t *testing.T) {
 		t.Errorf("search --explain: %v\n%s\nwant the fact and its keys", err, out)
 	}
 	facts, err := w.cli("memory", "facts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	id := regexp.MustCompile(`(\w+) .* fact .* Singers`).FindStringSubmatch(facts)[1]
 	if out, err := w.cli("memory", "forget", "--message", id); err != nil {
 		t.Errorf("forget a fact: %v\n%s", err, out)
@@ -161,9 +160,7 @@ func TestFacts_OfAnImport(t *testing.T) {
 	waiting := func() (n int) {
 		t.Helper()
 		b, _, err := w.remembers().backend.Facts.Undistilled(t.Context(), 0, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if b != nil {
 			n = len(b.Messages)
 		}
@@ -295,8 +292,6 @@ func TestFacts_ConsentWithdrawn(t *testing.T) {
 	}
 	w.say("the singers sign in by magic link", "X-Graphiti-Session", "s1")
 	w.delivered(1)
-	if _, err := w.app.reload(&with); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(w.app.reload(&with)))
 	waitUntil(t, "a call with consent", func() bool { return len(d.asked()) == 1 })
 }

@@ -25,6 +25,24 @@ func fateAnswer(text string) string {
 	return string(raw)
 }
 
+// startFates starts a proxy, and returns it with a function that sends the request of a step and
+// returns the header of its answer.
+func startFates(t *testing.T, mode string) (w *world, send func(s fateStep) string) {
+	answer := ""
+	up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+		if answer == "" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = io.WriteString(w, answer)
+	})
+	w = start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL, "identity.mode": mode, "log.requests": "true"})
+	return w, func(s fateStep) string {
+		answer = s.answer
+		_, h := w.exchange("/v1/chat/completions", s.body, s.header...)
+		return h.Get("X-Graphiti-Memory")
+	}
+}
+
 // TestFates checks that each fate of a message is in the request log, the log, the status, the
 // metrics and, while the conversation continues, the header, and that memory show lists held
 // messages and settles them.
@@ -66,20 +84,11 @@ func TestFates(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			answer := ""
-			up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
-				if answer == "" {
-					w.WriteHeader(http.StatusServiceUnavailable)
-				}
-				_, _ = io.WriteString(w, answer)
-			})
-			w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL, "identity.mode": tc.mode, "log.requests": "true"})
+			w, send := startFates(t, tc.mode)
 			var header string
 			var last graphiti.LoggedRequest
 			for i, s := range tc.steps {
-				answer = s.answer
-				_, h := w.exchange("/v1/chat/completions", s.body, s.header...)
-				header = h.Get("X-Graphiti-Memory")
+				header = send(s)
 				waitUntil(t, "the settled message", func() bool {
 					p, err := w.passes(service.Caller{Operator: true})
 					if err != nil || len(p.Requests) <= i { // a request is listed after its answer
@@ -162,17 +171,9 @@ func TestFates_OfEachMessage(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			answer := ""
-			up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
-				if answer == "" {
-					w.WriteHeader(http.StatusServiceUnavailable)
-				}
-				_, _ = io.WriteString(w, answer)
-			})
-			w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
+			w, send := startFates(t, "single")
 			for _, s := range tc.steps {
-				answer = s.answer
-				w.exchange("/v1/chat/completions", s.body, s.header...)
+				send(s)
 			}
 			count := func(f graphiti.FateName) int64 { return w.app.status(t.Context(), false).Messages[f] }
 			if tc.forget {
@@ -261,18 +262,10 @@ func TestFates_OfEarlierMessages(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			answer := ""
-			up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
-				if answer == "" {
-					w.WriteHeader(http.StatusServiceUnavailable)
-				}
-				_, _ = io.WriteString(w, answer)
-			})
-			w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL, "log.requests": "true"})
+			w, send := startFates(t, "single")
 			for i, s := range tc.steps {
-				answer = s.answer
-				if _, h := w.exchange("/v1/chat/completions", s.body, s.header...); !strings.Contains(h.Get("X-Graphiti-Memory"), tc.heads[i]) {
-					t.Errorf("request %d: header %q, want %q in it", i, h.Get("X-Graphiti-Memory"), tc.heads[i])
+				if header := send(s); !strings.Contains(header, tc.heads[i]) {
+					t.Errorf("request %d: header %q, want %q in it", i, header, tc.heads[i])
 				}
 				waitUntil(t, "the earlier fates", func() bool {
 					p, err := w.passes(service.Caller{Operator: true})

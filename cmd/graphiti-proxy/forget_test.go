@@ -15,6 +15,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
@@ -124,9 +125,7 @@ func settled(t *testing.T, g *graphititest.Graphiti) {
 	if g == nil {
 		return
 	}
-	if err := g.Settle(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.Settle(context.Background()))
 }
 
 // cli runs a command against the running proxy and returns its output.
@@ -216,9 +215,7 @@ func TestForgettingNothing(t *testing.T) {
 	if _, err := command(t, dir, "memory", "forget", "--yes"); err == nil || err.Error() != "no memory yet for you; nothing to delete" {
 		t.Error(err)
 	}
-	if _, err := command(t, dir, "memory", "promote", "--kind", "decision", "Postgres"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(command(t, dir, "memory", "promote", "--kind", "decision", "Postgres")))
 	for whose, args := range map[string][]string{
 		"josh": {"--user", "josh"}, "the session typo": {"--session", "typo"}, "the group typo": {"--group", "typo"},
 		"the project acme/widgets": {"--workspace", "https://github.com/acme/widgets"},

@@ -20,9 +20,7 @@ func TestAlsoGroups(t *testing.T) {
 	t.Parallel()
 	g := startGraphiti(t, graphititest.Options{})
 	here, other := filepath.Join(project(t), "My App"), project(t)
-	if err := os.Mkdir(here, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(here, 0o700))
 	const common = "Our staging database is called Bluefin."
 	for group, said := range map[string]string{"main": common, "opencode-My_App__main": "The staging database runs in Porto."} {
 		body := `{"group_id":"` + group + `","messages":[{"content":"` + said + `","role_type":"user","role":""}]}`

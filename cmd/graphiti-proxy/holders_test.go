@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -27,14 +27,10 @@ func (w *world) asks(key, operation string, in m, headers ...string) (int, strin
 		req.Header.Add(headers[i], headers[i+1])
 	}
 	resp, err := w.client.Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return resp.StatusCode, string(answer)
 }
 
@@ -58,9 +54,7 @@ func TestWhoACredentialProves(t *testing.T) {
 	})
 	reload := func() {
 		t.Helper()
-		if _, err := w.app.reload(w.app.cfg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(w.app.reload(w.app.cfg)))
 	}
 	w.say("My cat is called Miso.", "Authorization", "Bearer sk-josh")
 	w.say("My dog is called Rex.", "Authorization", "Bearer sk-b")
@@ -79,7 +73,7 @@ func TestWhoACredentialProves(t *testing.T) {
 		{"sk-never", 401, ""},
 		{"sha256:" + sha("sk-josh"), 401, ""},
 	} {
-		polltest.Until(t, tc.key+" to be known", func() bool { // the proxy records an accepted key after the answer
+		helptest.Until(t, tc.key+" to be known", func() bool { // the proxy records an accepted key after the answer
 			status, _ := w.asks(tc.key, "memory/show", m{})
 			return status == tc.status
 		})
@@ -174,7 +168,7 @@ func TestPeopleOfAGateway(t *testing.T) {
 		{"sk-josh", []string{"X-Graphiti-User", "carol"}, 200, "Kiwi"},
 		{"sk-never", []string{"X-Graphiti-User", "carol"}, 401, ""},
 	} {
-		polltest.Until(t, tc.key+" to be known", func() bool { // the proxy records an accepted key after the answer
+		helptest.Until(t, tc.key+" to be known", func() bool { // the proxy records an accepted key after the answer
 			status, _ := w.asks(tc.key, "memory/show", m{}, tc.headers...)
 			return status == tc.status
 		})

@@ -172,9 +172,7 @@ func TestKeysAreSeparate(t *testing.T) {
 func (w *world) heldIn(group string) (rows []graphiti.Row) {
 	w.t.Helper()
 	for r, err := range w.remembers().backend.Memory.Rows(context.Background(), group, graphiti.Filter{Text: true}) {
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must(w.t, err)
 		rows = append(rows, r)
 	}
 	return rows
@@ -219,9 +217,7 @@ func TestAuditor(t *testing.T) {
 		req, _ := http.NewRequest(http.MethodGet, "http://"+w.app.admin.Addr().String()+"/api/v1/"+path, http.NoBody)
 		req.Header.Set("Authorization", "Bearer "+key)
 		resp, err := w.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		return resp.StatusCode
 	}

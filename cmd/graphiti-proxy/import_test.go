@@ -33,12 +33,8 @@ func TestImportIsKilled(t *testing.T) {
 		cmd := p.command()
 		cmd.Env = append(os.Environ(), "TEST_BINARY_RUNS=the program")
 		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, cmd.Start())
 		_, err = in.Write([]byte(text[:len(text)*part/10])) // returns once all but a pipe's buffer has been read
 		if err != nil {
 			t.Error(err)
@@ -56,15 +52,11 @@ func TestImportIsKilled(t *testing.T) {
 		t.Error("nothing was imported before a kill: this tests nothing")
 	}
 	exported, err := command(t, dir, append([]string{"memory", "export"}, set...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	times := make(map[string]int)
 	for line := range strings.Lines(exported) {
 		var r service.Record
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(line), &r))
 		times[r.Text]++
 	}
 	for i := range lines {
@@ -102,9 +94,7 @@ func qwenTranscript(t *testing.T, home, dir string, turns ...pastTurn) {
 				all[k] = v
 			}
 			text, err := json.Marshal(all)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			b.Write(append(text, '\n'))
 		}
 		parts := func(text string) m { return m{"parts": []m{{"text": text}}} }
@@ -113,9 +103,7 @@ func qwenTranscript(t *testing.T, home, dir string, turns ...pastTurn) {
 		line(m{"uuid": fmt.Sprint("a", i), "type": "assistant", "provenance": "assistant_output", "message": parts(turn.answer)})
 	}
 	file := filepath.Join(home, ".qwen", "projects", "p", "chats", "30206c6f.jsonl")
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	writeFile(t, file, b.String())
 }
 
@@ -154,9 +142,7 @@ func TestImportAgents(t *testing.T) {
 		hostile = []byte(strings.ReplaceAll(string(hostile), "30206c6f", strings.Repeat("x", 5000)))
 		err = os.WriteFile(filepath.Join(home, ".qwen", "projects", "p", "chats", "hostile.jsonl"), append(hostile, "{\x00]"...), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if out := run("memory", "import", "--agents"); !strings.Contains(out, "2 new turns; this imports them") {
 		t.Errorf("dry run: got %q, want 2 of 6 turns", out)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // request posts a conversation to the chat completions API and returns the status.
@@ -36,24 +37,16 @@ func (w *world) header(path string, body any) string {
 func (w *world) exchange(path string, body any, headers ...string) (int, http.Header) {
 	w.t.Helper()
 	b, err := json.Marshal(body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	req, err := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+path, strings.NewReader(string(b)))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := w.client.Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, helptest.ErrorOf(io.Copy(io.Discard, resp.Body)))
 	return resp.StatusCode, resp.Header
 }
 
@@ -74,9 +67,7 @@ func history(n int, last string) m {
 func (w *world) held() (contents []string) {
 	w.t.Helper()
 	id, namer, err := w.remembers().callers.settings(w.app.cfg)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	for _, r := range w.heldIn(namer.Writes(graphiti.Who{User: id.Owner})[0].Group) {
 		contents = append(contents, r.Text)
 	}
@@ -118,9 +109,7 @@ func TestGitMetadata(t *testing.T) {
 		w.request(history(0, "I say something."), "X-Codex-Turn-Metadata", told)
 		w.delivered(1)
 		id, namer, err := w.remembers().callers.settings(w.app.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rows := w.heldIn(namer.Writes(graphiti.Who{User: id.Owner, Workspace: "github_repo:github.com/acme/widgets"})[0].Group)
 		if len(rows) != 2 {
 			t.Fatalf("got %d messages, want 2", len(rows))

@@ -168,26 +168,18 @@ func latestTimer(ctx context.Context, part time.Duration) (late time.Duration) {
 func turnsInLedger(t *testing.T, dir string) (said []string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "memory.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	rows, err := db.Query(`SELECT DISTINCT content FROM turns JOIN groups ON groups.name = turns.grp
 		JOIN messages m ON m.grp = groups.id AND m.name = 'graphiti-proxy.turn.' || turn || '.user' WHERE state IN ('pending', 'sent')`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var text string
-		if err := rows.Scan(&text); err != nil {
-			t.Fatal(err)
-		}
+		must(t, rows.Scan(&text))
 		said = append(said, text)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rows.Err())
 	return said
 }
 
@@ -248,15 +240,11 @@ func TestKillWithAMemoryOfItsOwn(t *testing.T) {
 	clients.Wait()
 	held := func() map[string]int {
 		out, err := command(t, dir, append([]string{"memory", "export"}, set...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		times := make(map[string]int)
 		for line := range strings.Lines(out) {
 			var r service.Record
-			if err := json.Unmarshal([]byte(line), &r); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal([]byte(line), &r))
 			times[r.Text]++
 		}
 		return times

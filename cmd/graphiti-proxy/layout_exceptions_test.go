@@ -32,8 +32,5 @@ var sleepingTests = map[string]string{
 	"cmd/graphiti-proxy/replicas_test.go:TestReplicasCopyToGraphiti": "waits for processes of its own",
 	"internal/e2e/graphiti_test.go:TestRealGraphiti":                 "waits for programs of others",
 	"internal/e2e/graphiti_test.go:world.eventually":                 "waits for programs of others",
-	"internal/e2e/lines_test.go:lines.until":                         "waits for programs of others",
 	"internal/e2e/litellm_test.go:pythonServer":                      "waits for programs of others",
-	"internal/e2e/operator_test.go:TestOperatorsDay":                 "waits for programs of others",
-	"internal/e2e/operator_test.go:operator.until":                   "waits for programs of others",
 }

@@ -58,10 +58,10 @@ var mayImport = map[string][]string{
 	"internal/inspector":          {"capture", "capture/ledger", "graphiti", "graphiti/card", "inject", "internal/health", "internal/service", "internal/transcripts"},
 	"internal/mcpserver":          {"graphiti", "graphiti/card", "graphiti/words", "internal/service"},
 	"internal/memo":               {"internal/dialect"},
-	"internal/polltest":           {},
+	"internal/helptest":           {},
 	"internal/sentence":           {},
 	"internal/service":            {"cache", "cache/sqlite", "capture", "capture/ledger", "capture/standing", "graphiti", "graphiti/card", "graphiti/embedded", "graphiti/words", "inject", "inject/proof", "internal/health", "internal/terminal", "proxy/identity"},
-	"internal/servicetest":        {"cache", "capture", "capture/ledger", "capture/standing", "graphiti", "graphiti/card", "graphiti/embedded", "inject", "internal/dialect", "internal/dialect/chat", "internal/health", "internal/polltest", "internal/service", "proxy/identity"},
+	"internal/servicetest":        {"cache", "capture", "capture/ledger", "capture/standing", "graphiti", "graphiti/card", "graphiti/embedded", "inject", "internal/dialect", "internal/dialect/chat", "internal/health", "internal/helptest", "internal/service", "proxy/identity"},
 	"internal/telemetry":          {"capture", "capture/deliver", "graphiti", "internal/terminal"},
 	"internal/terminal":           {"graphiti/words"},
 	"internal/transcripts":        {"internal/dialect", "internal/dialect/chat", "internal/service"},
@@ -128,9 +128,7 @@ func readTree(t *testing.T) (tree []*source) {
 		tree = append(tree, s)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return tree
 }
 

@@ -18,9 +18,7 @@ func TestExportMarkdown(t *testing.T) {
 	const own = "# Agents\n\nAlways run make lint before a commit.\nNever push to the release branch."
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o640); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o640))
 	}
 	run := func(want string, args ...string) string {
 		t.Helper()
@@ -33,9 +31,7 @@ func TestExportMarkdown(t *testing.T) {
 	read := func() string {
 		t.Helper()
 		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(b)
 	}
 	write(own)
@@ -67,12 +63,8 @@ func TestExportMarkdown(t *testing.T) {
 	if out, _, err := commandIn(t, home, dir, "memory", "export", "--markdown", "--workspace", dir); err == nil || !strings.Contains(err.Error(), "is missing") {
 		t.Errorf("without an end marker: got %s, %v; want an error", out, err)
 	}
-	if err := os.Rename(file, filepath.Join(dir, "other.md")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("other.md", file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(file, filepath.Join(dir, "other.md")))
+	must(t, os.Symlink("other.md", file))
 	if out, _, err := commandIn(t, home, dir, "memory", "export", "--markdown", "--workspace", dir); err == nil || !strings.Contains(err.Error(), "no regular file") {
 		t.Errorf("a link: got %s, %v; want an error", out, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // serveMCP calls tools of graphiti-proxy mcp in a directory, and returns the answers.
@@ -33,9 +34,7 @@ func serveMCP(t *testing.T, dir string, calls []string, args ...string) string {
 		`{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 	}, calls...) {
-		if _, err := io.WriteString(write, line+"\n"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(io.WriteString(write, line+"\n")))
 		if strings.Contains(line, `"id"`) && answers.Scan() {
 			said += answers.Text() + "\n"
 		}

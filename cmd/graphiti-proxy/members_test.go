@@ -32,18 +32,12 @@ func TestMembersWithoutMeaning(t *testing.T) {
 			"/v1/chat/completions", `{%R"model":"m","messages":[{%M"role":"user","content":[{%P"type":"text","text":"Hello."}]},{%A"role":"assistant","content":"Hello."},{%M"role":"user","content":[{%P"type":"text","text":"` + question + `"}]}]}`,
 			`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"It is 4711."}}]}`,
 		},
-		"responses": {
-			"/v1/responses", `{%R"model":"m","input":[{%M"type":"message","role":"user","content":[{%P"type":"input_text","text":"` + question + `"}]}]}`,
-			`{"id":"resp_1","object":"response","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"It is 4711."}]}]}`,
-		},
+		"responses": {"/v1/responses", `{%R"model":"m","input":[{%M"type":"message","role":"user","content":[{%P"type":"input_text","text":"` + question + `"}]}]}`, `{"id":"resp_1","object":"response","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"It is 4711."}]}]}`},
 		"messages": {
 			"/v1/messages", `{%R"model":"m","max_tokens":9,"messages":[{%M"role":"user","content":[{%P"type":"text","text":"Hello."}]},{%A"role":"assistant","content":[{%P"type":"text","text":"Hello."}]},{%M"role":"user","content":[{%P"type":"text","text":"` + question + `"}]}]}`,
 			`{"id":"msg","type":"message","role":"assistant","content":[{"type":"text","text":"It is 4711."}],"stop_reason":"end_turn"}`,
 		},
-		"gemini": {
-			"/v1beta/models/m:generateContent", `{%R"contents":[{%M"role":"user","parts":[{%P"text":"` + question + `"}]}]}`,
-			`{"candidates":[{"content":{"role":"model","parts":[{"text":"It is 4711."}]},"finishReason":"STOP"}]}`,
-		},
+		"gemini": {"/v1beta/models/m:generateContent", `{%R"contents":[{%M"role":"user","parts":[{%P"text":"` + question + `"}]}]}`, `{"candidates":[{"content":{"role":"model","parts":[{"text":"It is 4711."}]},"finishReason":"STOP"}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,14 +50,10 @@ func TestMembersWithoutMeaning(t *testing.T) {
 			send := func(path, body string) (seen string) {
 				n++
 				req, err := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+path, strings.NewReader(body))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				req.Header.Set("X-Graphiti-Session", fmt.Sprint("s", n))
 				resp, err := w.client.Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				_, _ = io.Copy(io.Discard, resp.Body)
 				resp.Body.Close()
 				var last graphiti.LoggedRequest

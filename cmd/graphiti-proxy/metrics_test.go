@@ -18,14 +18,10 @@ import (
 func scrape(t *testing.T, w *world) string {
 	t.Helper()
 	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 
@@ -45,9 +41,7 @@ func streamed(t *testing.T, w *world) (all map[string][2]string) {
 	t.Helper()
 	resp, err := w.client.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json",
 		strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"And my dog?"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, _ = io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()
 	for all["graphiti_proxy_first_chunk_delay_seconds"] == [2]string{} {
@@ -67,9 +61,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	w.say("And what is my cat called now?")
 	all := streamed(t, w)
 	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var rows []string
 	for name, m := range all {
 		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |", name, m[0], m[1]))
@@ -107,9 +99,7 @@ func TestAlertsHaveARunbook(t *testing.T) {
 	read := func(path ...string) string {
 		t.Helper()
 		b, err := os.ReadFile(filepath.Join(append([]string{"..", ".."}, path...)...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(b)
 	}
 	docs, alerts, scrape := read("docs", "metrics.md"), read("deploy", "prometheus", "alerts.yaml"), read("deploy", "prometheus", "scrape.yaml")
@@ -122,9 +112,7 @@ func TestAlertsHaveARunbook(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal([]byte(alerts), &rules); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(alerts), &rules))
 	for _, g := range rules.Groups {
 		for _, r := range g.Rules {
 			if !strings.Contains(docs, "\n### "+r.Alert+"\n") {

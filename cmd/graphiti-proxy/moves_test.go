@@ -46,9 +46,7 @@ func asked(t *testing.T, body []byte) (texts []string) {
 			Content json.RawMessage
 		}
 	}
-	if err := json.Unmarshal(body, &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(body, &r))
 	for _, item := range r.Input {
 		var parts []struct{ Text string }
 		var all string

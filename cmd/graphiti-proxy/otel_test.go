@@ -122,9 +122,7 @@ func TestTraceOfARequest(t *testing.T) {
 		req.Header.Set("Traceparent", "00-"+parent+"-"+clientSpan+"-01")
 		req.Header.Set("Tracestate", "vendor=1")
 		resp, err := w.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		_, _ = io.Copy(io.Discard, resp.Body)
 		return resp.Header
@@ -184,9 +182,7 @@ func TestTelemetryIsBounded(t *testing.T) {
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4317")
 		t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
 		cfg, err := config.Load(config.Sources{Env: []string{"HOME=" + t.TempDir()}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := telemetry.New(telemetryOptions(cfg, nil)); err == nil || !strings.Contains(err.Error(), "http/protobuf") {
 			t.Errorf("got %v, want an error, \"http/protobuf\" in it", err)
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -36,13 +37,9 @@ func TestRequestsPass(t *testing.T) {
 	w.say(secret, "Authorization", "Bearer sk-stranger")
 	w.delivered(2)
 	resp, err := w.client.Get("http://" + w.app.proxy.Addr().String() + "/v1/models?key=sk-hidden")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Without this read, the next request would use a new connection, and could end first.
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(io.Copy(io.Discard, resp.Body)))
 	resp.Body.Close()
 	// A claim to be josh proves no person without a credential.
 	w.say("No key.", "X-Graphiti-User", "josh")

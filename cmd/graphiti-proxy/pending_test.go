@@ -95,9 +95,7 @@ func TestRestoreFromTheCommandLine(t *testing.T) {
 	}
 	w = w.noted()
 	out, err := w.cli("memory", "facts", "--all", "--json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ended := gjson.Get(out, `facts.#(state=="ended")`)
 	if ended.Get("text").String() != "Always answer in German." {
 		t.Fatalf("got %s, want the rule ended", out)
@@ -121,9 +119,7 @@ func TestPendingLine_To(t *testing.T) {
 	w.opening("one", "Always use tabs.", "X-Graphiti-Workspace", widgets)
 	w = w.noted()
 	list, err := w.cli("memory", "pending", "--json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	id := gjson.Get(list, "lines.0.id").String()
 	out, err := w.cli("memory", "pending", "--accept", id, "--to", widgets)
 	_, undo, found := strings.Cut(out, "graphiti-proxy memory undo ")

@@ -16,12 +16,8 @@ import (
 func checkout(t *testing.T, files ...string) (dir string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700))
 	for name, text := range map[string]string{
 		".git/config": "[remote \"origin\"]\n\turl = https://github.com/acme/widgets.git\n",
 		".git/HEAD":   "ref: refs/heads/main\n",
@@ -89,9 +85,7 @@ var asRecorded = []sessionStart{
 func (w *world) groups() (groups []string) {
 	w.t.Helper()
 	list, err := w.remembers().pipeline.Owned(context.Background(), "")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	for _, g := range list {
 		groups = append(groups, g.Group)
 	}

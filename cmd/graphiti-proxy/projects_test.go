@@ -20,9 +20,7 @@ const (
 func project(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dir
 }
 
@@ -60,9 +58,7 @@ func seen(t *testing.T, r *proxytest.Received) (texts []string) {
 			Content json.RawMessage
 		}
 	}
-	if err := json.Unmarshal(r.Body, &body); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(r.Body, &body))
 	for _, m := range body.Messages {
 		var s string
 		if m.Role == "user" && json.Unmarshal(m.Content, &s) == nil {
@@ -76,9 +72,7 @@ func seen(t *testing.T, r *proxytest.Received) (texts []string) {
 func (w *world) keptFor(dir string) string {
 	w.t.Helper()
 	_, namer, err := w.remembers().callers.settings(w.app.cfg)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	group, _ := namer.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: "path:" + dir})
 	var all strings.Builder
 	for _, e := range w.heldIn(group) {

@@ -35,13 +35,9 @@ func newNewcomer(t *testing.T) *newcomer {
 	model := startModel(t)
 	n := &newcomer{t: t, home: t.TempDir(), stop: func() {}}
 	self, err := filepath.Abs(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bin := filepath.Join(n.home, "bin")
-	if err := os.Mkdir(bin, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(bin, 0o700))
 	addresses := make([]string, 2)
 	for i := range addresses {
 		// Other tests bind free ports of 127.0.0.1. They must get neither the ports that
@@ -50,9 +46,7 @@ func newNewcomer(t *testing.T) *newcomer {
 		if err != nil { // not every system has this address
 			l, err = net.Listen("tcp", "127.0.0.1:0")
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer l.Close()
 		addresses[i] = l.Addr().String()
 	}
@@ -84,9 +78,7 @@ func (n *newcomer) serve(line string) {
 	n.t.Helper()
 	cmd := n.command("exec " + line)
 	n.stop()
-	if err := cmd.Start(); err != nil {
-		n.t.Fatal(err)
-	}
+	must(n.t, cmd.Start())
 	n.stop = sync.OnceFunc(func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() })
 	waitUntil(n.t, line, func() bool {
 		resp, err := http.Get(n.url + "/v1/models")
@@ -122,9 +114,7 @@ func TestReadme(t *testing.T) {
 		t.Skip("the README uses curl: ", err)
 	}
 	b, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	readme := string(b)
 	if words := len(strings.Fields(readme)); words > 900 {
 		t.Errorf("it has %d words; 900 are the most", words)
@@ -188,9 +178,7 @@ func (n *newcomer) does(line, says string) {
 func (n *newcomer) settings(text string) {
 	n.t.Helper()
 	file := filepath.Join(n.home, "graphiti-proxy.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		n.t.Fatal(err)
-	}
+	must(n.t, os.WriteFile(file, []byte(text), 0o600))
 	if _, err := config.Load(config.Sources{File: file, Env: []string{"HOME=" + n.home}}); err != nil {
 		n.t.Error(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -20,13 +20,11 @@ import (
 func TestBackups(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	if _, err := command(t, home, "memory", "promote", "--kind", "decision", "Postgres"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(command(t, home, "memory", "promote", "--kind", "decision", "Postgres")))
 	data, backups := filepath.Join(home, "graphiti-proxy"), filepath.Join(home, "backups")
 	start(t, data, map[string]string{"backup.every": "24h", "backup.dir": backups})
 	var made []string
-	polltest.Until(t, "the backup", func() bool {
+	helptest.Until(t, "the backup", func() bool {
 		made, _ = filepath.Glob(filepath.Join(backups, "*.zip"))
 		return len(made) == 1
 	})
@@ -54,9 +52,7 @@ func TestBackups(t *testing.T) {
 func TestRepairCommand(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	if _, err := command(t, home, "memory", "promote", "--kind", "decision", "Postgres"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(command(t, home, "memory", "promote", "--kind", "decision", "Postgres")))
 	dir := filepath.Join(home, "graphiti-proxy")
 	out, err := command(t, home, "repair", "memory.db", "--json")
 	var done []service.Repaired
@@ -90,9 +86,7 @@ func TestLostOwner(t *testing.T) {
 			w.delivered(1)
 			before := w.remembers().callers.owner
 			w.stop()
-			if err := lose(filepath.Join(dir, "owner")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, lose(filepath.Join(dir, "owner")))
 			w = start(t, dir, nil)
 			if _, _, saw := w.say(question); !strings.Contains(saw, "Miso") || w.remembers().callers.owner != before {
 				t.Errorf("the owner was %s and is %s, the model saw %q; want the same owner, and the fact", before, w.remembers().callers.owner, saw)
@@ -102,18 +96,10 @@ func TestLostOwner(t *testing.T) {
 			}
 			w.stop()
 			db, err := sql.Open("sqlite", filepath.Join(dir, "memory.db"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := db.Exec("DELETE FROM owners"); err != nil {
-				t.Fatal(err)
-			}
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if err := lose(filepath.Join(dir, "owner")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, helptest.ErrorOf(db.Exec("DELETE FROM owners")))
+			must(t, db.Close())
+			must(t, lose(filepath.Join(dir, "owner")))
 			w = start(t, dir, nil)
 			w.off()
 			if status := w.status(); !strings.Contains(status, "does not name the owner of the memory") || !strings.Contains(status, "identity.owner") {
@@ -163,17 +149,13 @@ func TestFileInUseAtStart(t *testing.T) {
 			}
 			cfg := *w.app.cfg
 			cfg.Recall.Enabled = false
-			if _, err := w.app.reload(&cfg); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(w.app.reload(&cfg)))
 			release()
 			waitUntil(t, "memory", func() bool { return !strings.Contains(w.status(), "in use by another program") })
 			if _, header, _ := w.say("What is my otter called?"); !strings.HasPrefix(header, "off") || strings.Contains(header, "reason=state") {
 				t.Errorf("the header is %q, want off for recall.enabled as it was reloaded", header)
 			}
-			if _, err := w.app.reload(w.app.cfg); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(w.app.reload(w.app.cfg)))
 			if _, _, saw := w.say("Which name does my otter have?"); !strings.Contains(saw, "Lockless") {
 				t.Errorf("the model saw %q, want the fact", saw)
 			}
@@ -189,13 +171,9 @@ func TestFileInUseAtStart(t *testing.T) {
 func hold(t *testing.T, path string) (release func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	db.SetMaxOpenConns(1)
-	if _, err := db.Exec("BEGIN IMMEDIATE"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(db.Exec("BEGIN IMMEDIATE")))
 	return func() {
 		if _, err := db.Exec("ROLLBACK"); err != nil {
 			t.Error(err)

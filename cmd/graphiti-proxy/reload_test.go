@@ -10,11 +10,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestReload checks that a changed configuration takes effect with the next request, that
@@ -51,9 +53,7 @@ func TestReload(t *testing.T) {
 		{nil, "recalled; facts=", nil},
 	} {
 		cfg, err := load(tc.settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		waiting, err := w.app.reload(cfg)
 		if tc.settings == nil {
 			waiting = nil // the waiting settings have their old values again
@@ -77,6 +77,33 @@ func TestReload(t *testing.T) {
 			t.Errorf("after %v: %s", settings, header)
 		}
 	}
+}
+
+// TestReload_Signal checks that SIGHUP makes the process read its file again, and that a file with a
+// mistake is refused with a message, and changes nothing.
+func TestReload_Signal(t *testing.T) {
+	t.Parallel()
+	file, log := filepath.Join(t.TempDir(), "config.yaml"), &lockedBuffer{}
+	p := &process{t: t, stderr: log, args: []string{"serve", "--config", file, "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0", "--set", "data_dir=" + t.TempDir()}}
+	settings := "upstream: {openai: " + startModel(t).URL() + "}\n"
+	writeFile(t, file, settings)
+	p.start()
+	t.Cleanup(p.kill)
+	reload := func(text, says, header string) {
+		t.Helper()
+		writeFile(t, file, text)
+		_ = p.cmd.Process.Signal(syscall.SIGHUP)
+		waitUntil(t, says, func() bool { return strings.Contains(log.String(), says) })
+		url, _ := p.address()
+		resp, err := http.Post(url+"/v1/chat/completions", "application/json", bytes.NewReader(chatBody("Is recall on after: "+says)))
+		must(t, err)
+		resp.Body.Close()
+		if got := resp.Header.Get("X-Graphiti-Memory"); !strings.HasPrefix(got, header) {
+			t.Errorf("after %q: header %q, want %q at its beginning", says, got, header)
+		}
+	}
+	reload(settings+"recall: {enabled: false}\nlog: {level: loud}\n", "log.level", "empty;")
+	reload(settings+"recall: {enabled: false}\n", "reloaded configuration", "off;")
 }
 
 func post(t *testing.T, w *world, text string) error {
@@ -118,9 +145,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 			t.Errorf("%s: the registry has changed: %s", name, header)
 		}
 	}
-	if _, err := w.app.reload(&changed); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(w.app.reload(&changed)))
 	if got := w.api(t, "second"); got != http.StatusOK {
 		t.Errorf("without a mistake: %d", got)
 	}
@@ -135,9 +160,7 @@ func (w *world) api(t *testing.T, token string) int {
 	req, _ := http.NewRequest(http.MethodGet, "http://"+w.app.admin.Addr().String()+"/api/v1/queue", nil)
 	req.Header.Set("Authorization", "Bearer "+token)
 	resp, err := w.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resp.Body.Close()
 	return resp.StatusCode
 }
@@ -199,9 +222,7 @@ func TestConsentTakenBack(t *testing.T) {
 			if n := len(g.Requests()); n != before {
 				t.Errorf("%d calls without consent", n-before)
 			}
-			if _, err := w.app.reload(&with); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(w.app.reload(&with)))
 			if _, header, _ := w.say("What is my cat called?"); !strings.HasPrefix(header, "recalled;") {
 				t.Errorf("got %q, want \"recalled;\" at its beginning", header)
 			}
@@ -226,13 +247,9 @@ func unread(t *testing.T, dir string) int {
 func countOf(t *testing.T, dir, query string) (n int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "memory.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
-	if err := db.QueryRow(query).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.QueryRow(query).Scan(&n))
 	return n
 }
 
@@ -248,9 +265,7 @@ func TestConsentIsExplainedOnce(t *testing.T) {
 		"facts":     {"distil.url": g.URL(), "distil.model": "m", "memory.consent": g.URL()},
 	} {
 		w := start(t, t.TempDir(), settings)
-		if _, err := w.app.reload(w.app.cfg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(w.app.reload(w.app.cfg)))
 		log := w.log.String()
 		if got := strings.Count(log, explains); got != 1 {
 			t.Errorf("%s: explained %d times, want once: %s", name, got, log)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // registered writes a registry of people, each given as an id and further fields in YAML.
@@ -41,9 +43,7 @@ func TestAccept(t *testing.T) {
 	change := func(people ...string) {
 		t.Helper()
 		registered(t, file, people...)
-		if _, err := w.app.reload(w.app.cfg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(w.app.reload(w.app.cfg)))
 	}
 	knows := func(text, key string) bool {
 		_, _, saw := w.say(question+" "+text, "Authorization", "Bearer "+key)
@@ -68,9 +68,7 @@ func TestAccept(t *testing.T) {
 	if unconfirmedNow(w) != "josh" {
 		t.Errorf("with the key that was replaced, in doubt is %q, want josh", unconfirmedNow(w))
 	}
-	if _, err := w.cli("memory", "forget", "--user", "josh", "--yes"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(w.cli("memory", "forget", "--user", "josh", "--yes")))
 	if err := accept("josh"); err != nil || unconfirmedNow(w) != "" || knows("Somebody else.", "sk-josh") {
 		t.Errorf("accept josh after forget: %v, in doubt %q; want no error, nobody, and no fact", err, unconfirmedNow(w))
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -261,14 +262,10 @@ func TestReplicasShareRates(t *testing.T) {
 		t.Helper()
 		url, _ := p.address()
 		req, err := http.NewRequest(http.MethodPost, url+"/v1/chat/completions", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"short"}]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req.Header.Set("Authorization", "Bearer "+key)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		if refused = resp.StatusCode == http.StatusTooManyRequests; !refused && resp.StatusCode != http.StatusOK {
 			t.Fatalf("status %d", resp.StatusCode)
@@ -326,9 +323,7 @@ func TestForgettingReachesAllReplicas(t *testing.T) {
 	user := func(text string) map[string]string { return map[string]string{"role": "user", "content": text} }
 	ask := func(p *process, session string, messages ...map[string]string) string {
 		t.Helper()
-		if _, err := p.ask(session, messages); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(p.ask(session, messages)))
 		mu.Lock()
 		defer mu.Unlock()
 		return last
@@ -347,9 +342,7 @@ func TestForgettingReachesAllReplicas(t *testing.T) {
 	}
 	_, admin := all[1].address()
 	for _, group := range []string{"agent_ava__user_josh", "user_josh"} {
-		if _, err := command(t, t.TempDir(), "memory", "forget", "--group", group, "--yes", "--set", "admin.listen="+strings.TrimPrefix(admin, "http://")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(command(t, t.TempDir(), "memory", "forget", "--group", group, "--yes", "--set", "admin.listen="+strings.TrimPrefix(admin, "http://"))))
 	}
 	for i, p := range all {
 		old := ask(p, talks[i^1], first, map[string]string{"role": "assistant", "content": "ok"}, user("And since when?"))
@@ -371,9 +364,7 @@ func TestForgettingReachesAllReplicas(t *testing.T) {
 		got := ask(all[1], fmt.Sprint("d", n), places)
 		return strings.Contains(got, "Larkspur") && strings.Contains(got, "Oleander")
 	})
-	if _, err := command(t, t.TempDir(), "memory", "forget", "--session", "one", "--yes", "--set", "admin.listen="+strings.TrimPrefix(admin, "http://")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(command(t, t.TempDir(), "memory", "forget", "--session", "one", "--yes", "--set", "admin.listen="+strings.TrimPrefix(admin, "http://"))))
 	for i, p := range all {
 		if got := ask(p, fmt.Sprint("e", i), places); strings.Contains(got, "Larkspur") || !strings.Contains(got, "Oleander") {
 			t.Errorf("replica %d recalls %s", i, got)

@@ -71,9 +71,7 @@ func TestSecretsStayWithTheModel(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if strings.Contains(w.log.String(), secret) {
 		t.Error("it is in the log")
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestSelectorsSelect checks that each operation obeys each field of its selector: the answers for
@@ -30,7 +30,7 @@ func TestSelectorsSelect(t *testing.T) {
 	w.request(chat(user("The wharf is closed.")), headers("gadgets", "two", "bo")...)
 	w.delivered(6)
 	asks := func(operation string, in m) (status int, answer string) { // within the limit on calls
-		polltest.Until(t, "an answer", func() bool {
+		helptest.Until(t, "an answer", func() bool {
 			status, answer = w.asks("", operation, in)
 			return status != http.StatusTooManyRequests
 		})
@@ -39,7 +39,7 @@ func TestSelectorsSelect(t *testing.T) {
 	for _, of := range [][]string{headers(widgets, "one", "ava"), headers("gadgets", "two", "bo")} {
 		w.worksIn(of, "Repair the crane.", round{"bash", `{"command":"npm test"}`, "Tests: 4 passed, 4 total\n<shellId: 0 completed with exit code 0>"})
 	}
-	polltest.Until(t, "the work", func() bool {
+	helptest.Until(t, "the work", func() bool {
 		_, answer := asks("memory/search", m{"workspace": "gadgets", "everything": true, "kind": "work"})
 		return strings.Contains(answer, "npm test")
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/gobwas/ws"
 	"github.com/gobwas/ws/wsutil"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // socket is a client of the Responses API over WebSocket.
@@ -23,11 +23,9 @@ type socket struct {
 
 func (w *world) socket() *socket {
 	w.t.Helper()
-	d := ws.Dialer{Header: ws.HandshakeHeaderHTTP(http.Header{"Authorization": {"Bearer sk-test"}}), Timeout: polltest.Patience}
+	d := ws.Dialer{Header: ws.HandshakeHeaderHTTP(http.Header{"Authorization": {"Bearer sk-test"}}), Timeout: helptest.Patience}
 	conn, _, _, err := d.Dial(context.Background(), "ws://"+w.app.proxy.Addr().String()+"/v1/responses")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	w.t.Cleanup(func() { conn.Close() })
 	return &socket{w.t, conn}
 }
@@ -44,27 +42,21 @@ func (s *socket) create(fields m) (id, text, last string) {
 
 func (s *socket) write(b []byte) {
 	s.t.Helper()
-	if err := wsutil.WriteClientText(s.conn, b); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, wsutil.WriteClientText(s.conn, b))
 }
 
 func (s *socket) answer() (id, text, last string) {
 	s.t.Helper()
-	_ = s.conn.SetReadDeadline(time.Now().Add(polltest.Patience))
+	_ = s.conn.SetReadDeadline(time.Now().Add(helptest.Patience))
 	for {
 		b, err := wsutil.ReadServerText(s.conn)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		var e struct {
 			Type     string
 			Delta    string
 			Response struct{ ID string }
 		}
-		if err := json.Unmarshal(b, &e); err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, json.Unmarshal(b, &e))
 		switch e.Type {
 		case "response.output_text.delta":
 			text += e.Delta

@@ -69,9 +69,7 @@ func TestStopOfTheProcess(t *testing.T) {
 	ask := func(path string, read bool) func(string) {
 		return func(url string) {
 			c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { c.Close() })
 			const body = `{"model":"m","stream":true,"messages":[{"role":"user","content":"hello"}]}`
 			fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: p\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
@@ -121,9 +119,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		"serve", "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0", "--set", "data_dir=" + t.TempDir(), "--set", "upstream.openai=" + hangs.URL, "--set", "shutdown_grace=1h",
 	}}
 	log, err := os.CreateTemp(t.TempDir(), "log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = log.Close() })
 	p.stderr = log
 	p.start()
@@ -139,9 +135,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	for said := ""; !strings.Contains(said, "shutting down"); {
 		b, err := os.ReadFile(log.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		said = string(b)
 	}
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
@@ -239,17 +233,13 @@ func TestAdminDoesNotHoldUpTheEnd(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
 	c, err := net.Dial("tcp", w.app.admin.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	if _, err := c.Write([]byte("GET /healthz HTTP/1.1\r\n")); err != nil { // incomplete
 		t.Fatal(err)
 	}
 	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/healthz") // by now the first connection has been accepted
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resp.Body.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // less than the time limit of a silent connection
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestStopDuringTheStart checks that the process stops even if its start waits for a file.
@@ -27,9 +27,7 @@ func TestStopDuringTheStart(t *testing.T) {
 	cmd.Env = append(os.Environ(), "TEST_BINARY_RUNS=the program")
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	// The process takes the lock shortly before it opens the pipe.
 	waitUntil(t, "the lock", func() bool { _, err := os.Stat(filepath.Join(dir, "lock")); return err == nil })
 	_ = cmd.Process.Signal(syscall.SIGTERM)
@@ -40,7 +38,7 @@ func TestStopDuringTheStart(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "terminated") {
 			t.Errorf("got %v, %s; want the end by the signal", err, said.String())
 		}
-	case <-time.After(polltest.Patience):
+	case <-time.After(helptest.Patience):
 		_ = cmd.Process.Kill()
 		t.Error("it goes on")
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -17,9 +18,7 @@ func TestTablesWithoutControlCharacters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	long := strings.Repeat("long ", 300)
-	if _, err := command(t, dir, "memory", "promote", "--kind", "decision", "Postgres \x1b]0;title\x07\x1b[2J\u202eand\u009b1m "+long+"end"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(command(t, dir, "memory", "promote", "--kind", "decision", "Postgres \x1b]0;title\x07\x1b[2J\u202eand\u009b1m "+long+"end")))
 	for _, args := range [][]string{{"memory", "show"}, {"memory", "search", "What about Postgres?"}} {
 		out, err := command(t, dir, args...)
 		if err != nil || !strings.Contains(out, "Postgres") || strings.ContainsAny(out, "\x1b\x07\u202e\u009b") {
@@ -74,9 +73,7 @@ func TestCatalogIsPrinted(t *testing.T) {
 	}
 	var out, errOut bytes.Buffer
 	printCatalog(&out, &errOut, &service.Selector{}, &service.Catalog{
-		Memories: []service.Kept{
-			{Name: "acme/widgets", Scope: "workspace", Shared: true, Span: of(4)}, {Name: "you", Scope: "user", Span: of(3)},
-		},
+		Memories:      []service.Kept{{Name: "acme/widgets", Scope: "workspace", Shared: true, Span: of(4)}, {Name: "you", Scope: "user", Span: of(3)}},
 		Conversations: []service.Conversation{{Begins: "Our database is Postgres.", In: "acme/widgets", Span: of(4)}},
 		AllMemories:   3, AllConversations: 2,
 	})
@@ -130,9 +127,7 @@ func TestAddressesWithTLS(t *testing.T) {
 func TestQueueChangesPrintJSON(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := command(t, dir, "memory", "promote", "--kind", "decision", "Postgres"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(command(t, dir, "memory", "promote", "--kind", "decision", "Postgres")))
 	if out, err := command(t, dir, "queue", "drop", "--all", "--json"); err != nil || strings.TrimSpace(out) != "{\n  \"turns\": 0\n}" {
 		t.Errorf("got %q, %v, want no error, 0 turns", out, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
@@ -72,9 +73,7 @@ func (w *world) waitingLines(mode, user string) (lines string) {
 		in.User = user
 	}
 	got, err := service.Pending.Run(w.t.Context(), w.remembers().host(), &in)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	for _, l := range got.Lines {
 		lines += l.Text + "\n"
 	}
@@ -128,13 +127,9 @@ func (w *world) post(model *proxytest.Provider, path, key, text string) (status 
 	req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+path, bytes.NewReader(chatBody(text)))
 	req.Header.Set("Authorization", "Bearer "+key)
 	resp, err := w.client.Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, helptest.ErrorOf(io.Copy(io.Discard, resp.Body)))
 	if got := model.Requests(); len(got) > 0 {
 		saw = string(got[len(got)-1].Body)
 	}
@@ -184,9 +179,7 @@ func TestNamedUpstreamIsAnotherTenant(t *testing.T) {
 func TestKeyGoesWhereClientsSendTheirs(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o700))
 	var s *httptest.Server
 	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" {

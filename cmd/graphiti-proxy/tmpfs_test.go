@@ -56,9 +56,7 @@ func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 	if s := w.status(); !strings.Contains(s, "turns have not been stored on disk since") || !strings.Contains(s, "wait in RAM") || !strings.Contains(s, "make room") {
 		t.Errorf("got %v, want \"turns have not been stored on disk since\" in it, \"wait in RAM\" in it, \"make room\" in it", s)
 	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"))
 	g.Always(graphititest.Messages, nil)
 	waitUntil(t, "every turn", func() bool {
 		q := w.app.memory().queue()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
@@ -128,9 +129,7 @@ func (w *world) forgetSession(session string) {
 	w.t.Helper()
 	group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})
 	_, err := w.remembers().service.Forget(w.t.Context(), &service.ForgetRequest{Selector: service.Selector{Group: group, Session: session}})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 }
 
 func TestWork_Off(t *testing.T) {
@@ -152,13 +151,9 @@ func TestWork_ForgetMessage(t *testing.T) {
 	w.worked("npm test")
 	w.delivered(1)
 	x, err := w.remembers().service.Explain(t.Context(), &service.ConversationRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets}, Hash: graphiti.SessionHash("session:one"), Limit: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	in := service.ForgetRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets, Message: x.Turns[0].Messages[0].ID}}
-	if _, err := w.remembers().service.Forget(t.Context(), &in); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(w.remembers().service.Forget(t.Context(), &in)))
 	if all := w.work(); all != "" {
 		t.Errorf("got %s, want no work", all)
 	}

@@ -145,9 +145,7 @@ func TestCommandsMeanTheProjectTheyAreCalledIn(t *testing.T) {
 	w := withProjects(t, data, nil)
 	repo, ignored := checkout(t), checkout(t, ".graphiti-proxy-ignore")
 	below := filepath.Join(repo, "src", "deep")
-	if err := os.MkdirAll(below, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(below, 0o700))
 	const both, own = "memory of the project acme/widgets, and your own\n", "your own memory\n"
 	running := []string{"--set", "admin.listen=" + w.app.admin.Addr().String()}
 	stopped := []string{"--set", "data_dir=" + data, "--set", "identity.owner=user:josh", "--set", "identity.group_ids=raw"}

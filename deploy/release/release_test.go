@@ -17,7 +17,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 // made returns the files of a release that need no tool, with short texts as binaries.
 func made(t *testing.T) map[string][]byte {
@@ -41,14 +45,10 @@ func made(t *testing.T) map[string][]byte {
 		r.builds = append(r.builds, b)
 	}
 	slices.SortFunc(r.builds, func(a, b *build) int { return strings.Compare(a.OS+a.Arch, b.OS+b.Arch) })
-	if err := errors.Join(r.write(), r.seal()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(r.write(), r.seal()))
 	files := make(map[string][]byte)
 	there, err := os.ReadDir(r.out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range there {
 		if files[f.Name()], err = os.ReadFile(filepath.Join(r.out, f.Name())); err != nil {
 			t.Fatal(err)
@@ -72,9 +72,7 @@ func entries(t *testing.T, name string, body []byte) map[string]file {
 	}
 	if strings.HasSuffix(name, ".zip") || strings.HasSuffix(name, ".whl") {
 		z, err := zip.NewReader(bytes.NewReader(body), int64(len(body)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, f := range z.File {
 			r, err := f.Open()
 			add(file{name: f.Name, mode: int64(f.Mode().Perm())}, r, err)
@@ -84,9 +82,7 @@ func entries(t *testing.T, name string, body []byte) map[string]file {
 	var r io.Reader = bytes.NewReader(body)
 	if !strings.HasSuffix(name, ".tar") {
 		z, err := gzip.NewReader(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r = z
 	}
 	for archive := tar.NewReader(r); ; {
@@ -94,9 +90,7 @@ func entries(t *testing.T, name string, body []byte) map[string]file {
 		if errors.Is(err, io.EOF) {
 			return in
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		add(file{name: h.Name, mode: h.Mode}, archive, nil)
 	}
 }
@@ -169,9 +163,7 @@ func TestImageIsConsistent(t *testing.T) {
 		t.Errorf("got %+v, %v, want user 65532:65532", config, err)
 	}
 	unpacked, err := gzip.NewReader(bytes.NewReader(in[images[0].Layers[0]].body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	layer, err := io.ReadAll(unpacked)
 	if want := "sha256:" + sum(layer); err != nil || !slices.Equal(config.RootFS.IDs, []string{want}) {
 		t.Errorf("got layers %q, %v, want %s", config.RootFS.IDs, err, want)

@@ -13,7 +13,10 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 // fakeLists keeps lists in memory, the oldest entry first.
 type fakeLists struct {
@@ -58,9 +61,7 @@ func day(n int) time.Time { return time.Date(2026, 11, n, 12, 0, 0, 0, time.UTC)
 func keep(t *testing.T, c Cards, to graphiti.Target, session, kind, text string, n int) {
 	t.Helper()
 	turn := &ledger.Turn{ID: fmt.Sprint(kind, text, n), Kind: kind, User: text, Session: session, Owner: "user:ann", Said: day(n), Targets: []graphiti.Target{to}}
-	if err := c.Keep(turn, []string{to.Group}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Keep(turn, []string{to.Group}))
 }
 
 const (
@@ -75,17 +76,13 @@ func put(t *testing.T, c Cards, to graphiti.Target, l Line, n int) {
 		l.Kind = KindRule
 	}
 	l.Group, l.At, l.Session, l.Owner = to.Group, day(n).Unix(), "s1", "user:ann"
-	if err := c.Put(t.Context(), l, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Put(t.Context(), l, 0))
 }
 
 func texts(t *testing.T, c Cards, place string, reads ...graphiti.Target) (out []string) {
 	t.Helper()
 	facts, err := c.Facts(t.Context(), reads, place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range facts {
 		if f.Group == "" || !f.Dated || f.CreatedAt.IsZero() {
 			t.Errorf("got %+v, want a fact with group and date", f)
@@ -134,9 +131,7 @@ func TestLines_NewestState(t *testing.T) {
 func TestPut_Scopes(t *testing.T) {
 	f := &fakeLists{}
 	c := Cards{Lists: f}
-	if err := c.Put(t.Context(), Line{Kind: KindRule, Text: "Always use tabs.", State: Pending, Group: "u", Session: "h", Owner: "user:ann"}, 0, "u", "w"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Put(t.Context(), Line{Kind: KindRule, Text: "Always use tabs.", State: Pending, Group: "u", Session: "h", Owner: "user:ann"}, 0, "u", "w"))
 	want := map[string][]string{
 		"waits:u": {"u", "w", graphiti.SessionScopeOf("h", ""), graphiti.SessionScopeOf("h", "user:ann")},
 	}
@@ -151,9 +146,7 @@ func TestCardOfNewlyStoredTurns(t *testing.T) {
 	c := Cards{Lists: &fakeLists{}}
 	text := graphiti.Curated{Kind: "decision", Scope: graphiti.ScopeUser, At: day(1), Text: "Postgres"}.String()
 	turn := &ledger.Turn{Kind: "decision", User: text, Owner: "user:ann", Said: day(1), Targets: []graphiti.Target{ann, project}}
-	if err := c.Keep(turn, []string{"w"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Keep(turn, []string{"w"}))
 	if diff := cmp.Diff([]string{"decision, 2026-11-01: Postgres"}, texts(t, c, here, project)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -193,9 +186,7 @@ func TestRemove(t *testing.T) {
 	c := Cards{Lists: f}
 	put(t, c, ann, Line{Text: "Always use tabs.", State: Pending, Turn: "t1", Place: here}, 1)
 	put(t, c, ann, Line{Text: "Never push to main.", State: Confirmed, Turn: "t2", Place: here}, 1)
-	if err := c.Remove(t.Context(), []string{"u"}, func(l *Line) bool { return l.Turn == "t1" }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Remove(t.Context(), []string{"u"}, func(l *Line) bool { return l.Turn == "t1" }))
 	if rest := fmt.Sprintf("%s", f.lists); strings.Contains(rest, "tabs") || !strings.Contains(rest, "push to main") {
 		t.Errorf("left in the lists: %s", rest)
 	}

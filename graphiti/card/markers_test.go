@@ -1,7 +1,6 @@
 package card
 
 import (
-	"os"
 	"strings"
 	"testing"
 )
@@ -9,13 +8,9 @@ import (
 // saidOf are the labelled texts of testdata/said.tsv.
 func saidOf(t testing.TB) (list [][3]string) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/said.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if f := strings.Split(strings.TrimSpace(line), "\t"); len(f) == 3 {
-			list = append(list, [3]string(f))
+	for number, rest := range labeled(t, "said.tsv") {
+		if label, text, ok := strings.Cut(rest, "\t"); ok {
+			list = append(list, [3]string{number, label, text})
 		}
 	}
 	return list

@@ -11,15 +11,11 @@ import (
 // question of the same form.
 func TestAnswers_NotLikeQuestions(t *testing.T) {
 	m, err := sentence.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f := FitOf(m.Name())
 	vector := func(text string) []int8 {
 		vec, err := m.Encode(t.Context(), text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return scaled(f.centered(vec))
 	}
 	gain, n := 0.0, 0.0

@@ -44,15 +44,11 @@ func TestSearch_Corrected(t *testing.T) {
 						if ends && i < facts-1 {
 							f.Until = at(i + 1)
 						}
-						if err := e.Pull(t.Context(), "g", []graphiti.Distilled{f}); err != nil {
-							t.Fatal(err)
-						}
+						must(t, e.Pull(t.Context(), "g", []graphiti.Distilled{f}))
 					}
 					for _, q := range []string{"On which port does the archive server of Borealis listen?", "Which port has the archive server of Borealis?", "Where does Borealis' archive server listen?"} {
 						found, err := e.Search(t.Context(), []string{"g"}, q, 6)
-						if err != nil {
-							t.Fatal(err)
-						}
+						must(t, err)
 						var got []string
 						for _, f := range found {
 							got = append(got, regexp.MustCompile(`\d{4}\b.?$|port \d+`).FindString(f.Text))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // both returns the two messages of a turn.
@@ -38,23 +39,17 @@ func turnsOf(n int) (turns []ledger.Turn) {
 func TestATurnWritesFewPages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
 	e, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer e.Close()
 	const n, most = 100, 6
 	turns := turnsOf(n)
 	for i := range turns {
 		id := sha256.Sum256([]byte(turns[i].ID)) // like real ids, in no order
 		turns[i].ID = hex.EncodeToString(id[:16])
-		if _, err := e.Ledger(both).Add(t.Context(), turns[i:i+1], time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(e.Ledger(both).Add(t.Context(), turns[i:i+1], time.Now())))
 	}
 	info, err := os.Stat(path + "-wal")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if pages := float64(info.Size()) / (4096 + 24) / n; pages > most {
 		t.Errorf("a turn writes %.1f pages, want %d at most", pages, most)
 	}
@@ -67,27 +62,19 @@ func TestMemoryCutOffInMidWrite(t *testing.T) {
 	const kept = 3
 	path := filepath.Join(t.TempDir(), "memory.db")
 	e, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { e.Close() }) // only after the files are copied, as after kill -9
 	turns := turnsOf(kept + 1)
 	logged := func() int64 {
 		info, err := os.Stat(path + "-wal")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return info.Size()
 	}
 	for i := range kept {
-		if _, err := e.Ledger(both).Add(t.Context(), turns[i:i+1], time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(e.Ledger(both).Add(t.Context(), turns[i:i+1], time.Now())))
 	}
 	from := logged()
-	if _, err := e.Ledger(both).Add(t.Context(), turns[kept:], time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(e.Ledger(both).Add(t.Context(), turns[kept:], time.Now())))
 	// Cut at the edges of each frame of the log, a header and a page, and in both.
 	places := []int64{logged()}
 	for frame := from; frame < logged(); frame += 24 + 4096 {
@@ -128,9 +115,7 @@ func openCut(t *testing.T, path string, length int64, turns []ledger.Turn) (miss
 		if err == nil {
 			err = os.WriteFile(cut+end, b, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	e, err := Open(cut)
 	if err != nil {

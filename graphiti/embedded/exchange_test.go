@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
+
+var must = helptest.Must
 
 // TestExchangeAnswersAWholeProblem checks that the words of a problem find its answer, if
 // the conversation continued after the answer.
@@ -22,9 +24,7 @@ func TestExchangeAnswersAWholeProblem(t *testing.T) {
 	)
 	trace := "after the deploy, not at once: Traceback (most recent call last):\n" + strings.Repeat(frame, 3) + "at last " + locked
 	m, err := sentence.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, tc := range []struct {
 		name string
 		said [][]string
@@ -44,7 +44,7 @@ func TestExchangeAnswersAWholeProblem(t *testing.T) {
 			e := openEmbedded(t)
 			e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
 			chats(t, e, tc.said...)
-			polltest.Until(t, "vectors", e.Compares)
+			helptest.Until(t, "vectors", e.Compares)
 			if got := strings.Join(strong(t, e, tc.asks), " | "); got != tc.want {
 				t.Errorf("%q: got %q, want %q", tc.asks, got, tc.want)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // openDistilled opens a store that queues messages for a model.
@@ -29,18 +30,14 @@ func say(t *testing.T, e *Store, group, turn, user, assistant string) {
 	message := func(role graphiti.RoleType, text string) graphiti.Row {
 		return graphiti.Row{Name: graphiti.EpisodeName(turn, role), Role: role, Text: text, Said: time.Now(), Source: `{"session":"` + turn + `"}`}
 	}
-	if err := e.Write(context.Background(), group, []graphiti.Row{message(graphiti.RoleUser, user), message(graphiti.RoleAssistant, assistant)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Write(context.Background(), group, []graphiti.Row{message(graphiti.RoleUser, user), message(graphiti.RoleAssistant, assistant)}))
 }
 
 // nextBatch returns the batch that is due.
 func nextBatch(t *testing.T, e *Store) *graphiti.Batch {
 	t.Helper()
 	b, _, err := e.Undistilled(context.Background(), 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if b == nil {
 		t.Fatal("no batch is due, want one")
 	}
@@ -60,18 +57,14 @@ func distil(t *testing.T, e *Store, facts ...graphiti.Distilled) int {
 		}
 	}
 	n, err := e.KeepFacts(context.Background(), b, facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
 func factsOf(t *testing.T, e *Store, group string) (all []graphiti.Distilled) {
 	t.Helper()
 	err := e.Distilled(context.Background(), group, func(d *graphiti.Distilled) error { all = append(all, *d); return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
@@ -167,9 +160,7 @@ func TestFacts_ReplacedOnesGiveWay(t *testing.T) {
 		}
 	}
 	facts, err := e.Search(context.Background(), []string{"g"}, "which database was it in March?", 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	past := slices.IndexFunc(facts, func(f graphiti.Fact) bool { return f.Text == "The database is MySQL 8" })
 	if past < 0 || !facts[past].Past || facts[past].InvalidAt.IsZero() {
 		t.Errorf("question about the past: got %+v, want the older fact with its end", facts)
@@ -184,9 +175,7 @@ func TestFacts_OfAnotherPersonAreNotEnded(t *testing.T) {
 		_, err := tx.Exec("UPDATE facts SET owner = 'user:other'")
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	say(t, e, "g", "2", "we use postgres", "ok")
 	distil(t, e, graphiti.Distilled{Text: "The database is Postgres", Replaces: []string{factsOf(t, e, "g")[0].Name}})
 	if all := factsOf(t, e, "g"); len(all) != 2 || all[0].EndedBy != "" {
@@ -209,9 +198,7 @@ func TestFacts_AreForgottenWithAnyOfTheirMessages(t *testing.T) {
 	forget := func(turn string, role graphiti.RoleType) {
 		t.Helper()
 		_, err := e.ForgetEpisodes(context.Background(), "g", func(r *graphiti.Row) bool { return r.Name == graphiti.EpisodeName(turn, role) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	ends := func() (all []string) {
 		for _, f := range factsOf(t, e, "g") {
@@ -233,9 +220,7 @@ func TestFacts_AreForgottenWithAnyOfTheirMessages(t *testing.T) {
 	if got := search(t, e, "g", "since when sqlite?"); len(got) != 1 || !strings.HasSuffix(got[0], "we use sqlite") {
 		t.Errorf("got %q, want the message that is left", got)
 	}
-	if err := e.Forget(context.Background(), "g"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Forget(context.Background(), "g"))
 	if all := factsOf(t, e, "g"); len(all) > 0 {
 		t.Errorf("after the group was forgotten: got %+v, want no facts", all)
 	}
@@ -250,9 +235,7 @@ func TestEndDistilled(t *testing.T) {
 	distil(t, e, fact)
 	end := func(turn string, at time.Time) {
 		t.Helper()
-		if err := e.EndDistilled(context.Background(), "g", []string{graphiti.EpisodeName(turn, graphiti.RoleUser)}, at); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.EndDistilled(context.Background(), "g", []string{graphiti.EpisodeName(turn, graphiti.RoleUser)}, at))
 	}
 	found := func() bool { return len(search(t, e, "g", "which boiler?")) == 1 }
 	end("1", time.Now())
@@ -287,9 +270,7 @@ func TestFacts_OneIsForgotten(t *testing.T) {
 	distil(t, e, graphiti.Distilled{Text: "The database is Postgres 16", Keys: []string{"storage"}, Replaces: []string{old}})
 	newer := factsOf(t, e, "g")[1].Name
 	_, err := e.ForgetEpisodes(context.Background(), "g", func(r *graphiti.Row) bool { return r.Name == newer })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := factsOf(t, e, "g"); len(got) != 1 || got[0].Name != old || !got[0].Until.IsZero() {
 		t.Errorf("facts: got %+v, want the older one, valid again", got)
 	}
@@ -302,9 +283,7 @@ func TestKeepFacts_AfterAForget(t *testing.T) {
 	e := openDistilled(t)
 	say(t, e, "g", "1", "secret cat", "yes")
 	b := nextBatch(t, e)
-	if _, err := e.ForgetEpisodes(context.Background(), "g", func(r *graphiti.Row) bool { return r.Name == b.Messages[0].Name }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(e.ForgetEpisodes(context.Background(), "g", func(r *graphiti.Row) bool { return r.Name == b.Messages[0].Name })))
 	n, err := e.KeepFacts(context.Background(), b, []graphiti.Distilled{{Name: "f", Text: "There is a cat", Role: graphiti.RoleUser, Sources: []string{b.Messages[1].Name}}})
 	if all := factsOf(t, e, "g"); n != 0 || err != nil || len(all) != 0 {
 		t.Errorf("KeepFacts = %d, %v with %v; want no fact: a message of the batch was forgotten", n, err, all)
@@ -331,9 +310,7 @@ func TestKeepFacts_OnlyInGroupsThatHaveAllItsMessages(t *testing.T) {
 	message := func(name string) graphiti.Row {
 		return graphiti.Row{Name: name, Role: graphiti.RoleUser, Text: "I am Ana", Said: time.Now(), Source: `{"session":"1"}`}
 	}
-	if err := e.Write(ctx, "mine", []graphiti.Row{message(b.Messages[0].Name)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Write(ctx, "mine", []graphiti.Row{message(b.Messages[0].Name)}))
 	distil(t, e, graphiti.Distilled{Text: "The person is Ana"}, graphiti.Distilled{Text: "The host is h1", Sources: []string{b.Messages[0].Name, b.Messages[1].Name}})
 	if got := len(factsOf(t, e, "project")); got != 2 {
 		t.Errorf("got %d facts in the project, want 2", got)
@@ -356,9 +333,7 @@ func TestUndistilled_WaitsUntilQuietOrGrown(t *testing.T) {
 	}
 	b = nextBatch(t, e)
 	for range maxTries {
-		if err := e.Postpone(ctx, b, time.Now().Add(time.Hour), true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Postpone(ctx, b, time.Now().Add(time.Hour), true))
 		if b, _, err := e.Undistilled(ctx, 0, 1); b != nil || err != nil {
 			t.Errorf("postponed: got %v, %v; want none", b, err)
 		}
@@ -374,9 +349,7 @@ func TestPostpone(t *testing.T) {
 	say(t, e, "g", "1", "the kettle is blue", "ok")
 	for _, failed := range []bool{false, true} {
 		for range maxTries {
-			if err := e.Postpone(context.Background(), nextBatch(t, e), time.Now(), failed); err != nil {
-				t.Fatal(err)
-			}
+			must(t, e.Postpone(context.Background(), nextBatch(t, e), time.Now(), failed))
 		}
 		if b, _, err := e.Undistilled(context.Background(), 0, 1); (b == nil) != failed || err != nil {
 			t.Errorf("after %d attempts that failed (%v): got batch %+v, %v; want one unless they failed", maxTries, failed, b, err)

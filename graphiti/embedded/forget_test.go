@@ -22,14 +22,8 @@ func TestForgottenWordsAreInNoFile(t *testing.T) {
 		say    func(t *testing.T, e *Store)
 		forget func(ctx context.Context, e *Store) error
 	}{
-		"a group": {
-			func(t *testing.T, e *Store) { tell(t, e, "h", "2", "I am a xylophonist", "ok") },
-			func(ctx context.Context, e *Store) error { return e.Forget(ctx, "h") },
-		},
-		"an episode": {
-			func(t *testing.T, e *Store) { tell(t, e, "g", "2", "I am a xylophonist", "ok") },
-			func(ctx context.Context, e *Store) error { _, err := e.ForgetEpisodes(ctx, "g", of("2")); return err },
-		},
+		"a group":    {func(t *testing.T, e *Store) { tell(t, e, "h", "2", "I am a xylophonist", "ok") }, func(ctx context.Context, e *Store) error { return e.Forget(ctx, "h") }},
+		"an episode": {func(t *testing.T, e *Store) { tell(t, e, "g", "2", "I am a xylophonist", "ok") }, func(ctx context.Context, e *Store) error { _, err := e.ForgetEpisodes(ctx, "g", of("2")); return err }},
 		"the message of a fact": {
 			func(t *testing.T, e *Store) {
 				say(t, e, "g", "2", "I play", "ok")
@@ -41,9 +35,7 @@ func TestForgottenWordsAreInNoFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "memory.db")
 			e, err := Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { e.Close() })
 			e.Distil(func() {})
 			if tc.say(t, e); found(t, path) == 0 {
@@ -73,12 +65,8 @@ func TestGroupNumbersAreNotUsedAgain(t *testing.T) {
 	e, ctx := openEmbedded(t), context.Background()
 	tell(t, e, "g", "1", "mine", "ok")
 	first, _, err := e.group(ctx, "g")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Forget(ctx, "g"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, e.Forget(ctx, "g"))
 	tell(t, e, "another", "2", "theirs", "ok")
 	if second, ok, err := e.group(ctx, "another"); err != nil || !ok || second == first {
 		t.Errorf("number %d after %d, %v", second, first, err)
@@ -95,9 +83,7 @@ func found(t *testing.T, path string) (n int) {
 	}
 	for _, f := range files {
 		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n += bytes.Count(bytes.ToLower(b), []byte("xylophonist"))
 	}
 	return n

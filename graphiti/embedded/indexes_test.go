@@ -76,9 +76,7 @@ func newGroups(t *testing.T, f *file, limit int) *indexes {
 func find(t *testing.T, g *indexes, group, word string) []int64 {
 	t.Helper()
 	i, err := g.Get(t.Context(), group)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	places, _ := i.find(words.Term(word), 100)
 	return places
 }
@@ -248,9 +246,7 @@ func TestIndexesAreBounded(t *testing.T) {
 	}
 	g.Deleted("0")
 	i, err := g.Get(t.Context(), "0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if places, n := i.find("w3999", 10); n != 1 || places[0] != 4030 || g.bytes > limit {
 		t.Errorf("the newest message is at %v; %d bytes are held", places, g.bytes)
 	}

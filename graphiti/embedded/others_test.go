@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // otherFacts is a Graphiti with some facts, which it lists in this order.
@@ -115,9 +116,7 @@ func TestOthers_WithoutWaiting(t *testing.T) {
 	o.Set(true, false)
 	search := func() int {
 		found, err := o.Search(t.Context(), []string{"theirs"}, "On which port does the archive server of Borealis listen?", 18)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return len(found)
 	}
 	if n := search(); n != 0 {
@@ -157,9 +156,7 @@ func TestOthers_Waits(t *testing.T) {
 			o := e.OpenOthers(filepath.Join(t.TempDir(), "others.db"), &graphiti.Memory{Searcher: graph, Arrivals: graph}, slog.New(slog.DiscardHandler))
 			defer o.Close()
 			o.Add([]graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "theirs"}})
-			if _, err := o.Search(t.Context(), []string{"theirs"}, "Who is the coach?", 18); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(o.Search(t.Context(), []string{"theirs"}, "Who is the coach?", 18)))
 			o.asking.Wait()
 			graph.list, graph.err = append(graph.list, old, graphiti.Fact{UUID: "f4", Text: "The staging database listens on port 7654.", ValidAt: day}), tc.err
 			if tc.slow {
@@ -172,9 +169,7 @@ func TestOthers_Waits(t *testing.T) {
 			if err := ctx.Err(); err != nil {
 				t.Error(err)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !slices.ContainsFunc(found, func(f graphiti.Fact) bool { return f.UUID == tc.want }) {
 				t.Errorf("%s is missing in %+v", tc.want, found)
 			}
@@ -251,9 +246,7 @@ func TestOthers(t *testing.T) {
 			if tc.graph.narrow {
 				found, err = o.find(t.Context(), "theirs", tc.asked, 18) // the result of a later question
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got []string
 			for i := range found {
 				if found[i].Past || !found[i].IsOver(time.Now()) {

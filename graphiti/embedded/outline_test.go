@@ -23,9 +23,7 @@ func manyMessages(t testing.TB, e *Store, group string, n int) {
 				Source: fmt.Sprintf(`{"v":1,"client":"codex","session":"%012x","workspace":"github_repo:github.com/acme/widgets"}`, i/20),
 			})
 		}
-		if err := e.Write(t.Context(), group, list); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Write(t.Context(), group, list))
 	}
 }
 
@@ -33,9 +31,7 @@ func manyMessages(t testing.TB, e *Store, group string, n int) {
 func rowsOf(t testing.TB, e *Store, group string, f graphiti.Filter) (all []graphiti.Row) {
 	t.Helper()
 	for r, err := range e.Memory().Rows(t.Context(), group, f) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, r)
 	}
 	return all
@@ -56,9 +52,7 @@ func TestOutline(t *testing.T) {
 	}
 	same := graphiti.Row{Name: graphiti.EpisodeName(fmt.Sprintf("%032x", 0), graphiti.RoleUser), Role: graphiti.RoleUser, Text: "x"}
 	for _, m := range []graphiti.Row{same, {Name: "another client's", Role: graphiti.RoleSystem, Text: "y", Source: "none"}} {
-		if err := e.Write(t.Context(), "other", []graphiti.Row{m}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Write(t.Context(), "other", []graphiti.Row{m}))
 	}
 	if other := read("other"); len(other) != 2 || other[0].ID != all[0].ID || other[1].Turn != (graphiti.TurnID{}) || other[1].Session != "" || other[1].Role != graphiti.RoleSystem {
 		t.Errorf("got %+v of another group", other)
@@ -75,9 +69,7 @@ func TestOutline(t *testing.T) {
 	if all = read("g"); len(all) != 49 {
 		t.Errorf("got %d messages after a deletion, want 49", len(all))
 	}
-	if err := e.Forget(t.Context(), "g"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Forget(t.Context(), "g"))
 	if all = read("g"); all != nil {
 		t.Errorf("got %d messages after the deletion of all, want none", len(all))
 	}

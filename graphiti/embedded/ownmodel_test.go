@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
 
@@ -20,9 +20,7 @@ import (
 func ownEncoder(t *testing.T) encoder {
 	t.Helper()
 	m, err := sentence.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return encoderOf(m, FitOf(m.Name()))
 }
 
@@ -30,9 +28,7 @@ func ownEncoder(t *testing.T) encoder {
 func understand(t *testing.T, e *Store) {
 	t.Helper()
 	m, err := sentence.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
 }
 
@@ -75,12 +71,10 @@ func TestUnderstand(t *testing.T) {
 	}
 	stored := func() (vectors, empty int) {
 		const query = "SELECT count(*), count(*) FILTER (WHERE length(vec) = 0) FROM vectors"
-		if err := e.db.Each(t.Context(), query, nil, func(scan func(...any) error) error { return scan(&vectors, &empty) }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.db.Each(t.Context(), query, nil, func(scan func(...any) error) error { return scan(&vectors, &empty) }))
 		return vectors, empty
 	}
-	polltest.Until(t, "vectors of all messages", func() bool { n, _ := stored(); return n == 20 })
+	helptest.Until(t, "vectors of all messages", func() bool { n, _ := stored(); return n == 20 })
 	if _, empty := stored(); empty != 10 {
 		t.Errorf("%d messages have an empty vector, want 10: the model's messages", empty)
 	}
@@ -94,9 +88,7 @@ func TestUnderstand(t *testing.T) {
 		"What is the capital of Peru?":          "",
 	} {
 		facts, err := e.Search(t.Context(), []string{"g"}, question, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got string
 		for _, f := range facts {
 			if f.Strength >= enough {
@@ -120,16 +112,14 @@ func TestUnderstand_Facts(t *testing.T) {
 		graphiti.Distilled{Text: "The user lives in Tampere", Kind: "place", About: graphiti.AboutUser, Keys: []string{"ciudad", "home town"}},
 		graphiti.Distilled{Text: "Keyboard layout: dvorak", Kind: "preference", About: "keyboard", Keys: []string{"shortcuts", "typing"}},
 		graphiti.Distilled{Text: "The staging host is oak.example, port 2207", Kind: "host", About: "staging", Keys: []string{"test server"}})
-	polltest.Until(t, "vectors of the facts", func() bool {
+	helptest.Until(t, "vectors of the facts", func() bool {
 		var n int
 		err := e.db.QueryRow(t.Context(), "SELECT count(*) FROM vectors v JOIN facts f ON f.id = v.id WHERE length(v.vec) > 0", nil, &n)
 		return err == nil && n == 3
 	})
 	finds := func(question string) string {
 		facts, err := e.Search(t.Context(), []string{"g"}, question, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got []string
 		for _, f := range facts {
 			if f.Strength >= enough {
@@ -157,17 +147,13 @@ func TestUnderstand_Facts(t *testing.T) {
 		{"which shortcuts move between the panes?", "Keyboard layout: dvorak"},
 	} {
 		facts, err := e.Search(t.Context(), []string{"g"}, tc.asked, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		facts = slices.DeleteFunc(facts, func(f graphiti.Fact) bool { return f.Meant })
 		if len(facts) > 1 || len(facts) == 1 && facts[0].Text != tc.about || len(facts) == 0 && tc.about != "" {
 			t.Errorf("%q is about %v, want %q", tc.asked, facts, tc.about)
 		}
 	}
-	if err := e.Forget(t.Context(), "g"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Forget(t.Context(), "g"))
 	var left int
 	if err := e.db.QueryRow(t.Context(), "SELECT count(*) FROM vectors", nil, &left); err != nil || left != 0 {
 		t.Errorf("%d vectors are left after the forget (%v), want none", left, err)
@@ -181,7 +167,7 @@ func TestMeant_EarlierQuestion(t *testing.T) {
 	understand(t, e)
 	const rent = "the van for the move is 89 euros a day"
 	tell(t, e, "g", "a", rent, "Noted.")
-	polltest.Until(t, "vectors of all messages", func() bool {
+	helptest.Until(t, "vectors of all messages", func() bool {
 		var n int
 		return e.db.QueryRow(t.Context(), "SELECT count(*) FROM vectors", nil, &n) == nil && n == 2
 	})
@@ -194,9 +180,7 @@ func TestMeant_EarlierQuestion(t *testing.T) {
 		{"what did they charge?" + graphiti.Earlier + "i need a van for the move", true},
 	} {
 		facts, err := e.Search(t.Context(), []string{"g"}, tc.asked, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		i := slices.IndexFunc(facts, func(f graphiti.Fact) bool { return strings.Contains(f.Text, rent) })
 		if i < 0 || facts[i].Meant != tc.want {
 			t.Errorf("%q finds %+v, want the rent with Meant %v", tc.asked, facts, tc.want)
@@ -213,7 +197,7 @@ func TestUnderstand_Routine(t *testing.T) {
 	for i, said := range []string{"We write tests as tables, one line for a case.", "commit the parser and push it", "The parser reads at most 4 MB."} {
 		tell(t, e, "g", string(rune('a'+i)), said, "Done.")
 	}
-	polltest.Until(t, "vectors of all messages", func() bool {
+	helptest.Until(t, "vectors of all messages", func() bool {
 		var n int
 		return e.db.QueryRow(t.Context(), "SELECT count(*) FROM vectors", nil, &n) == nil && n == 6
 	})
@@ -224,9 +208,7 @@ func TestUnderstand_Routine(t *testing.T) {
 		{"How many MB does our parser read", "at most 4 MB"},
 	} {
 		facts, err := e.Search(t.Context(), []string{"g"}, tc.asked, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got string
 		for _, f := range facts {
 			if f.Strength >= enough {
@@ -273,23 +255,17 @@ func TestVectors_Oldest(t *testing.T) {
 	for i := range rows {
 		rows[i] = graphiti.Row{Name: fmt.Sprint("m", i), Role: graphiti.RoleUser, Text: "Here.", Said: said, Source: "{}"}
 	}
-	if err := e.Write(t.Context(), "g", rows); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Write(t.Context(), "g", rows))
 	var ids []int64
 	err := e.db.Each(t.Context(), "SELECT id FROM messages ORDER BY id", nil, func(scan func(...any) error) error {
 		ids = append(ids, 0)
 		return scan(&ids[len(ids)-1])
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	first, second, last := ids[0], ids[1], ids[len(ids)-1]
 	v := &vectors{db: e.db}
 	batch, err := v.read(t.Context(), []int64{first, second, last})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := make(map[int64]bool)
 	for _, m := range batch {
 		got[m.id] = m.states
@@ -307,7 +283,7 @@ func TestUnderstand_Repeated(t *testing.T) {
 		understand(t, e)
 		e.fit.Asks.Bias += 8 // every message asks
 		chats(t, e, []string{"The office is in Graz.", "Noted."}, []string{request, "Done.", "thanks", "Sure."})
-		polltest.Until(t, "vectors", e.Compares)
+		helptest.Until(t, "vectors", e.Compares)
 		if got := strong(t, e, request); len(got) > 0 {
 			t.Errorf("%q: found %q", request, got)
 		}
@@ -329,7 +305,7 @@ func TestUnderstand_Corrected(t *testing.T) {
 		e := openEmbedded(t)
 		understand(t, e)
 		chats(t, e, []string{tc.old, "Noted."}, []string{tc.newer, "Noted."})
-		polltest.Until(t, "vectors", e.Compares)
+		helptest.Until(t, "vectors", e.Compares)
 		got := strong(t, e, tc.question)
 		if old := slices.Contains(got, tc.old); old != tc.both || !tc.both && !slices.Contains(got, tc.newer) {
 			t.Errorf("%s: found %q, want the older statement: %v", tc.name, got, tc.both)
@@ -359,9 +335,7 @@ func TestRows_Statements(t *testing.T) {
 	}
 	statements := func() (list []string) {
 		for r, err := range e.Rows(t.Context(), "g", graphiti.Filter{Roles: []graphiti.RoleType{graphiti.RoleUser}, Statements: true, Text: true}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			list = append(list, r.Text)
 		}
 		return list
@@ -376,7 +350,7 @@ func TestRows_Statements(t *testing.T) {
 			want = append(want, m.text)
 		}
 	}
-	polltest.Until(t, "vectors of all messages", func() bool {
+	helptest.Until(t, "vectors of all messages", func() bool {
 		var n int
 		return e.db.QueryRow(t.Context(), "SELECT count(*) FROM vectors", nil, &n) == nil && n == 2*len(said)
 	})

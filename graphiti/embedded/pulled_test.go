@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestPull checks the validity of facts that Graphiti lists with its episodes: a fact ends when
@@ -41,9 +42,7 @@ func TestPull(t *testing.T) {
 			e := openEmbedded(t)
 			for i, name := range []string{"m1", "m2", "m3"} {
 				m := graphiti.Row{Name: name, Role: graphiti.RoleUser, Text: "The database is somewhere.", Said: day(i + 1)}
-				if err := e.Write(t.Context(), "g", []graphiti.Row{m}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, e.Write(t.Context(), "g", []graphiti.Row{m}))
 			}
 			for _, p := range tc.pulls {
 				f := graphiti.Distilled{Name: "graphiti." + p.text, Text: p.text, Role: graphiti.RoleUser, Since: day(1), Made: start}
@@ -56,9 +55,7 @@ func TestPull(t *testing.T) {
 				if p.until > 0 {
 					f.Until = day(p.until)
 				}
-				if err := e.Pull(t.Context(), "g", []graphiti.Distilled{f}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, e.Pull(t.Context(), "g", []graphiti.Distilled{f}))
 			}
 			valid := func() map[string]bool {
 				got := make(map[string]bool)
@@ -73,9 +70,7 @@ func TestPull(t *testing.T) {
 			if diff := cmp.Diff(tc.want, valid()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if _, err := e.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == "m1" || r.Name == "m3" }); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(e.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == "m1" || r.Name == "m3" })))
 			if _, there := valid()["on 1"]; there {
 				t.Error("a fact of forgotten messages is there")
 			}
@@ -92,9 +87,7 @@ func TestPull_Episode(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := graphiti.Distilled{Name: "graphiti.1", Text: "The cat is called Miso", Role: graphiti.RoleUser, Since: said, Made: said, Sources: []string{"m"}, Episode: "e1"}
-	if err := e.Pull(t.Context(), "g", []graphiti.Distilled{f}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Pull(t.Context(), "g", []graphiti.Distilled{f}))
 	err := e.Distilled(t.Context(), "g", func(d *graphiti.Distilled) error {
 		if want := `{"client":"codex","episode":"e1"}`; d.Source != want {
 			t.Errorf("source is %s, want %s", d.Source, want)
@@ -166,14 +159,10 @@ func TestPull_EndByPerson(t *testing.T) {
 	f := graphiti.Distilled{Name: "graphiti.1", Text: "The cat is called Miso", Role: graphiti.RoleUser, Since: said, Made: said, Sources: []string{"m"}}
 	pull := func() {
 		t.Helper()
-		if err := e.Pull(t.Context(), "g", []graphiti.Distilled{f}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Pull(t.Context(), "g", []graphiti.Distilled{f}))
 	}
 	pull()
-	if err := e.EndDistilled(t.Context(), "g", []string{"m"}, said.Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.EndDistilled(t.Context(), "g", []string{"m"}, said.Add(time.Hour)))
 	pull()
 	err := e.Distilled(t.Context(), "g", func(d *graphiti.Distilled) error {
 		if d.Until.IsZero() {
@@ -196,32 +185,24 @@ func TestPull_Forgotten(t *testing.T) {
 			t.Parallel()
 			e := openEmbedded(t)
 			messages := []graphiti.Row{{Name: "m1", Role: graphiti.RoleUser, Text: "My cat is called Miso.", Said: said}, {Name: "m2", Role: graphiti.RoleUser, Text: "Miso is asleep.", Said: said.Add(time.Hour)}}
-			if err := e.Write(t.Context(), "g", messages); err != nil {
-				t.Fatal(err)
-			}
+			must(t, e.Write(t.Context(), "g", messages))
 			count := func() (n int) {
 				t.Helper()
-				if err := e.Distilled(t.Context(), "g", func(*graphiti.Distilled) error { n++; return nil }); err != nil {
-					t.Fatal(err)
-				}
+				must(t, e.Distilled(t.Context(), "g", func(*graphiti.Distilled) error { n++; return nil }))
 				return n
 			}
 			pull := func(name string) int {
 				t.Helper()
 				for _, source := range []string{"m1", "m2"} {
 					f := graphiti.Distilled{Name: name, Text: "Of the cat: " + name, Role: graphiti.RoleUser, Since: said, Made: said, Sources: []string{source}}
-					if err := e.Pull(t.Context(), "g", []graphiti.Distilled{f}); err != nil {
-						t.Fatal(err)
-					}
+					must(t, e.Pull(t.Context(), "g", []graphiti.Distilled{f}))
 				}
 				return count()
 			}
 			if n := pull("graphiti.1"); n != 1 {
 				t.Fatalf("got %d facts, want 1", n)
 			}
-			if _, err := e.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == forgotten }); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(e.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == forgotten })))
 			if n := pull("graphiti.1"); n != 0 {
 				t.Errorf("got %d facts after a forget, want none", n)
 			}

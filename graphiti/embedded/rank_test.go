@@ -20,9 +20,7 @@ func talk(t testing.TB, e *Store, session string, at time.Time, lines ...string)
 			Said: at.Add(time.Duration(i) * time.Minute), Source: `{"session":"` + session + `"}`,
 		})
 	}
-	if err := e.Write(context.Background(), "g", m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Write(context.Background(), "g", m))
 }
 
 // TestRanking: each thing that counts for a message, with its counterexample.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestUnderstand_EmbedsOnce: a question is embedded once for its searches and its storing, and a
@@ -30,7 +30,7 @@ func TestUnderstand_EmbedsOnce(t *testing.T) {
 	tell(t, e, "g", "a", "My cat Pixel just jumped on the table.", "Noted.")
 	vectors := func(want int) {
 		t.Helper()
-		polltest.Until(t, "vectors of all messages", func() bool {
+		helptest.Until(t, "vectors of all messages", func() bool {
 			var n int
 			return e.db.QueryRow(t.Context(), "SELECT count(*) FROM vectors", nil, &n) == nil && n == want
 		})
@@ -38,9 +38,7 @@ func TestUnderstand_EmbedsOnce(t *testing.T) {
 	vectors(2)
 	const said = "Pixel liegt bei mir, und wie heißt deine Katze? Meine Katze frisst nur Fisch."
 	for _, query := range []string{"Wie heißt meine Katze?", "Wie heißt meine Katze?", "write the deploy script", said} {
-		if _, err := e.Search(t.Context(), []string{"g"}, query, 5); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(e.Search(t.Context(), []string{"g"}, query, 5)))
 	}
 	tell(t, e, "g", "b", said, "Noted.")
 	vectors(4)
@@ -62,7 +60,7 @@ func TestVectors_OfNewMessages(t *testing.T) {
 	var held *groupVectors
 	for i, text := range []string{"My cat Pixel likes fish.", "The staging database listens on port 5433.", "We deploy on Tuesdays."} {
 		tell(t, e, "g", fmt.Sprint(i), text, "")
-		polltest.Until(t, "the vector of "+text, func() bool {
+		helptest.Until(t, "the vector of "+text, func() bool {
 			if !e.Compares() {
 				return false
 			}

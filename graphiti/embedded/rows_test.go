@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // naive selects rows by comparing all of them.
@@ -56,9 +57,7 @@ func TestRows(t *testing.T) {
 		})
 	}
 	for _, group := range []string{"g", "h"} {
-		if err := e.Write(t.Context(), group, list); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Write(t.Context(), group, list))
 	}
 	all := rowsOf(t, e, "g", graphiti.Filter{Text: true})
 	other := rowsOf(t, e, "h", graphiti.Filter{Text: true})
@@ -142,13 +141,9 @@ func TestRows_Stopped(t *testing.T) {
 	}
 	n = 0
 	for _, err := range e.Rows(t.Context(), "g", graphiti.Filter{Text: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n++; n == 1 {
-			if err := e.Forget(t.Context(), "g"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, e.Forget(t.Context(), "g"))
 		}
 	}
 	if n != pageRows {
@@ -165,9 +160,7 @@ func TestRows_Words(t *testing.T) {
 	for i, text := range []string{"The nightly job is slow.", "A job is open.", "The nightly train is late.", "The nightly job is fast."} {
 		rows = append(rows, graphiti.Row{Name: fmt.Sprintf("m%d", i), Role: graphiti.RoleUser, Text: text, Said: at.Add(time.Duration(i) * time.Hour)})
 	}
-	if err := e.Write(t.Context(), "g", rows); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Write(t.Context(), "g", rows))
 	asked := words.Of("nightly job", 4)
 	for want, f := range map[string]graphiti.Filter{
 		"m3 m0 m2 m1": {Words: asked},
@@ -179,9 +172,7 @@ func TestRows_Words(t *testing.T) {
 		f.Text = true
 		var got []string
 		for r, err := range e.Rows(t.Context(), "g", f) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got = append(got, r.Name)
 		}
 		if strings.Join(got, " ") != want {
@@ -201,9 +192,7 @@ func TestRows_WordsDuringABuild(t *testing.T) {
 	} {
 		list = append(list, graphiti.Row{Name: graphiti.EpisodeName(fmt.Sprintf("%032x", i), roles[0]), Role: roles[0], Text: text, Said: said.Add(time.Duration(i) * time.Second)})
 	}
-	if err := e.Write(t.Context(), "g", list); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Write(t.Context(), "g", list))
 	for _, query := range []string{"nightly job", "müller", "get_user_by_id", "user", "1250", "1,250 francs", "夜間ジョブ", "episode", "fine nightly", "jobs"} {
 		for _, newest := range []bool{false, true} {
 			f := graphiti.Filter{Words: words.Of(query, 16), Newest: newest, Text: true}
@@ -211,9 +200,7 @@ func TestRows_WordsDuringABuild(t *testing.T) {
 			e.index.lru.Remove("g")
 			before := rowsOf(t, e, "g", f)
 			<-e.index.builder
-			if _, err := e.index.Get(t.Context(), "g"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(e.index.Get(t.Context(), "g")))
 			after := rowsOf(t, e, "g", f)
 			if d := gocmp.Diff(after, before); d != "" || len(after) == 0 && query != "episode" {
 				t.Errorf("%s, newest %t: %d messages before the index, %d with it\n%s", query, newest, len(before), len(after), d)

@@ -66,14 +66,10 @@ func TestQuestionWithInstruction(t *testing.T) {
 	for i, text := range []string{"My cat is called Miso.", "The port is 5433.", "Lunch is at noon."} {
 		said = append(said, graphiti.Row{Name: fmt.Sprint(i), Role: graphiti.RoleUser, Text: text, Said: time.Now()})
 	}
-	if err := s.Write(t.Context(), "g", said); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Write(t.Context(), "g", said))
 	strongest := func(question string) (best float64) {
 		facts, err := s.Search(context.Background(), []string{"g"}, question, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, f := range facts {
 			best = max(best, f.Strength)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestOfSelf checks that a request finds the facts about the person that it needs, newest first, in any
@@ -21,7 +21,7 @@ func TestOfSelf(t *testing.T) {
 	} {
 		say(t, e, "g", strconv.Itoa(i), text, "Noted.")
 	}
-	polltest.Until(t, "vectors", e.Compares)
+	helptest.Until(t, "vectors", e.Compares)
 	for _, tc := range []struct {
 		asked string
 		want  []string
@@ -36,9 +36,7 @@ func TestOfSelf(t *testing.T) {
 		{"rename the variable to userName", nil},
 	} {
 		facts, err := e.Search(t.Context(), []string{"g"}, tc.asked, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got []string
 		for _, f := range facts {
 			if _, text, _ := strings.Cut(f.Text, ": "); f.OfUser {

@@ -20,7 +20,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/postgres/postgrestest"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // openEmbedded opens an empty store that ends with the test.
@@ -34,9 +34,7 @@ func openEmbedded(t testing.TB) *Store {
 		return e
 	}
 	e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
@@ -45,9 +43,7 @@ func openEmbedded(t testing.TB) *Store {
 func openShared(t testing.TB, url string) *Store {
 	t.Helper()
 	s, err := postgres.Open(postgres.Options{URL: url, Name: rand.Text(), Steps: []string{PostgresSchema + ledger.PostgresSchema}, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := OpenShared(s.DB(false))
 	t.Cleanup(func() {
 		e.Close()
@@ -60,9 +56,7 @@ func openShared(t testing.TB, url string) *Store {
 func finds(t *testing.T, e *Store, group, query, text string) bool {
 	t.Helper()
 	facts, err := e.Search(t.Context(), []string{group}, query, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return slices.ContainsFunc(facts, func(f graphiti.Fact) bool { return strings.Contains(f.Text, text) })
 }
 
@@ -104,21 +98,15 @@ func TestReplicasSeeEachOther(t *testing.T) {
 	if !finds(t, b, "g", asked, "Faro") {
 		t.Error("a fact is not found")
 	}
-	if err := a.EndDistilled(t.Context(), "g", []string{"m1"}, said.Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.EndDistilled(t.Context(), "g", []string{"m1"}, said.Add(time.Hour)))
 	if finds(t, b, "g", asked, "Faro") {
 		t.Error("a fact that another replica has ended is found")
 	}
-	if _, err := a.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == "m1" }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(a.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool { return r.Name == "m1" })))
 	if finds(t, b, "g", asked, "Kiko") || !finds(t, b, "g", "Where does the hamster Bolt live?", "Porto") {
 		t.Error("another replica does not follow a deletion")
 	}
-	if err := b.Forget(t.Context(), "g"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Forget(t.Context(), "g"))
 	if finds(t, a, "g", "Where does the hamster Bolt live?", "Porto") || len(rowsOf(t, a, "g", graphiti.Filter{})) > 0 {
 		t.Error("a forgotten group is found")
 	}
@@ -178,7 +166,7 @@ func TestRaiseRev_Order(t *testing.T) {
 				return err
 			})
 		}()
-		polltest.Until(t, "the other write to wait", func() bool {
+		helptest.Until(t, "the other write to wait", func() bool {
 			return postgrestest.Count(t, url, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
 		})
 		_, err := tx.Exec("SELECT 1 FROM groups WHERE name = 'z' FOR UPDATE NOWAIT")
@@ -202,9 +190,7 @@ func TestForgetAgainstWriters(t *testing.T) {
 	}
 	t.Run("file", func(t *testing.T) {
 		e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer e.Close()
 		s := e.Ledger(say)
 		forgetAgainstWriters(t, forgets, s, s)
@@ -254,11 +240,9 @@ func forgetAgainstWriters(t *testing.T, forgets int, all ...*ledger.Ledger) {
 	parts := []ledger.Part{{Group: "g"}, {Group: "g", Session: "session:s"}}
 	for n := range int64(forgets) {
 		seen := written.Load()
-		polltest.Until(t, "further turns", func() bool { return written.Load() > seen+3 || t.Failed() })
+		helptest.Until(t, "further turns", func() bool { return written.Load() > seen+3 || t.Failed() })
 		// The number is raised first: requests that arrive later carry it.
-		if err := all[n%2].Forget(parts[n/2%2], n+1); err != nil {
-			t.Fatal(err)
-		}
+		must(t, all[n%2].Forget(parts[n/2%2], n+1))
 		now.Store(n + 1)
 		if found := back(n + 1); found > 0 {
 			t.Errorf("%d texts after forget %d", found, n+1)
@@ -285,9 +269,7 @@ func TestExpire(t *testing.T) {
 		return ledger.Turn{ID: fmt.Sprintf("%032x", n), User: text, Said: now.Add(-age), Owner: "user:o", Targets: []graphiti.Target{{Group: "g", Scope: graphiti.ScopeUser}}}
 	}
 	old, young := turn(1, "The hamster Bolt lives in Porto.", 40*24*time.Hour), turn(2, "The parrot Kiwi lives in Lisbon.", 20*24*time.Hour)
-	if _, err := s.Add(t.Context(), []ledger.Turn{old, young}, now); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(s.Add(t.Context(), []ledger.Turn{old, young}, now)))
 	kept, err := e.RestoreDistilled(t.Context(), "g", []graphiti.Distilled{{Name: "f", Role: graphiti.RoleUser, Text: "Bolt is a hamster in Porto.", Sources: []string{graphiti.EpisodeName(old.ID, graphiti.RoleUser)}, Since: old.Said}})
 	if err != nil || kept != 1 {
 		t.Fatalf("restored %d facts, %v; want 1", kept, err)
@@ -296,14 +278,10 @@ func TestExpire(t *testing.T) {
 		t.Fatal("the old message is not found before")
 	}
 	for range 2 { // the second call deletes no row
-		if _, err := s.Expire(t.Context(), &ledger.Retention{Age: 30 * 24 * time.Hour}, now, false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(s.Expire(t.Context(), &ledger.Retention{Age: 30 * 24 * time.Hour}, now, false)))
 		again := old
 		again.Backfill, again.Said = true, now
-		if _, err := s.Add(t.Context(), []ledger.Turn{again}, now); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(s.Add(t.Context(), []ledger.Turn{again}, now)))
 		if finds(t, e, "g", "Where does the hamster live?", "Porto") {
 			t.Error("the old message or its fact is found")
 		}
@@ -344,9 +322,7 @@ func TestRetention(t *testing.T) {
 				}
 				turns = append(turns, of)
 			}
-			if _, err := s.Add(t.Context(), turns, now); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(s.Add(t.Context(), turns, now)))
 			found := func() (all []string) {
 				for _, g := range []string{"ann", "bob", "shared"} {
 					if !finds(t, e, g, "Where does the hamster live?", "Porto") {
@@ -358,9 +334,7 @@ func TestRetention(t *testing.T) {
 			expire := func(dry bool) (gone, held string) {
 				t.Helper()
 				list, err := s.Expire(t.Context(), &tc.of, now, dry)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				var names [2][]string
 				for _, g := range list {
 					if want := map[string]int{"shared": 2}[g.Group]; g.Messages != max(want, 1) {
@@ -401,9 +375,7 @@ func TestRetentionOfFacts(t *testing.T) {
 	now := time.Now()
 	for i, owner := range []string{"ann", "bob"} {
 		said := ledger.Turn{ID: fmt.Sprintf("%032x", i+1), User: "My hamster Bolt moved to Porto.", Said: now, Owner: "user:" + owner, Targets: []graphiti.Target{{Group: owner, Scope: graphiti.ScopeUser}}}
-		if _, err := s.Add(t.Context(), []ledger.Turn{said}, now); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(s.Add(t.Context(), []ledger.Turn{said}, now)))
 		if n, err := e.RestoreDistilled(t.Context(), owner, []graphiti.Distilled{{Name: "f", Role: graphiti.RoleUser, Text: "The hamster Bolt lives in Porto.", Sources: []string{graphiti.EpisodeName(said.ID, graphiti.RoleUser)}, Since: now, Made: now}}); err != nil || n != 1 {
 			t.Fatalf("restored %d facts, %v; want 1", n, err)
 		}
@@ -412,9 +384,7 @@ func TestRetentionOfFacts(t *testing.T) {
 	expire := func(at time.Time, dry bool) (all []string) {
 		t.Helper()
 		list, err := s.Expire(t.Context(), &of, at, dry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, g := range list {
 			all = append(all, fmt.Sprint(g.Group, " ", g.Messages, " ", g.Facts, " ", g.Held))
 		}
@@ -422,9 +392,7 @@ func TestRetentionOfFacts(t *testing.T) {
 	}
 	facts := func(group string) (n int) {
 		t.Helper()
-		if err := e.Distilled(t.Context(), group, func(*graphiti.Distilled) error { n++; return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Distilled(t.Context(), group, func(*graphiti.Distilled) error { n++; return nil }))
 		return n
 	}
 	if got := expire(now.Add(29*day), false); got != nil {

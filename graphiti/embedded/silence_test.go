@@ -24,9 +24,7 @@ func chats(t *testing.T, e *Store, conversations ...[]string) {
 				Name: fmt.Sprint(n, ".", i), Role: role, Text: text, Said: said.Add(time.Duration(100*n+i) * time.Minute),
 				Source: fmt.Sprintf(`{"session":"%d"}`, n),
 			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 	}
 }
@@ -36,9 +34,7 @@ func chats(t *testing.T, e *Store, conversations ...[]string) {
 func strong(t *testing.T, e *Store, query string) (out []string) {
 	t.Helper()
 	facts, err := e.Search(t.Context(), []string{"g"}, query, 12)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range facts {
 		if f.Strength >= answersWhere {
 			out = append(out, f.Text[len(f.Said)+len(": "):])
@@ -163,9 +159,7 @@ func TestNoPrivateFallback(t *testing.T) {
 		"Who is my dentist?":                       {"Remember that my dentist is Dr. Varga."},
 	} {
 		facts, err := e.Search(t.Context(), []string{"g"}, query, 12)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got []string
 		for _, f := range facts {
 			got = append(got, f.Text[len(f.Said)+len(": "):])
@@ -290,9 +284,7 @@ func TestNewestOfCorrectionsIsFound(t *testing.T) {
 					Name: fmt.Sprint("c", i), Role: graphiti.RoleUser, Text: fmt.Sprintf(form, 8000+i),
 					Said: said.Add(time.Duration(100+i) * time.Minute), Source: fmt.Sprintf(`{"session":"c%d"}`, i),
 				}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 			}
 			want := fmt.Sprintf(form, 8000+changes-1)
 			if got := strong(t, e, "On which port does the staging database listen?"); len(got) == 0 || got[0] != want {

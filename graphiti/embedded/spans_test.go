@@ -49,9 +49,7 @@ func TestRelativeDates(t *testing.T) {
 				continue
 			}
 			said, err := time.Parse(time.DateOnly, day)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if raised := d.fit(&Fitted, dayOf(said.Add(12*time.Hour))) > 1; raised != (day == tc.in) {
 				t.Errorf("%q: %s counts for more: %v", tc.asked, day, raised)
 			}
@@ -106,9 +104,7 @@ func TestPast(t *testing.T) {
 				continue
 			}
 			end, err := time.ParseInLocation(time.DateOnly, day, time.Local)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := d.during(dayOf(end)-1, end, now); got != (day == tc.in) {
 				t.Errorf("%q: so until %s: %v", tc.asked, day, got)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -29,9 +30,7 @@ func tell(t testing.TB, e *Store, group, turn, user, assistant string) {
 func search(t testing.TB, e *Store, group, query string) []string {
 	t.Helper()
 	facts, err := e.Search(context.Background(), []string{group}, query, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out []string
 	for _, f := range facts {
 		out = append(out, f.Text)
@@ -92,9 +91,7 @@ func TestEmbeddedForgets(t *testing.T) {
 	tell(t, e, "g", "1", "secret cat", "yes")
 	tell(t, e, "h", "1", "the other cat sleeps in the attic", "yes")
 	for range 2 {
-		if err := e.Forget(context.Background(), "g"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Forget(context.Background(), "g"))
 	}
 	if got := search(t, e, "g", "secret cat"); got != nil {
 		t.Errorf("still there: %q", got)
@@ -123,9 +120,7 @@ func BenchmarkEmbeddedSearch(b *testing.B) {
 			turn++
 			m = append(m, graphiti.Row{Name: graphiti.EpisodeName(fmt.Sprint(turn), graphiti.RoleUser), Role: graphiti.RoleUser, Text: text(15), Said: said})
 		}
-		if err := e.Write(context.Background(), "g", m); err != nil {
-			b.Fatal(err)
-		}
+		must(b, e.Write(context.Background(), "g", m))
 	}
 	queries := map[string]func() string{
 		"natural": func() string { return text(10) },
@@ -138,9 +133,7 @@ func BenchmarkEmbeddedSearch(b *testing.B) {
 			b.Run(name+"/"+of, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := e.Search(context.Background(), []string{"g"}, query(), 24); err != nil {
-						b.Fatal(err)
-					}
+					must(b, helptest.ErrorOf(e.Search(context.Background(), []string{"g"}, query(), 24)))
 				}
 			})
 		}

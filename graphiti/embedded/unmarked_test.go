@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
 
@@ -13,9 +13,7 @@ import (
 // that the model does not know is an answer, not the same question from before.
 func TestUnmarkedQuestions_Unknown(t *testing.T) {
 	m, err := sentence.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, tc := range []struct{ told, asks string }{
 		{"Cățelul meu se numește Biscuit.", "Cum se numește cățelul meu"},
 		{"Ο σκύλος μου λέγεται Κανέλα.", "Πώς λέγεται ο σκύλος μου"},
@@ -23,7 +21,7 @@ func TestUnmarkedQuestions_Unknown(t *testing.T) {
 		e := openEmbedded(t)
 		e.Understand(m, FitOf(m.Name()), slog.New(slog.DiscardHandler))
 		chats(t, e, []string{tc.told, "Noted."})
-		polltest.Until(t, "vectors", e.Compares)
+		helptest.Until(t, "vectors", e.Compares)
 		if got := strong(t, e, tc.asks); len(got) != 1 || got[0] != tc.told {
 			t.Errorf("%q after %q: got %q, want only that", tc.asks, tc.told, got)
 		}

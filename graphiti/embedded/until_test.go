@@ -55,9 +55,7 @@ func TestEnded(t *testing.T) {
 		e := openEmbedded(t)
 		day := time.Now().AddDate(0, 0, days)
 		row := graphiti.Row{Name: "m", Role: graphiti.RoleUser, Text: "Baraka is on call until " + day.Format(time.DateOnly) + ".", Said: day.AddDate(0, 0, -7)}
-		if err := e.Write(t.Context(), "g", []graphiti.Row{row}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Write(t.Context(), "g", []graphiti.Row{row}))
 		facts, err := e.Search(t.Context(), []string{"g"}, "Who is on call?", 5)
 		if err != nil || len(facts) != 1 || facts[0].InvalidAt.Before(time.Now()) != (days < 0) {
 			t.Errorf("%d days: got %+v, %v", days, facts, err)

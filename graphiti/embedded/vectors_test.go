@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // meanings are the words that a fake embeddings endpoint knows. Words with the same meaning
@@ -71,13 +71,9 @@ func newEmbedder(t *testing.T) *embedder {
 func TestMeaning(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
 	e, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tell(t, e, "g", "1", "I sold my automobile in spring.", "")
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Close())
 	if e, err = Open(path); err != nil {
 		t.Fatal(err)
 	}
@@ -90,14 +86,12 @@ func TestMeaning(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		facts, err := e.Search(ctx, []string{"g"}, question, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return len(facts) > 0 && facts[0].Strength >= enough && strings.Contains(facts[0].Text, want) && !strings.Contains(facts[0].Text, "somebody else")
 	}
 	within := func(question, want string) {
 		t.Helper()
-		polltest.Until(t, want, func() bool { return finds(question, want) })
+		helptest.Until(t, want, func() bool { return finds(question, want) })
 	}
 	within("Where is the car?", "automobile")
 	within("Is there a doctor?", "physician")
@@ -119,15 +113,15 @@ func TestMeaning(t *testing.T) {
 	endpoint.fault.Store(1)
 	calls = endpoint.calls.Load()
 	tell(t, e, "g", "4", "Our home is by the lake.", "")
-	polltest.Until(t, "a call that fails", func() bool { return endpoint.calls.Load() > calls })
+	helptest.Until(t, "a call that fails", func() bool { return endpoint.calls.Load() > calls })
 	endpoint.fault.Store(0)
 	within("Which house?", "home")
 	for name, text := range map[string]string{"6": "My automobile has a dent.", "7": "The old vehicle stays in the garage."} {
 		calls = endpoint.calls.Load()
 		tell(t, e, "g", name, text, "")
-		polltest.Until(t, "a call for "+text, func() bool { return endpoint.calls.Load() > calls })
+		helptest.Until(t, "a call for "+text, func() bool { return endpoint.calls.Load() > calls })
 	}
-	polltest.Until(t, "what means a car", func() bool {
+	helptest.Until(t, "what means a car", func() bool {
 		facts, err := e.Search(t.Context(), []string{"g"}, "Where is the car?", 5)
 		return err == nil && len(facts) > 0 && facts[0].Strength >= enough && (strings.Contains(facts[0].Text, "vehicle") || strings.Contains(facts[0].Text, "automobile"))
 	})
@@ -138,9 +132,7 @@ func TestMeaning(t *testing.T) {
 	if finds("Wash the car.", "") || !finds("When was the automobile sold?", "automobile") || endpoint.calls.Load() != calls+1 {
 		t.Errorf("%d more calls; want 1, for the question whose words find nothing", endpoint.calls.Load()-calls)
 	}
-	if err := e.Forget(t.Context(), "g"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Forget(t.Context(), "g"))
 	if finds("Where is the car?", "") {
 		t.Error("what was forgotten is found")
 	}

@@ -16,8 +16,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -26,14 +28,10 @@ var ages = map[string]graphititest.Age{"today's": graphititest.Today, "older": g
 func standIn(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	m, err := New(remote.Options{Endpoint: s.URL(), APIKey: func() string { return "secret" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { m.Close() })
 	return s, m
 }
@@ -53,12 +51,8 @@ func TestMCPRemembersAndForgets(t *testing.T) {
 			if list, err := m.Episodes(ctx, "g", 5); err != nil || len(list) != 0 {
 				t.Fatalf("an empty group lists %v, %v; want nothing", list, err)
 			}
-			if err := m.Write(ctx, "g", []graphiti.Row{saying("1", "My cat is called Miso."), saying("2", "Miso is a cat of Ada's.")}); err != nil {
-				t.Fatal(err)
-			}
-			if err := m.Write(ctx, "other", []graphiti.Row{saying("1", "My cat is called Tom.")}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.Write(ctx, "g", []graphiti.Row{saying("1", "My cat is called Miso."), saying("2", "Miso is a cat of Ada's.")}))
+			must(t, m.Write(ctx, "other", []graphiti.Row{saying("1", "My cat is called Tom.")}))
 			settle(t, s)
 			list, err := m.Episodes(ctx, "g", 1)
 			if err != nil || len(list) != 1 || list[0].Name != "2" || list[0].Speaker != "Ada" || list[0].Role != graphiti.RoleUser || list[0].Text != "Miso is a cat of Ada's." {
@@ -102,9 +96,7 @@ func TestMCPSessionIsRenewed(t *testing.T) {
 		t.Run(name+" server", func(t *testing.T) {
 			s, m := standIn(t, graphititest.Options{MCP: age})
 			for range 3 {
-				if err := m.Write(t.Context(), "g", []graphiti.Row{saying("1", "Hello there.")}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, m.Write(t.Context(), "g", []graphiti.Row{saying("1", "Hello there.")}))
 				settle(t, s)
 				s.Restart()
 			}
@@ -134,9 +126,7 @@ func TestMCPFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, m := standIn(t, graphititest.Options{MCP: graphititest.Today})
-			if err := m.Write(t.Context(), "g", []graphiti.Row{saying("1", "Hello there.")}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.Write(t.Context(), "g", []graphiti.Row{saying("1", "Hello there.")}))
 			ctx := t.Context()
 			if name == "hangs" {
 				var cancel context.CancelFunc
@@ -170,9 +160,7 @@ func TestMCPFaults(t *testing.T) {
 func TestMCPInstructsTheModel(t *testing.T) {
 	for name, age := range map[string]graphititest.Age{"today's": graphititest.Today, "earlier": graphititest.Earlier} {
 		s, m := standIn(t, graphititest.Options{MCP: age})
-		if err := m.Write(t.Context(), "g", []graphiti.Row{saying("1", "Hello there.")}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Write(t.Context(), "g", []graphiti.Row{saying("1", "Hello there.")}))
 		takes := age == graphititest.Today
 		if got := slices.ContainsFunc(s.Requests(), func(r graphititest.Received) bool {
 			return strings.Contains(string(r.Body), "custom_extraction_instructions\":")
@@ -218,9 +206,7 @@ func TestMCPLies(t *testing.T) {
 			s := httptest.NewServer(h)
 			t.Cleanup(s.Close)
 			m, err := New(remote.Options{Endpoint: s.URL})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
 			if facts, err := m.Search(ctx, []string{"g"}, "x", 5); err == nil {
@@ -246,14 +232,10 @@ func TestMCPCheck(t *testing.T) {
 // TestCallsOfToolsAreCounted checks the counts of calls by name and outcome.
 func TestCallsOfToolsAreCounted(t *testing.T) {
 	s, err := graphititest.Start(graphititest.Options{MCP: graphititest.Today})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	counts := make(map[string]int)
 	m, err := New(remote.Options{Endpoint: s.URL(), Called: func(call string, o remote.Outcome) { counts[call+" "+string(o)]++ }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 2 {
 		_, _ = m.Search(t.Context(), []string{"g"}, "x", 1)
 	}
@@ -296,9 +278,7 @@ func TestCheckOfAnotherService(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(s.Close)
 	m, err := New(remote.Options{Endpoint: s.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	names, failed := checks(func(report func(remote.Check)) { m.Check(t.Context(), report) })
 	if len(names) != 1 || !strings.Contains(failed["health"].Remedy, "memory.backend to graphiti") {
 		t.Errorf("checked %v: %+v", names, failed)
@@ -319,26 +299,20 @@ func checks(run func(report func(remote.Check))) (names []string, failed map[str
 
 func settle(t *testing.T, s *graphititest.Graphiti) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), helptest.Patience)
 	defer cancel()
-	if err := s.Settle(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Settle(ctx))
 }
 
 // TestRefusedHost checks the remedy for a Graphiti server on localhost, which answers other
 // Hosts with 421.
 func TestRefusedHost(t *testing.T) {
 	s, err := graphititest.Start(graphititest.Options{MCP: graphititest.Today})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	s.Always("POST /mcp", graphititest.Answer(http.StatusMisdirectedRequest, ""))
 	m, err := New(remote.Options{Endpoint: s.URL()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { m.Close() })
 	m.Check(t.Context(), func(c remote.Check) {
 		if !c.OK && (!strings.Contains(c.Remedy, "--host 0.0.0.0") || !strings.Contains(c.Remedy, "Host: localhost")) {

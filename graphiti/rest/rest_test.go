@@ -17,8 +17,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -26,9 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func standIn(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s, client(t, s.URL(), "")
 }
@@ -36,9 +36,7 @@ func standIn(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *Cli
 func client(t *testing.T, endpoint, key string) *Client {
 	t.Helper()
 	r, err := New(remote.Options{Endpoint: endpoint, APIKey: func() string { return key }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
@@ -57,11 +55,9 @@ func body(s string) http.HandlerFunc {
 
 func settle(t *testing.T, s *graphititest.Graphiti) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), helptest.Patience)
 	defer cancel()
-	if err := s.Settle(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Settle(ctx))
 }
 
 // TestFactsNameTheirEpisodes checks that a fact has its episodes, if the service lists them.
@@ -102,9 +98,7 @@ func TestRESTMessageForm(t *testing.T) {
 	var sent struct {
 		Messages []map[string]any `json:"messages"`
 	}
-	if err := json.Unmarshal(got.Body, &sent); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(got.Body, &sent))
 	m := sent.Messages[0]
 	if role, ok := m["role"]; !ok || role != "" {
 		t.Errorf("role is %v (%v), want an empty one", role, ok)
@@ -297,14 +291,10 @@ func TestCheck(t *testing.T) {
 // TestCallsAreCounted checks the counts of calls by name and outcome, without group names.
 func TestCallsAreCounted(t *testing.T) {
 	s, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	counts := make(map[string]int)
 	r, err := New(remote.Options{Endpoint: s.URL(), Called: func(call string, o remote.Outcome) { counts[call+" "+string(o)]++ }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	expired, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	_, _ = r.Search(t.Context(), []string{"g"}, "x", 1)

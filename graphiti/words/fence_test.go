@@ -4,7 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 func TestOutside(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{

@@ -17,9 +17,7 @@ import (
 func TestGolden(t *testing.T) {
 	const path = "testdata/golden.txt"
 	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out bytes.Buffer
 	for line := range strings.Lines(string(file)) {
 		if !strings.HasPrefix(line, "> ") {
@@ -34,9 +32,7 @@ func TestGolden(t *testing.T) {
 		out.WriteByte('\n')
 	}
 	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, out.Bytes(), 0o600))
 		return
 	}
 	if diff := cmp.Diff(string(file), out.String()); diff != "" {

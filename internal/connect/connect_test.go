@@ -8,7 +8,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 const base = "http://127.0.0.1:8787"
 
@@ -18,24 +22,16 @@ func machine(t *testing.T, env map[string]string) *Machine {
 	home := t.TempDir()
 	return &Machine{
 		Home: home, Dir: filepath.Join(home, "src"), Store: filepath.Join(home, "store"),
-		Env:  func(name string) string { return env[name] },
-		Look: func(string) (string, error) { return "", os.ErrNotExist },
-		Proxy: Proxy{
-			Base:      base,
-			Providers: map[string]string{"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com", "gemini": "https://generativelanguage.googleapis.com"},
-			Named:     map[string]string{"groq": "https://api.groq.com/openai", ChatGPT: "https://chatgpt.com/backend-api/codex"},
-		},
+		Env:   func(name string) string { return env[name] },
+		Look:  func(string) (string, error) { return "", os.ErrNotExist },
+		Proxy: Proxy{Base: base, Providers: map[string]string{"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com", "gemini": "https://generativelanguage.googleapis.com"}, Named: map[string]string{"groq": "https://api.groq.com/openai", ChatGPT: "https://chatgpt.com/backend-api/codex"}},
 	}
 }
 
 func write(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	must(t, os.WriteFile(file, []byte(text), 0o644))
 }
 
 func read(t *testing.T, file string) string {
@@ -44,9 +40,7 @@ func read(t *testing.T, file string) string {
 	if os.IsNotExist(err) {
 		return "(no file)"
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
@@ -80,12 +74,8 @@ func TestConnect(t *testing.T) {
 			write(t, file, o.text)
 			for range 2 { // again after a first time
 				p, err := m.Plan(c)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := m.Apply(p); err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
+				must(t, m.Apply(p))
 			}
 			if got := read(t, file); !strings.Contains(got, o.want) {
 				t.Errorf("got %s, want it with %s", got, o.want)
@@ -126,9 +116,7 @@ func TestConnect_FileOfOthers(t *testing.T) {
 			if err == nil {
 				err = m.Apply(p)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			text := read(t, file)
 			switch o.edited {
 			case "-":
@@ -137,9 +125,7 @@ func TestConnect_FileOfOthers(t *testing.T) {
 			default:
 				write(t, file, strings.Replace(text, `"theme": "x"`, o.edited, 1))
 			}
-			if _, err := m.Disconnect(c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(m.Disconnect(c)))
 			if got := read(t, file); got != o.want {
 				t.Errorf("got %q, want %q", got, o.want)
 			}
@@ -198,12 +184,8 @@ func TestDisconnect_FileIsALinkNow(t *testing.T) {
 	if err == nil {
 		err = m.Apply(p)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(file, moved); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.Rename(file, moved))
 	if err := os.Symlink(moved, file); err != nil {
 		t.Skipf("make a link: %v", err)
 	}
@@ -221,12 +203,8 @@ func TestApply_FailedLeavesTheRecord(t *testing.T) {
 	apply := func(text string, mode os.FileMode) error {
 		write(t, file, text)
 		p, err := m.Plan(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(file, mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.Chmod(file, mode))
 		return m.Apply(p)
 	}
 	if err := apply("{}", 0o400); err == nil || !strings.Contains(err.Error(), "read-only") {
@@ -235,12 +213,8 @@ func TestApply_FailedLeavesTheRecord(t *testing.T) {
 	if _, err := m.Disconnect(c); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("disconnect after it: got %v, want %v", err, ErrNotConnected)
 	}
-	if err := os.Chmod(file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := apply("{}", 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(file, 0o600))
+	must(t, apply("{}", 0o600))
 	want := read(t, m.recordFile(c.Name))
 	if err := apply(`{"a": 1}`, 0o400); err == nil {
 		t.Error("got no error for the read-only file")
@@ -276,9 +250,7 @@ func TestDisconnect_Says(t *testing.T) {
 			if err == nil {
 				err = m.Apply(p)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if text := o.edit(read(t, file)); text != "" {
 				write(t, file, text)
 			} else if err := os.Remove(file); err != nil {
@@ -426,9 +398,7 @@ func TestLogin_EndsWithSession(t *testing.T) {
 	says := filepath.Join(t.TempDir(), "says")
 	for answer, want := range map[string]bool{"Linger=no": true, "Linger=yes": false} {
 		write(t, says, "#!/bin/sh\necho "+answer+"\n")
-		if err := os.Chmod(says, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(says, 0o700))
 		l, err := LoginOf("linux", machine(t, map[string]string{"SSH_CONNECTION": "a"}), 1, []string{"x"})
 		if err != nil || len(l.Lingers) == 0 {
 			t.Fatalf("got %+v, %v; want a question about lingering", l, err)
@@ -519,17 +489,13 @@ func TestTakeBack(t *testing.T) {
 		program := filepath.Join(m.Home, "client")
 		write(t, program, "#!/bin/sh\nHOME_DIR='"+m.Home+"'\n"+fails+"\n")
 		write(t, m.File(c), "{}")
-		if err := os.Chmod(program, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(program, 0o700))
 		m.Look = func(string) (string, error) { return program, nil }
 		p, err := m.Plan(c)
 		if err == nil {
 			err = m.Apply(p)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		restored, err := m.TakeBack(t.Context(), p)
 		if connected := strings.Contains(read(t, m.File(c)), base); err != nil || restored != want || connected == want {
 			t.Errorf("%s: got %v, %v, connected %v; want %v", fails, restored, err, connected, want)

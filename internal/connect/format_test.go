@@ -53,9 +53,7 @@ func TestFormat(t *testing.T) {
 			} {
 				in := func(text string) string {
 					file, err := e.NewEncoder().String(text)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					return file
 				}
 				if c.text == "" && e != encoding.Nop {

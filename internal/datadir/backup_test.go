@@ -13,15 +13,16 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/database"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 // openTable opens a database with a table of numbers.
 func openTable(t *testing.T, path string) *sqlite.DB {
 	t.Helper()
 	db, err := sqlite.Open(path, sqlite.Options{Schema: "CREATE TABLE numbers (n INTEGER PRIMARY KEY) STRICT", Version: 1, Sync: sqlite.SyncNormal, Holds: "numbers"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = db.Close() }) // some are closed before
 	return db
 }
@@ -47,13 +48,9 @@ func TestRestoreBackup_Refuses(t *testing.T) {
 		insert(t, db, n+1)
 	}
 	good := filepath.Join(out, "good.zip")
-	if err := WriteBackup(t.Context(), from, good); err != nil {
-		t.Fatal(err)
-	}
+	must(t, WriteBackup(t.Context(), from, good))
 	b, err := os.ReadFile(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	archive := func(name, text string) []byte {
 		var out bytes.Buffer
 		z := zip.NewWriter(&out)
@@ -61,9 +58,7 @@ func TestRestoreBackup_Refuses(t *testing.T) {
 		if err == nil {
 			_, err = w.Write([]byte(text))
 		}
-		if err = errors.Join(err, z.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, z.Close()))
 		return out.Bytes()
 	}
 	for name, tc := range map[string]struct {
@@ -87,13 +82,9 @@ func TestRestoreBackup_Refuses(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			path := filepath.Join(t.TempDir(), "backup.zip")
-			if err := os.WriteFile(path, tc.file, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, tc.file, 0o600))
 			if tc.there != "" {
-				if err := os.WriteFile(filepath.Join(dir, tc.there), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(filepath.Join(dir, tc.there), nil, 0o600))
 			}
 			_, err := RestoreBackup(t.Context(), path, dir, func(string) []error { return []error{tc.fails} })
 			if err == nil || !strings.Contains(err.Error(), tc.says) {
@@ -133,9 +124,7 @@ func TestWriteFileReplacesTheFileWhole(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "small")
 	for _, text := range []string{"the first, which is longer\n", "second\n", ""} {
-		if err := WriteFile(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, WriteFile(path, []byte(text)))
 		b, err := os.ReadFile(path)
 		if err != nil || string(b) != text {
 			t.Errorf("the file holds %q, %v; want %q", b, err, text)

@@ -37,9 +37,7 @@ func TestOwnerIsNeverReplaced(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := t.TempDir()
 			if tc.file != "-" {
-				if err := os.WriteFile(ownerFile(dir), []byte(tc.file), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(ownerFile(dir), []byte(tc.file), 0o600))
 			}
 			owner, recovered, err := Owner(dir, func() ([]string, error) { return tc.held, nil })
 			if tc.remedy != "" {
@@ -72,9 +70,7 @@ func TestWhoHoldsTheLock(t *testing.T) {
 	for holder, want := range map[string]string{Command: me + "wait until it ends", Proxy: me + "stop that one"} {
 		dir := t.TempDir()
 		l, err := Acquire(dir, holder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := Acquire(dir, Command); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: Acquire returns %v, want ErrInUse with %q", holder, err, want)
 		}
@@ -99,13 +95,9 @@ func TestOwnFiles_Foreign(t *testing.T) {
 		} {
 			dir, other := t.TempDir(), t.TempDir()
 			target := filepath.Join(other, "precious")
-			if err := os.WriteFile(target, []byte(precious), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(target, []byte(precious), 0o600))
 			path := filepath.Join(dir, name)
-			if err := place(path, target); err != nil {
-				t.Fatal(err)
-			}
+			must(t, place(path, target))
 			if b, err := readOwn(path); err == nil {
 				t.Errorf("%s as a %s: readOwn returns %d bytes, want an error", name, kind, len(b))
 			}

@@ -17,7 +17,10 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 // scenarios maps each scenario that every dialect has in testdata/<scenario>.txtar to the
 // section of its cases. If an API cannot have a scenario, the comment of the file begins
@@ -93,15 +96,11 @@ func fixtures(t testing.TB, d dialect.Dialect) map[string][]testCase {
 	t.Helper()
 	info := d.Info()
 	files, err := filepath.Glob(filepath.Join(info.Name, "testdata", "*.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := make(map[string][]testCase)
 	for _, file := range files {
 		archive, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		texts := make(map[string]string)
 		for _, f := range archive.Files {
 			texts[f.Name] = string(f.Data)
@@ -346,9 +345,7 @@ func checkHead(t *testing.T, tc *testCase) {
 	first, fields, _ := strings.Cut(tc.text, "\n")
 	method, target, _ := strings.Cut(first, " ")
 	u, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h := make(http.Header)
 	for line := range strings.Lines(fields) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")

@@ -32,13 +32,9 @@ func (noHeader) Peek(string) []byte { return nil }
 // person's quotation of its text.
 func TestChores(t *testing.T) {
 	raw, err := os.ReadFile("testdata/chores.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var fixtures []choreFixture
-	if err := json.Unmarshal(raw, &fixtures); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(raw, &fixtures))
 	dialects := map[string]dialect.Dialect{"chat": chat.Dialect{}, "responses": responses.Dialect{}, "messages": messages.Dialect{}}
 	chores, used := dialect.Chores(), make(map[int]bool)
 	for _, f := range fixtures {
@@ -104,17 +100,10 @@ func TestPersonsMessageAboutChores(t *testing.T) {
 		"Does Codex put its words behind ## My request for Codex:?",
 	} {
 		body, err := json.Marshal(map[string]any{
-			"tools": []any{map[string]any{"type": "function", "function": map[string]string{"name": "bash"}}},
-			"messages": []any{
-				map[string]string{"role": "system", "content": "You are an agent."},
-				map[string]string{"role": "user", "content": said},
-				map[string]string{"role": "assistant", "content": "Well."},
-				map[string]string{"role": "user", "content": said},
-			},
+			"tools":    []any{map[string]any{"type": "function", "function": map[string]string{"name": "bash"}}},
+			"messages": []any{map[string]string{"role": "system", "content": "You are an agent."}, map[string]string{"role": "user", "content": said}, map[string]string{"role": "assistant", "content": "Well."}, map[string]string{"role": "user", "content": said}},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var c dialect.Conversation
 		if !(chat.Dialect{}).Parse(body, &c) || c.Kind != dialect.KindTurn || c.Last != 3 || !c.Messages[1].Person {
 			t.Errorf("a person is not heard who says %q", said)
@@ -142,9 +131,7 @@ func TestBuiltInCommands(t *testing.T) {
 	} {
 		for _, text := range []string{text, text + rest} {
 			body, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var c dialect.Conversation
 			if !(chat.Dialect{}).Parse(body, &c) || c.Last != 0 {
 				t.Fatalf("%q: not understood", text)

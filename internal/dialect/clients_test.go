@@ -17,9 +17,7 @@ func TestClientFiles(t *testing.T) {
 	}
 	for _, file := range files {
 		f, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer f.Close()
 		type some map[string]any
 		var sections struct {

@@ -39,9 +39,7 @@ func TestHarness(t *testing.T) {
 		{"longer names of thoughts", "assistant", many("<thinker>") + "</think>", many("<thinker>") + "</think>"},
 	} {
 		body, err := json.Marshal(map[string]any{"messages": []any{map[string]string{"role": tc.role, "content": tc.text}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c, ok := parse(t, string(body))
 		if !ok {
 			t.Fatalf("%s: not understood", tc.name)
@@ -101,9 +99,7 @@ func TestPersonsWords(t *testing.T) {
 			map[string]string{"role": "assistant", "content": "Well."},
 			map[string]string{"role": "user", "content": "And now?"},
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c, ok := parse(t, string(body))
 		if !ok || c.Last != 2 {
 			t.Fatalf("%s: not understood", tc.name)

@@ -31,9 +31,7 @@ func bodyOf(t testing.TB, list ...said) []byte {
 		messages = append(messages, map[string]any{"role": s.role, "content": content})
 	}
 	body, err := json.Marshal(map[string]any{"model": "m", "messages": messages})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return body
 }
 

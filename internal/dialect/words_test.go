@@ -32,9 +32,7 @@ func message(t *testing.T, parts ...string) map[string]any {
 func parsed(t *testing.T, messages ...any) *dialect.Conversation {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"model": "m", "messages": messages, "tools": []any{map[string]any{"type": "function", "function": map[string]string{"name": "bash"}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var c dialect.Conversation
 	if !(chat.Dialect{}).Parse(body, &c) {
 		t.Fatal("not understood")
@@ -102,17 +100,13 @@ func TestCachedDocuments(t *testing.T) {
 // sent. Their structure is recorded; the texts of their prompts are not.
 func TestRecordedClients(t *testing.T) {
 	raw, err := os.ReadFile("testdata/clients.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var fixtures []struct {
 		Client, API, Kind, Said string
 		Sure, Round             bool
 		Body                    json.RawMessage
 	}
-	if err := json.Unmarshal(raw, &fixtures); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(raw, &fixtures))
 	dialects := map[string]dialect.Dialect{"chat": chat.Dialect{}, "messages": messages.Dialect{}, "responses": responses.Dialect{}}
 	for n, f := range fixtures {
 		var c dialect.Conversation

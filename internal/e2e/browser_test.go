@@ -32,24 +32,16 @@ func inBrowser(t *testing.T, script string, input any) {
 		t.Skip("SKIPPED LOUDLY: Chromium is not installed; run internal/e2e/packages.sh as root on Debian")
 	}
 	in, err := json.Marshal(input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path, err := filepath.Abs(filepath.Join("browser", script))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", path)
 	cmd.Dir, cmd.Stdin, cmd.Stderr, cmd.WaitDelay = ".cache/browser", bytes.NewReader(in), os.Stderr, 10*time.Second
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	checks := 0
 	for s := bufio.NewScanner(out); s.Scan(); checks++ {
 		var found struct {

@@ -89,9 +89,7 @@ func cli(t *testing.T, repo string, env []string, name string, args ...string) s
 func program(t *testing.T, repo string, env []string, in io.Reader, name string, args ...string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(".cache", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("SKIPPED LOUDLY: %s is not installed; run internal/e2e/install.sh where npm's registry is reached", name)
 	}
@@ -118,12 +116,8 @@ func xdg(home, repo string) []string {
 func write(t *testing.T, text string, path ...string) {
 	t.Helper()
 	file := filepath.Join(path...)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 // claude runs Claude Code. Its requests, and the form in which they state the directory,
@@ -254,42 +248,6 @@ func TestSharedRepositoryMemory(t *testing.T) {
 	}
 }
 
-// TestIgnoreFile checks that a client in a clone with an ignore file
-// gets no block, and that its conversation is not stored.
-func TestIgnoreFile(t *testing.T) {
-	t.Parallel()
-	w := serve(t, "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw")
-	w.model.SetAnswer(coderModel)
-	dir := t.TempDir()
-	told := clone(t, filepath.Join(dir, "told"))
-	theCoders[0].run(t, w.url, filepath.Join(dir, "home"), told, "The staging database is called Miso. Remember it.", how{})
-	w.until(t, "the turn that is kept", func(q queue) bool { return q.Delivered == 1 })
-	before := w.export(t, widgets)
-	w.model.Forget()
-	for i, c := range append([]coder{olderClaude, qwenCode}, theCoders...) {
-		t.Run(c.name, func(t *testing.T) {
-			ignored := clone(t, filepath.Join(dir, fmt.Sprint("ignored", i)))
-			write(t, "", ignored, ".graphiti-proxy-ignore")
-			out := c.run(t, w.url, filepath.Join(dir, fmt.Sprint("home", i)), ignored, "What is the staging database called? The production one is called Zanzibar.", how{})
-			if !strings.Contains(out, "Understood.") {
-				t.Errorf("%s printed %q", c.name, out)
-			}
-		})
-	}
-	if block := lastBlock(t, w.model); block != "" {
-		t.Errorf("the model saw %s", block)
-	}
-	w.stop(t) // the proxy stores captured turns before it exits
-	w.start(t, w.env...)
-	w.until(t, "the queue to be empty", func(q queue) bool { return q.Pending == 0 })
-	if kept := w.export(t, widgets); kept != before {
-		t.Errorf("the repository's memory holds\n%s\nand held\n%s", kept, before)
-	}
-	if kept := w.export(t, "user_josh"); kept != "" {
-		t.Errorf("the person's memory holds %s", kept)
-	}
-}
-
 // widgets is the group of the repository acme/widgets.
 const widgets = "workspace_github_repo_github_com_acme_widgets-27bf01bfae610991"
 
@@ -321,9 +279,7 @@ func git(dir string, args ...string) ([]byte, error) {
 func (w *world) export(t *testing.T, group string) string {
 	t.Helper()
 	resp, err := http.Get(w.admin + "/api/v1/memory/export?group=" + group)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -357,9 +313,7 @@ func TestCodexOverWebSocket(t *testing.T) {
 	dir := t.TempDir()
 	run := func(prompt string) string {
 		home := t.TempDir()
-		if err := os.MkdirAll(filepath.Join(home, ".codex"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Join(home, ".codex"), 0o700))
 		config := fmt.Sprintf("model = \"gpt-5.1-codex\"\nmodel_provider = \"p\"\n[model_providers.p]\nname = \"p\"\nbase_url = \"%s/v1\"\nwire_api = \"responses\"\nenv_key = \"K\"\nsupports_websockets = true\n", w.url)
 		write(t, config, home, ".codex", "config.toml")
 		return cli(t, dir, append(os.Environ(), "HOME="+home, "K=sk-test"), ".bin/codex", "exec", "--skip-git-repo-check", prompt)
@@ -428,17 +382,13 @@ func TestCodexSubagentThread(t *testing.T) {
 func threadOfSubagent(t *testing.T, home string) (id string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(home, ".codex", "sessions", "*", "*", "*", "*.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range files {
 		var first struct {
 			Payload struct{ ID, ThreadSource string }
 		}
 		line, _, _ := strings.Cut(read(t, name), "\n")
-		if err := json.Unmarshal([]byte(strings.ReplaceAll(line, "thread_source", "threadSource")), &first); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(strings.ReplaceAll(line, "thread_source", "threadSource")), &first))
 		if first.Payload.ThreadSource == "subagent" {
 			id = first.Payload.ID
 		}

@@ -96,9 +96,7 @@ var numbers = regexp.MustCompile(`\w+=\d+(; |$)`)
 
 func newTap(t *testing.T, target string) *tap {
 	u, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &tap{sent: make(map[string]int)}
 	way := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(u) }, ModifyResponse: func(r *http.Response) error {
 		p.mu.Lock()
@@ -150,9 +148,7 @@ func (w *world) episodes(t *testing.T, group string) (all []episode) {
 	t.Helper()
 	for line := range strings.Lines(w.export(t, group)) {
 		var e episode
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(line), &e))
 		if e.Role != "" { // otherwise a statement about the session
 			all = append(all, e)
 		}
@@ -196,9 +192,7 @@ func (j *journey) travel(t *testing.T) []string {
 		t.Fatalf("git remote set-url: %v %s", err, out)
 	}
 	home := filepath.Join(dir, "home")
-	if err := os.Mkdir(home, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(home, 0o700))
 	t.Cleanup(func() { endAll(t, home) })
 	kept := func(what string, in string, fits func(episode) bool) {
 		t.Helper()
@@ -320,9 +314,7 @@ func (j *journey) version(t *testing.T) string {
 		t.Skipf("SKIPPED LOUDLY: %s is not installed; run internal/e2e/install.sh where npm's registry is reached", j.needs)
 	}
 	var p struct{ Version string }
-	if err := json.Unmarshal(b, &p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(b, &p))
 	version, _, _ := strings.Cut(p.Version, "-")
 	return version
 }
@@ -333,9 +325,7 @@ const matrixFile = "../../docs/clients.md"
 // dates. UPDATE=1 writes the rows into the table.
 func compareMatrix(t *testing.T, rows map[string][]string) {
 	b, err := os.ReadFile(matrixFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lines := strings.Split(string(b), "\n")
 	for name, row := range rows {
 		if row == nil {
@@ -357,8 +347,6 @@ func compareMatrix(t *testing.T, rows map[string][]string) {
 		lines[at] = want + time.Now().UTC().Format(" 2006-01-02 |")
 	}
 	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(matrixFile, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(matrixFile, []byte(strings.Join(lines, "\n")), 0o644))
 	}
 }

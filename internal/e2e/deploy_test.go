@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // tool runs a checker, which must succeed, and returns its output. It skips the test if the
@@ -62,9 +64,7 @@ func TestManifestSchemas(t *testing.T) {
 			deploy, err = filepath.Rel(overlay, deploy)
 		}
 		text := strings.ReplaceAll(codeBlocks(t, "../../deploy/README.md")[1], "https://github.com/graphiti-proxy/graphiti-proxy//deploy/kubernetes", deploy)
-		if err = errors.Join(err, os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(strings.ReplaceAll(text, "?ref=main", "")), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(strings.ReplaceAll(text, "?ref=main", "")), 0o600)))
 		if out := tool(t, nil, filepath.Join(".cache", "kustomize", "kustomize"), "build", overlay); !strings.Contains(out, "kind: ServiceMonitor") || strings.Contains(out, "REGISTRY") {
 			t.Errorf("the overlay of deploy/README.md has no ServiceMonitor, or no image:\n%s", out)
 		}
@@ -110,14 +110,10 @@ func TestPromtool(t *testing.T) {
 	w.until(t, "the turn", func(q queue) bool { return q.Pending == 0 && q.Delivered > 0 })
 	w.tell(t, "What is my cat called?")
 	resp, err := http.Get(w.admin + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	var metrics bytes.Buffer
-	if _, err := metrics.ReadFrom(resp.Body); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(metrics.ReadFrom(resp.Body)))
 	tool(t, metrics.Bytes(), "promtool", "check", "metrics")
 	tool(t, nil, "promtool", "check", "rules", "../../deploy/prometheus/alerts.yaml")
 	tool(t, nil, "promtool", "check", "config", "../../deploy/prometheus/scrape.yaml")
@@ -125,9 +121,7 @@ func TestPromtool(t *testing.T) {
 	var dashboard struct {
 		Panels []struct{ Targets []struct{ Expr string } }
 	}
-	if err := json.Unmarshal([]byte(read(t, "../../deploy/prometheus/dashboard.json")), &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(read(t, "../../deploy/prometheus/dashboard.json")), &dashboard))
 	type rule struct {
 		Record, Expr string
 	}
@@ -142,9 +136,7 @@ func TestPromtool(t *testing.T) {
 		}
 	}
 	text, err := yaml.Marshal(map[string][]group{"groups": {rules}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "dashboard.yaml")
 	write(t, string(text), path)
 	if out := tool(t, nil, "promtool", "check", "rules", path); !strings.Contains(out, "SUCCESS") || len(rules.Rules) < 15 {

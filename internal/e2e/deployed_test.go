@@ -96,9 +96,7 @@ func compose(t *testing.T, file string, variables map[string]string) (c composit
 	if left := strings.Contains(text, "${"); left {
 		t.Errorf("%s has a variable with a default: a password or key must be chosen", file)
 	}
-	if err := yaml.Unmarshal([]byte(text), &c); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(text), &c))
 	return c
 }
 
@@ -132,9 +130,7 @@ func TestCompose(t *testing.T) {
 		"ADMIN_TOKEN": "a-token-for-this-test", "GATEWAY_KEY": masterKey, "OPENAI_API_KEY": "sk-provider", "NEO4J_PASSWORD": "a-password-for-this-test",
 	})
 	chat, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { chat.Close() })
 	provider := byModel(t, map[string]string{"gpt-5.1": chat.URL() + "/v1"}, startGraphiti(t).url()+"/model")
 	if got, want := c.command("litellm"), []string{"--config", "/config.yaml", "--port", "4000"}; !slices.Equal(got, want) {

@@ -26,18 +26,18 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
+
+var must = helptest.Must
 
 // elsewhere starts a server that forwards to target, on an address of this machine other
 // than the loopback, which is never reached through a forward proxy.
 func elsewhere(t *testing.T, target string, secured bool) *httptest.Server {
 	t.Helper()
 	all, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var ln net.Listener
 	for _, a := range all {
 		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
@@ -50,9 +50,7 @@ func elsewhere(t *testing.T, target string, secured bool) *httptest.Server {
 		t.Skip("SKIPPED LOUDLY: this machine has the loopback address only, which no forward proxy is asked for")
 	}
 	u, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(u))
 	s.Listener.Close()
 	s.Listener = ln
@@ -74,14 +72,10 @@ func TestForwardProxy(t *testing.T) {
 		t.Skip("SKIPPED LOUDLY: tinyproxy is not installed; run e2e/packages.sh")
 	}
 	provider, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = provider.Close() })
 	memory, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = memory.Close() })
 	model, graph := elsewhere(t, provider.URL(), true), elsewhere(t, memory.URL(), false)
 
@@ -92,9 +86,7 @@ func TestForwardProxy(t *testing.T) {
 	conf := filepath.Join(dir, "tinyproxy.conf")
 	write(t, fmt.Sprintf("Port %s\nListen 127.0.0.1\nTimeout 60\nMaxClients 20\nBasicAuth me s3cret\nLogFile %q\nLogLevel Connect\n", port(forward), log), conf)
 	tiny := exec.Command("tinyproxy", "-d", "-c", conf)
-	if err := tiny.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tiny.Start())
 	t.Cleanup(func() { _ = tiny.Process.Kill(); _ = tiny.Wait() })
 	until(t, "tinyproxy", func() bool {
 		c, err := net.Dial("tcp", forward)
@@ -110,9 +102,7 @@ func TestForwardProxy(t *testing.T) {
 	p.Stderr = os.Stderr
 	by := "http://me:s3cret@" + forward
 	p.Env = append(os.Environ(), "HTTPS_PROXY="+by, "HTTP_PROXY="+by, "NO_PROXY=", "SSL_CERT_FILE="+trusted)
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Start())
 	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
 	until(t, "the proxy", func() bool {
 		resp, err := http.Get("http://" + admin + "/healthz")
@@ -123,9 +113,7 @@ func TestForwardProxy(t *testing.T) {
 	})
 	for range 2 { // the second request reuses the tunnel
 		resp, err := http.Post("http://"+client+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"My cat is called Miso."}]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		// A client that leaves before the end of the answer costs a connection to the
 		// model.
 		_, err = io.Copy(io.Discard, resp.Body)
@@ -145,21 +133,17 @@ func TestForwardProxy(t *testing.T) {
 func certificateFor(t *testing.T, ip net.IP) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "model"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{ip}, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 }
 
-var until = polltest.Until
+var until = helptest.Until
 
 func port(address string) string {
 	_, port, _ := net.SplitHostPort(address)

@@ -34,9 +34,7 @@ func startGraphiti(t *testing.T) *graphitiService {
 		t.Skip("SKIPPED LOUDLY: graphiti-core is not installed; run internal/e2e/install.sh where PyPI is reached")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	l.Close()
 	g := &graphitiService{t: t, db: filepath.Join(t.TempDir(), "graph"), port: port}
@@ -55,12 +53,8 @@ func (g *graphitiService) start() {
 		g.cmd.Stderr = io.Discard // a dying worker prints tracebacks
 	}
 	out, err := g.cmd.StdoutPipe()
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	if err := g.cmd.Start(); err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, err)
+	must(g.t, g.cmd.Start())
 	if !bufio.NewScanner(out).Scan() {
 		g.t.Fatal("the service of graphiti-core did not start")
 	}
@@ -80,14 +74,10 @@ func (g *graphitiService) stop() {
 func (g *graphitiService) episodes(group string) map[string]int {
 	g.t.Helper()
 	resp, err := http.Get(g.url() + "/episodes/" + group + "?last_n=1000")
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, err)
 	defer resp.Body.Close()
 	var list []struct{ Content string }
-	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, json.NewDecoder(resp.Body).Decode(&list))
 	count := make(map[string]int)
 	for _, e := range list {
 		said, _, _ := strings.Cut(e.Content, "\n(assistant): ")
@@ -105,20 +95,14 @@ type queue struct {
 func (w *world) queue(t *testing.T) (q queue) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.admin+"/api/v1/queue", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if w.token != "" {
 		req.Header.Set("Authorization", "Bearer "+w.token)
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&q); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewDecoder(resp.Body).Decode(&q))
 	return q
 }
 
@@ -142,9 +126,7 @@ func (w *world) tell(t *testing.T, text string) string {
 	t.Helper()
 	body, _ := json.Marshal(map[string]any{"model": "m", "messages": []any{user(text)}})
 	resp, err := http.Post(w.url+"/v1/chat/completions", "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -222,9 +204,7 @@ func TestRealGraphiti(t *testing.T) {
 func (g *graphitiService) refuse(complete, embed int) {
 	g.t.Helper()
 	resp, err := http.Post(g.url()+"/model/refusals", "application/json", strings.NewReader(fmt.Sprintf(`{"complete":%d,"embed":%d}`, complete, embed)))
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, err)
 	resp.Body.Close()
 }
 

@@ -33,9 +33,7 @@ var heldOut = []coder{
 // without returns the address of a server that forwards requests without a field.
 func without(t *testing.T, target, field string) string {
 	u, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pass := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(u) }}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -144,9 +142,7 @@ var agents = []struct {
 // python runs a program with the packages of a folder below .cache, without network access.
 func python(t *testing.T, folder, url, home, repo, name string, args ...string) string {
 	packages, err := filepath.Abs(filepath.Join(".cache", folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := os.Stat(filepath.Join(packages, "requirements.txt")); err != nil {
 		t.Skipf("SKIPPED LOUDLY: %s is not installed; run internal/e2e/install.sh where PyPI is reached", folder)
 	}
@@ -194,9 +190,7 @@ func TestAgents(t *testing.T) {
 					Messages         int
 				}
 			}
-			if err := json.Unmarshal([]byte(w.command(t, "memory", "list", "--json")), &list); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal([]byte(w.command(t, "memory", "list", "--json")), &list))
 			var kept []string
 			for _, c := range list.Conversations {
 				begins, _, _ := strings.Cut(c.Begins, " [[")

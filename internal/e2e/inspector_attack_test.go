@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -55,27 +56,19 @@ func hostileHeader(mark string) string {
 func (w *world) attack(t *testing.T, path string, body any, headers map[string]string) {
 	t.Helper()
 	b, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req, err := http.NewRequest(http.MethodPost, w.url+path, bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer sk-test")
 	for name, value := range headers {
 		req.Header.Set(name, value)
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	// A turn is captured only if the client reads the whole answer.
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(io.Copy(io.Discard, resp.Body)))
 }
 
 // asked returns a request with one message.
@@ -122,9 +115,7 @@ func hostileFile(t *testing.T) string {
 			{"role": "user", "scope": "workspace", "workspace": "MARK-workspace " + name, "content": "The gull has nest number " + fmt.Sprint(i)},
 			{"role": "user", "scope": "workspace", "workspace": "MARK-workspace " + name, "content": "The Gull of " + p + " meets the Puffin."},
 		} {
-			if err := json.NewEncoder(&b).Encode(line); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.NewEncoder(&b).Encode(line))
 		}
 	}
 	write(t, b.String(), file)
@@ -147,9 +138,7 @@ func TestScriptsAreEscaped(t *testing.T) {
 	})
 	t.Run("Graphiti", func(t *testing.T) {
 		g, err := graphititest.Start(graphititest.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer g.Close()
 		w := serve(t, "GRAPHITI_PROXY_MEMORY_BACKEND=graphiti", "GRAPHITI_PROXY_MEMORY_ENDPOINT="+g.URL(), "GRAPHITI_PROXY_MEMORY_CONSENT=true")
 		w.infest(t)

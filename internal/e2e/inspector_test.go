@@ -16,9 +16,7 @@ import (
 func (w *world) visit(t *testing.T, path string) string {
 	t.Helper()
 	resp, err := http.Get(w.admin + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {

@@ -67,7 +67,7 @@ if [ $# -gt 0 ]; then
 	exit 0
 fi
 mkdir -p .cache/node
-cp node/driver.mjs node/talk.mjs .cache/node/
+cp node/talk.mjs .cache/node/
 beside npm_in node openai
 beside npm_in cli .bin/codex
 beside npm_in browser playwright-core

@@ -33,9 +33,7 @@ type inventedConversation struct {
 
 func readInvented(t *testing.T) (all inventedWeeks) {
 	t.Helper()
-	if err := yaml.Unmarshal([]byte(read(t, "testdata/invented.yaml")), &all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(read(t, "testdata/invented.yaml")), &all))
 	return all
 }
 
@@ -43,9 +41,7 @@ func readInvented(t *testing.T) (all inventedWeeks) {
 func (all *inventedWeeks) when(t *testing.T, c *inventedConversation) time.Time {
 	t.Helper()
 	at, err := time.Parse("2006-01-02 15:04", all.Begins+" "+c.At)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return at.AddDate(0, 0, c.Day)
 }
 
@@ -66,13 +62,9 @@ func (w *world) hold(t *testing.T, c *inventedConversation) {
 		history = append(history, user(text))
 		body, answer := speak(c.Model, history)
 		b, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req, err := http.NewRequest(http.MethodPost, w.url+path, bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Authorization", "Bearer sk-invented")
 		req.Header.Set("User-Agent", c.Client)
@@ -81,17 +73,13 @@ func (w *world) hold(t *testing.T, c *inventedConversation) {
 			req.Header.Set("X-Graphiti-Workspace", c.Project)
 		}
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %v, %s", resp.Status, err, got)
 		}
-		if err := json.Unmarshal(got, answer); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(got, answer))
 		history = append(history, map[string]any{"role": "assistant", "content": answer.text()})
 		w.until(t, "the turn", func(q queue) bool { return q.Delivered > kept && q.Pending == 0 })
 	}
@@ -150,9 +138,7 @@ func (w *world) importMany(t *testing.T, n int) {
 			said[i] = words[r.IntN(len(words))]
 		}
 		line["content"] = fmt.Sprintf("The %s, number %d.", strings.Join(said, " "), i)
-		if err := json.NewEncoder(&b).Encode(line); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.NewEncoder(&b).Encode(line))
 	}
 	file := filepath.Join(w.dir, "many.jsonl")
 	write(t, b.String(), file)

@@ -73,10 +73,7 @@ var theJourneys = []journey{
 			qwen(t, url, home, repo, "/compress", how{goOn: true})
 		},
 	},
-	{
-		coder: coder{name: "pi", tool: `bash {"command":"echo forty-two"}`, run: pi},
-		needs: "clients/pi/node_modules/@mariozechner/pi-coding-agent", attaches: true, compact: piCompacts,
-	},
+	{coder: coder{name: "pi", tool: `bash {"command":"echo forty-two"}`, run: pi}, needs: "clients/pi/node_modules/@mariozechner/pi-coding-agent", attaches: true, compact: piCompacts},
 	{
 		coder: coder{name: "Continue", tool: `Bash {"command":"echo forty-two"}`, run: continues},
 		needs: "clients/continue/node_modules/@continuedev/cli",
@@ -84,10 +81,7 @@ var theJourneys = []journey{
 			continues(t, url, home, repo, "/compact", how{goOn: true})
 		},
 	},
-	{
-		coder: coder{name: "Cline", tool: `run_commands {"commands":["echo forty-two"]}`, run: cline},
-		needs: "clients/cline/node_modules/cline", once: true,
-	},
+	{coder: coder{name: "Cline", tool: `run_commands {"commands":["echo forty-two"]}`, run: cline}, needs: "clients/cline/node_modules/cline", once: true},
 }
 
 func copilot(t *testing.T, url, home, repo, prompt string, how how) string {
@@ -128,22 +122,14 @@ func pi(t *testing.T, url, home, repo, prompt string, how how) string {
 // piCompacts requests a compaction over pi's RPC and waits for the answer.
 func piCompacts(t *testing.T, url, home, repo string) {
 	path, err := filepath.Abs(".cache/clients/pi/node_modules/.bin/pi")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.CommandContext(t.Context(), path, "--provider", "p", "--model", "m", "--continue", "--mode", "rpc")
 	cmd.Dir, cmd.Env = repo, piSettings(t, url, home)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	_, _ = io.WriteString(in, `{"type":"compact","id":"1"}`+"\n")
 	answer := ""
 	for s := bufio.NewScanner(out); s.Scan(); {
@@ -184,9 +170,7 @@ func endAll(t *testing.T, home string) {
 	for range 250 {
 		left := 0
 		all, err := filepath.Glob("/proc/[0-9]*/environ")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, name := range all {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
 			b, readErr := os.ReadFile(name) // empty if the process has ended

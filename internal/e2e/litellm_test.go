@@ -26,9 +26,7 @@ const masterKey = "sk-master-of-this-test-9f2c41d07b"
 func liteLLM(t *testing.T, config string, env ...string) (url string) {
 	t.Helper()
 	lib, err := filepath.Abs(".cache/litellm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := os.Stat(filepath.Join(lib, "bin", "litellm")); err != nil {
 		t.Skip("SKIPPED LOUDLY: litellm is not installed; run internal/e2e/install.sh where PyPI is reached")
 	}
@@ -43,17 +41,13 @@ func pythonServer(t *testing.T, dir, path string, env []string, command ...strin
 	t.Helper()
 	_, port, _ := net.SplitHostPort(freePort(t))
 	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer log.Close()
 	cmd := exec.Command("python3", append(command, "--host", "127.0.0.1", "--port", port)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it has children
 	cmd.Env = append(append(os.Environ(), "HOME="+dir), env...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); _ = cmd.Wait() })
 	url = "http://127.0.0.1:" + port
 	for range 900 { // three minutes
@@ -81,14 +75,10 @@ func send(t *testing.T, url, key string, body map[string]any, headers ...string)
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	out, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Sprint(resp.StatusCode, " ", string(out))
 	}
@@ -147,9 +137,7 @@ func TestLiteLLM(t *testing.T) {
 	t.Run("behind", func(t *testing.T) {
 		t.Parallel()
 		model, err := proxytest.Start()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { model.Close() })
 		url := liteLLM(t, read(t, "../../deploy/compose/litellm.yaml"), "OPENAI_API_KEY=sk-gateway", "OPENAI_BASE_URL="+model.URL()+"/v1")
 		for _, stream := range []bool{false, true} {

@@ -13,10 +13,9 @@ func TestLanguages(t *testing.T) {
 	t.Parallel()
 	w := serve(t)
 	blockFor := func(text string) string {
-		_, body := w.say(t, goClient, ask(false, user(text)))
-		_, rest, _ := strings.Cut(body, "<graphiti_memory>")
-		block, _, _ := strings.Cut(rest, "</graphiti_memory>")
-		return block
+		w.model.Forget()
+		w.tell(t, text)
+		return lastBlock(t, w.model)
 	}
 	for n, c := range []struct{ told, asked, want string }{
 		{"mqtt брокер слухає на порту 1884", "на якому порту слухає mqtt брокер", "1884"},

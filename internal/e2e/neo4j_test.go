@@ -32,9 +32,7 @@ func startOwn(t *testing.T, port, health string, env []string, args ...string) *
 	cmd.Env = append(append(os.Environ(), env...), "PYTHONPATH="+strings.Join(path, string(filepath.ListSeparator)), "PYTHONDONTWRITEBYTECODE=1", "GRAPHITI_TELEMETRY_ENABLED=false")
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		end(cmd)
 		if t.Failed() {
@@ -56,9 +54,7 @@ func startOwn(t *testing.T, port, health string, env []string, args ...string) *
 func absolute(t *testing.T, path string) string {
 	t.Helper()
 	path, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return path
 }
 
@@ -80,16 +76,10 @@ func startNeo4j(t *testing.T) string {
 	t.Helper()
 	cmd := exec.Command("java", "-Xmx512m", "-cp", filepath.Join(".cache", "neo4j", "jars", "*"), filepath.Join("graphiti", "neo4j", "Database.java"), t.TempDir())
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close()
 		end(cmd)

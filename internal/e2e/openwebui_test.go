@@ -17,9 +17,7 @@ import (
 func TestOpenWebUI(t *testing.T) {
 	t.Parallel()
 	lib, err := filepath.Abs(".cache/open-webui")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := os.Stat(filepath.Join(lib, "bin", "open-webui")); err != nil {
 		t.Skip("SKIPPED LOUDLY: Open WebUI is not installed; run internal/e2e/install.sh open-webui")
 	}
@@ -46,9 +44,7 @@ func TestOpenWebUI(t *testing.T) {
 	}
 	for _, line := range lines {
 		var person struct{ Name, Answer string }
-		if err := json.Unmarshal([]byte(line), &person); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(line), &person))
 		for _, name := range names {
 			if strings.Contains(person.Answer, name) != (name == person.Name) {
 				t.Errorf("the person with the cat %s is answered %q", person.Name, person.Answer)

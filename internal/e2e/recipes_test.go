@@ -89,9 +89,7 @@ func (r *recipe) says(t *testing.T, url, words string) string {
 	t.Helper()
 	of, _, _ := strings.Cut(r.needs, "/")
 	dir, err := filepath.Abs(filepath.Join(".cache", of))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := recipeText(t, r.page, r.block, url)
 	if !strings.Contains(text, url) {
 		t.Fatalf("%s.md does not name the proxy", r.page)

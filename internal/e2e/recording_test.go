@@ -41,9 +41,7 @@ func TestRecording(t *testing.T) {
 	}
 	svg := recording(shown)
 	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(recordingFile, []byte(svg), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(recordingFile, []byte(svg), 0o644))
 	}
 	if b, err := os.ReadFile(recordingFile); err != nil || string(b) != svg {
 		t.Errorf("%s shows something else (%v); UPDATE=1 writes it:\n%s", recordingFile, err, strings.Join(shown, "\n"))

@@ -50,9 +50,7 @@ func TestScreenshots(t *testing.T) {
 	if err != nil || t.Failed() {
 		t.Fatal("some pictures are missing; none is replaced", err)
 	}
-	if err := os.MkdirAll(pictures, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(pictures, 0o755))
 	all := 0
 	for _, f := range files {
 		all += shrink(t, f, filepath.Join(pictures, filepath.Base(f)))
@@ -105,9 +103,7 @@ func picturesOfOne(t *testing.T, program, dir string) {
 // refuses some messages.
 func picturesOfTeam(t *testing.T, program, dir string) {
 	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer g.Close()
 	w := serveTeam(t, program, map[string]string{"ann": "Ann (greenhouse)", "josh": "Josh (workshop)"}, at(time.Date(2026, time.May, 21, 10, 20, 0, 0, time.UTC)), "GRAPHITI_PROXY_MEMORY_BACKEND=graphiti", "GRAPHITI_PROXY_MEMORY_ENDPOINT="+g.URL(), "GRAPHITI_PROXY_MEMORY_CONSENT=true")
 	w.confide(t)
@@ -132,14 +128,10 @@ func picturesOfTeam(t *testing.T, program, dir string) {
 func shrink(t *testing.T, from, to string) int {
 	t.Helper()
 	f, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	whole, err := png.Decode(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	counts, area := map[color.RGBA]int{}, whole.Bounds()
 	for y := area.Min.Y; y < area.Max.Y; y++ {
 		for x := area.Min.X; x < area.Max.X; x++ {
@@ -164,12 +156,8 @@ func shrink(t *testing.T, from, to string) int {
 		}
 	}
 	var b bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, small); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, small))
+	must(t, os.WriteFile(to, b.Bytes(), 0o644))
 	return b.Len()
 }
 
@@ -180,9 +168,7 @@ func buildForOtherTimes(t *testing.T) string {
 	const is, to = "	sec, nsec, mono := runtimeNow()\n	if mono == 0 {", "	sec, nsec, mono := runtimeNow()\n	sec += shift\n	if mono == 0 {"
 	folder := filepath.Join(runtime.GOROOT(), "src", "time")
 	dir, err := filepath.Abs(".cache/clock") // fixed, so that the build is cached
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	clock := read(t, filepath.Join(folder, "time.go"))
 	if strings.Count(clock, is) != 1 {
 		t.Fatalf("Go %s has another clock than this test knows", runtime.Version())
@@ -206,9 +192,7 @@ var shift = func() (sec int64) {
 		replace[filepath.Join(folder, name)] = filepath.Join(dir, name)
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, string(overlay), dir, "overlay.json")
 	out := filepath.Join(t.TempDir(), "graphiti-proxy")
 	cmd := exec.Command("go", "build", "-tags", "grpcnotrace", "-overlay", filepath.Join(dir, "overlay.json"), "-o", out, "../../cmd/graphiti-proxy")

@@ -61,16 +61,10 @@ func (s sdk) start(t *testing.T) func(*testing.T, talk) talked {
 	cmd := exec.CommandContext(ctx, s.command, s.file)
 	cmd.Dir, cmd.Stderr, cmd.Env = s.dir, os.Stderr, append(os.Environ(), "PYTHONPATH=.")
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close()
 		if err := cmd.Wait(); err != nil {
@@ -82,9 +76,7 @@ func (s sdk) start(t *testing.T) func(*testing.T, talk) talked {
 	return func(t *testing.T, what talk) (r talked) {
 		t.Helper()
 		what.SDK, what.System = s.name, "Be brief."
-		if err := asks.Encode(what); err != nil {
-			t.Fatal(err)
-		}
+		must(t, asks.Encode(what))
 		if err := answers.Decode(&r); err != nil {
 			t.Fatalf("%s: %v", s.command, err)
 		}

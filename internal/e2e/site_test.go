@@ -54,12 +54,8 @@ func TestDocumentationIsASite(t *testing.T) {
 
 	// A build that accepts everything proves nothing.
 	broken := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(broken, "deploy", "site"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(filepath.Join(broken, "docs"), os.DirFS("../../docs")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(broken, "deploy", "site"), 0o700))
+	must(t, os.CopyFS(filepath.Join(broken, "docs"), os.DirFS("../../docs")))
 	for name, text := range map[string]string{"deploy/site/links.py": read(t, "../../deploy/site/links.py"), "deploy/site/mkdocs.yml": read(t, "../../deploy/site/mkdocs.yml"), "docs/memory.md": read(t, "../../docs/memory.md") + "\n[x](nowhere.md)\n"} {
 		write(t, text, broken, name)
 	}

@@ -19,9 +19,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
+
+var must = helptest.Must
 
 // status returns a host's Status function. Its result is a zero Status after change.
 func status(change func(*health.Status)) func(context.Context, bool) health.Status {
@@ -37,9 +40,7 @@ func (s *site) idOf(t *testing.T, text string) string {
 	t.Helper()
 	for _, group := range []string{servicetest.OwnersGroup, "workspace_w"} {
 		shown, err := service.Show.Run(t.Context(), s.Host, &service.ShowRequest{Selector: service.Selector{Group: group}, Last: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, m := range shown.Messages {
 			if strings.Contains(m.Text, text) {
 				return m.ID
@@ -136,9 +137,7 @@ func TestForgettingIsTyped(t *testing.T) {
 	s := newSite(t, m)
 	project := ""
 	list, err := m.Memory.Catalog(t.Context(), &service.ListRequest{Limit: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, k := range list.Memories {
 		if k.Scope == "workspace" {
 			project = k.Group
@@ -413,14 +412,10 @@ func TestConversation_Unstored(t *testing.T) {
 // TestForgetting_Graphiti checks that a page names the rest of a forget in Graphiti.
 func TestForgetting_Graphiti(t *testing.T) {
 	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = g.Close() })
 	c, err := rest.New(remote.Options{Endpoint: g.URL()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Graph: c.Memory()})
 	m.Say(t, "", "s", "", "My cat is called Miso.")
 	m.Say(t, "", "s", "", "My dog is called Rex.")

@@ -55,9 +55,7 @@ func TestLongConversationsFitAPage(t *testing.T) {
 	for _, n := range []int{0, 1, 5, 30} {
 		w := httptest.NewRecorder()
 		v := &visit{Visit: Visit{Caller: s.caller}, p: s.pages, w: w, r: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/conversation/abc?skip=3", nil), room: roomForText}
-		if err := v.shownTurns(manyTurns(n), "abc", 3); err != nil {
-			t.Fatal(err)
-		}
+		must(t, v.shownTurns(manyTurns(n), "abc", 3))
 		body := w.Body.String()
 		s.wellFormed(t, "a conversation", body)
 		s.harmless(t, "a conversation", body)

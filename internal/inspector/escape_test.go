@@ -32,9 +32,7 @@ func TestComponents_EscapeByContext(t *testing.T) {
 		"message in a link":  {(&messagePage{ID: "../a?b#c"}).form("pin"), `action="/message/..%2Fa%3Fb%23c/pin"`, "../"},
 	} {
 		page, err := fill(tc.component)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := string(page); !strings.Contains(got, tc.want) || strings.Contains(got, tc.bad) {
 			t.Errorf("%s: got %s, want %q and no %q", name, got, tc.want, tc.bad)
 		}

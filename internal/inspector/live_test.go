@@ -12,9 +12,7 @@ import (
 func TestLive_Details(t *testing.T) {
 	row := requestRow{LoggedRequest: graphiti.LoggedRequest{Fate: "place", Cause: "place", Searches: []graphiti.LoggedSearch{{Scope: "user", Failed: "timeout", Ms: 349}}}}
 	page, err := fill(row.details())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, says := range []string{"<dd>place</dd>", "0 found, failed: timeout, 349 ms"} {
 		if !strings.Contains(string(page), says) {
 			t.Errorf("%q is not in %s", says, page)

@@ -41,9 +41,7 @@ func TestEveryPage(t *testing.T) {
 			}
 			m.Say(t, "", "s", `path:/<script>alert(4)</script>`, hostile)
 			_, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Always " + hostile}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			m.Settle(t)
 		},
 	}

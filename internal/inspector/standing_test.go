@@ -26,9 +26,7 @@ func (s *site) has(t *testing.T, at, what string, want bool) {
 func (s *site) lineSaying(t *testing.T, text string) string {
 	t.Helper()
 	got, err := service.Pending.Run(t.Context(), s.Host, &service.PendingRequest{All: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, l := range got.Lines {
 		if l.Text == text {
 			return l.ID
@@ -184,9 +182,7 @@ func TestALineIsLimitedToAProject(t *testing.T) {
 	s.has(t, own, `id="card"`, false)
 	s.has(t, "/changes", "Limited to a project", true)
 	list, err := m.Memory.Catalog(t.Context(), &service.ListRequest{Limit: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, k := range list.Memories {
 		if k.Scope == "workspace" {
 			s.has(t, "/memory/show?group="+k.Group, "Use tabs in Go.", true)
@@ -199,9 +195,7 @@ func TestALineIsLimitedToAProject(t *testing.T) {
 func (s *site) undoLast(t *testing.T) {
 	t.Helper()
 	out, _, err := service.Run(t.Context(), service.History, s.Host, service.Operator, service.HistoryRequest{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list := out.(service.Changes).Changes //nolint:forcetypeassert // the output of History
 	redirects(t, s.post(t, "/changes/undo", "id", list[0].ID, "back", "/"), "/?done=line-undone")
 }

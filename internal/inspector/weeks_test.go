@@ -20,9 +20,7 @@ func TestWeeks(t *testing.T) {
 	m.Say(t, "", "two", widgets, "We decided that the nightly job runs at four.")
 	id, group := "", ""
 	shown, err := service.Show.Run(t.Context(), m.Host, &service.ShowRequest{Selector: service.Selector{Workspace: widgets}, Last: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, r := range shown.Messages {
 		if strings.Contains(r.Text, "Fly") {
 			id, group = r.ID, r.Group

@@ -14,10 +14,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/mcpserver"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
+
+var must = helptest.Must
 
 const (
 	here  = "/work/widgets"
@@ -64,13 +67,9 @@ func connect(t *testing.T, answer string, roots ...string) *client {
 		program.AddRoots(&mcp.Root{URI: "file://" + dir}) //nolint:staticcheck // clients still have them
 	}
 	one, other := mcp.NewInMemoryTransports()
-	if _, err := srv.Connect(t.Context(), one, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(srv.Connect(t.Context(), one, nil)))
 	session, err := program.Connect(t.Context(), other, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	c.ClientSession = session
 	return c
@@ -80,9 +79,7 @@ func connect(t *testing.T, answer string, roots ...string) *client {
 func (c *client) call(name string, args map[string]any) (text string, failed bool) {
 	c.t.Helper()
 	r, err := c.CallTool(c.t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	c.memory.Settle(c.t)
 	return r.Content[0].(*mcp.TextContent).Text, r.IsError
 }
@@ -132,9 +129,7 @@ func TestContainment(t *testing.T) {
 		_, pending := c.add(note)
 		elsewhere := func() bool {
 			out, err := c.memory.Memory.Search(t.Context(), &service.SearchRequest{Selector: service.Selector{User: servicetest.Owner}, Query: ask})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return len(out.Facts) > 0
 		}
 		if elsewhere() {
@@ -232,9 +227,7 @@ func TestArguments(t *testing.T) {
 		}
 	}
 	tools, err := c.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, tool := range tools.Tools {
 		schema, _ := tool.InputSchema.(map[string]any)
 		properties, _ := schema["properties"].(map[string]any)

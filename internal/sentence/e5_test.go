@@ -7,7 +7,11 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 // loadedE5 returns the model in the program.
 func loadedE5(t *testing.T) *e5 {
@@ -16,9 +20,7 @@ func loadedE5(t *testing.T) *e5 {
 		t.Skip("this processor is too slow for the model")
 	}
 	m, err := loadE5(e5File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -165,14 +167,10 @@ func TestE5_Languages(t *testing.T) {
 // TestModel_AnyText covers empty texts, invalid bytes and long texts.
 func TestModel_AnyText(t *testing.T) {
 	m, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, text := range []string{"", " ", "\xff\xfe", "a\xf0\x9f", "\x00", "🫠🫠", "▁", strings.Repeat("x", 100_000), strings.Repeat("word ", 10_000)} {
 		v, err := m.Encode(t.Context(), text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		length := 0.0
 		for _, x := range v {
 			length += float64(x) * float64(x)
@@ -226,12 +224,8 @@ func TestE5File(t *testing.T) {
 
 func BenchmarkModel(b *testing.B) {
 	m, err := Load()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for b.Loop() {
-		if _, err := m.Encode(b.Context(), "Where did we want to meet the customer on Thursday?"); err != nil {
-			b.Fatal(err)
-		}
+		must(b, helptest.ErrorOf(m.Encode(b.Context(), "Where did we want to meet the customer on Thursday?")))
 	}
 }

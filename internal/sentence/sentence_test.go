@@ -14,22 +14,16 @@ import (
 func model(t *testing.T) *universal {
 	t.Helper()
 	m, err := loadUniversal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
 func likeness(t *testing.T, encode func(context.Context, string) ([]float32, error), a, b string) (sum float64) {
 	t.Helper()
 	va, err := encode(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	vb, err := encode(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, v := range va {
 		sum += float64(v) * float64(vb[i])
 	}
@@ -91,9 +85,7 @@ func TestEncode_AnyText(t *testing.T) {
 	m := model(t)
 	for _, text := range []string{"", " ", "\xff\xfe", "a\xf0\x9f", "\x00", "🫠🫠", "▁", strings.Repeat("x", 100_000), strings.Repeat("word ", 10_000)} {
 		v, err := m.encode(t.Context(), text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		length := 0.0
 		for _, x := range v {
 			length += float64(x) * float64(x)
@@ -123,14 +115,10 @@ func TestTable_LastRows(t *testing.T) {
 func TestEncode_AnyProcessor(t *testing.T) {
 	const text = "Where did we want to meet the customer on Thursday?"
 	want, err := model(t).encode(t.Context(), text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	onAnyProcessor(t)
 	got, err := model(t).encode(t.Context(), text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, v := range got {
 		if math.Abs(float64(v-want[i])) > 1e-3 {
 			t.Fatalf("value %d = %v, want %v", i, v, want[i])

@@ -11,9 +11,12 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
+
+var must = helptest.Must
 
 type fields = map[string]any
 
@@ -40,9 +43,7 @@ func everybody(t *testing.T, m *servicetest.Fixture) (josh, ann, credential *som
 			s := who.caller.Own
 			s.Session, s.Workspace = who.session, "w"
 			lines := []service.Line{{Scope: scope, Role: "user", Content: "My pet in " + scope + " is called " + who.secret + "."}, {Scope: scope, Role: "assistant", Content: who.secret + ", I see."}}
-			if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: s, Lines: lines}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, helptest.ErrorOf(m.Memory.Import(t.Context(), &service.ImportRequest{Selector: s, Lines: lines})))
 		}
 		m.Settle(t)
 		found := run(t, m, service.Groups, who.caller.Own)
@@ -121,9 +122,7 @@ func attacks(me, other *somebody) (list []fields) {
 func attempt(t *testing.T, m *servicetest.Fixture, op service.Mountable, c service.Caller, in fields) (said string, ok bool, err error) {
 	t.Helper()
 	body, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ok = true
 	var many []any
 	out, _, err := op.Call(t.Context(), m.Host, c, func(v any) error {
@@ -337,14 +336,10 @@ func TestNotesOfAnothersSessionStay(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	josh, ann, _ := everybody(t, m)
 	hers := []byte(`{"asked":"Rex is fed.","session":"` + ann.conversing + `"}`)
-	if err := m.State.Snapshots.Save(t.Context(), "hers", hers, m.State.Generations.Now(), ann.project, graphiti.SessionScopeOf(ann.conversing, ""), graphiti.SessionScopeOf(ann.conversing, "user:ann")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.State.Snapshots.Save(t.Context(), "hers", hers, m.State.Generations.Now(), ann.project, graphiti.SessionScopeOf(ann.conversing, ""), graphiti.SessionScopeOf(ann.conversing, "user:ann")))
 	has := func() bool {
 		body, err := m.State.Snapshots.Load(t.Context(), "hers")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(body) == string(hers)
 	}
 	said, _, err := attempt(t, m, service.Import, josh.caller, fields{"lines": []fields{

@@ -30,9 +30,7 @@ func bothStates(t *testing.T, f func(t *testing.T, m *servicetest.Fixture, settl
 		m := servicetest.Open(t, t.TempDir(), servicetest.Options{Graph: memoryOf(t, "graphiti", g)})
 		f(t, m, func() {
 			m.Settle(t)
-			if err := g.Settle(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, g.Settle(t.Context()))
 		})
 	})
 }
@@ -422,9 +420,7 @@ func TestSettle_To(t *testing.T) {
 			s.Accept, s.To, s.Text = []string{lines[0].ID}, widgets, "Commits are signed with SSH."
 			return nil
 		}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m.Settle(t)
 		if got := cards(); !strings.Contains(got[0], "with SSH") || strings.Count(got[0], "signed") != 1 || strings.Contains(got[1], "signed") {
 			t.Errorf("%s, limited: %q", name, got)

@@ -18,6 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
@@ -165,13 +166,9 @@ func TestConversationThatWaits(t *testing.T) {
 func decided(t *testing.T, m *servicetest.Fixture, id string, d inject.Decision, groups ...string) {
 	t.Helper()
 	raw, err := hex.DecodeString(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d.Generation = m.State.Generations.Now()
-	if _, err := m.State.Decisions.Keep(t.Context(), [16]byte(raw), d, groups...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(m.State.Decisions.Keep(t.Context(), [16]byte(raw), d, groups...)))
 }
 
 // pieces returns the decision of a planner about a message whose search finds the given

@@ -33,12 +33,8 @@ func TestCostOfWeek(t *testing.T) {
 			set := service.Settings{Namer: graphiti.Namer{Raw: true}, MaxChars: 8000, Timeout: time.Second}
 			if tc.prices != "" {
 				set.Prices = filepath.Join(t.TempDir(), "prices.json")
-				if err := os.WriteFile(set.Prices, []byte(tc.prices), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Chtimes(set.Prices, time.Time{}, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(set.Prices, []byte(tc.prices), 0o600))
+				must(t, os.Chtimes(set.Prices, time.Time{}, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)))
 			}
 			m.Memory.Set(set)
 			m.State.Figures.Used(graphiti.Who{User: servicetest.Owner}, tc.model, &usage)

@@ -16,9 +16,7 @@ import (
 // new files.
 func TestRepairOfNothing(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "memory.db"), []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "memory.db"), []byte(strings.Repeat("no database ", 1000)), 0o600))
 	for name, want := range map[string]string{"memory.db": "nothing can be read", "../memory.db": "not a file of a data", "state.db": "no such file"} {
 		if _, err := service.Repair(t.Context(), dir, []string{name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
@@ -47,16 +45,12 @@ func TestRepair(t *testing.T) {
 			m.Close()
 			path := filepath.Join(dir, file)
 			damaged, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			last := damaged[len(damaged)-4096:] // the last page of the file
 			for i := range last {
 				last[i] = byte(i*7 + 3)
 			}
-			if err := os.WriteFile(path, damaged, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, damaged, 0o600))
 			done, err := service.Repair(t.Context(), dir, []string{file})
 			if err != nil || len(done) != 1 || done[0].New != path+".repaired" {
 				t.Fatalf("Repair = %+v, %v, want one file", done, err)
@@ -77,9 +71,7 @@ func TestRepair(t *testing.T) {
 			for _, end := range []string{"", "-wal", "-shm"} {
 				_ = os.Remove(path + end)
 			}
-			if err := os.Rename(path+".repaired", path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(path+".repaired", path))
 			m = open()
 			if block := opens(t, m, "", "asks", "What is my cat called?"); !strings.Contains(block, "Miso") {
 				t.Errorf("block = %q, want the cat", block)

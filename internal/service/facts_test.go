@@ -64,9 +64,7 @@ func TestFactsOfGraphiti(t *testing.T) {
 			m := onGraphiti(t, kind, g)
 			m.Say(t, "", "s1", "", "My cat is called Miso.")
 			m.Say(t, "", "s2", "", "My dog is called Rex.")
-			if err := g.Settle(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, g.Settle(t.Context()))
 			got := facts(t, m, service.Selector{})
 			for _, want := range []string{"valid user said: My dog is called Rex.", "valid user said: My cat is called Miso."} {
 				if strings.Count(got, want) != 1 {

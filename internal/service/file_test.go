@@ -67,9 +67,7 @@ func TestFilesAreImportedOnce(t *testing.T) {
 		"what an editor puts before an export": {"\ufeff\n\n [{\"uuid\":\"u\",\"chat_messages\":[{\"uuid\":\"m\",\"sender\":\"human\",\"text\":\"I breed goats.\"}]},{\"uuid\":\"v\",\"chat_messages\":[]}]", 1},
 	} {
 		utf16, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(strings.TrimPrefix(tc.text, "\ufeff")) // as PowerShell writes it
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, want := range []service.Imported{{Kept: tc.kept}, {Known: tc.kept}, {Known: tc.kept}} {
 			if done, _, err := importText(t, m, []string{tc.text, "\ufeff" + strings.TrimPrefix(tc.text, "\ufeff"), utf16}[i]); err != nil || done.Kept != want.Kept || done.Known != want.Known {
 				t.Errorf("%s: %+v, want %+v, %v", name, done, want, err)
@@ -196,9 +194,7 @@ func TestOpenImport(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		p := filepath.Join(dir, name)
-		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(p, []byte(text), 0o600))
 		return p
 	}
 	zipped := func(files ...string) string { // names and texts
@@ -209,13 +205,9 @@ func TestOpenImport(t *testing.T) {
 			if err == nil {
 				_, err = io.WriteString(f, files[1])
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, z.Close())
 		return b.String()
 	}
 	none := zipped("notes.txt", chatGPT, "my-conversations.json", chatGPT)
@@ -226,9 +218,7 @@ func TestOpenImport(t *testing.T) {
 		file("nested.zip", zipped("part.zip", zipped("conversations.json", claude))):                                         claude,
 	}
 	folder := filepath.Join(dir, "folder")
-	if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, "conversations.json"), []byte(claude), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, "conversations.json"), []byte(claude), 0o600)))
 	opens[folder] = claude
 	if r, w, err := os.Pipe(); err == nil {
 		defer r.Close()
@@ -241,9 +231,7 @@ func TestOpenImport(t *testing.T) {
 	}
 	for name, want := range opens {
 		f, err := transcripts.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := io.ReadAll(f)
 		if omitted := strings.Join(f.Omitted, " "); omitted != map[string]string{"numbered.zip": "user.json"}[filepath.Base(name)] {
 			t.Errorf("%s: omitted %q", name, omitted)
@@ -274,9 +262,7 @@ func TestExportIsImported(t *testing.T) {
 	lines := func(m *servicetest.Fixture) string {
 		var b strings.Builder
 		for _, r := range records(t, m, service.Selector{}) {
-			if err := json.NewEncoder(&b).Encode(r); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.NewEncoder(&b).Encode(r))
 		}
 		return b.String()
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
@@ -24,9 +25,7 @@ func TestSearch_Filter(t *testing.T) {
 		{"2026-11-26", "claude-code", "", "我们的数据库在法兰克福。", "好的。"},
 	} {
 		at, err := time.Parse(time.DateOnly, s.day)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		one := turn(strings.Repeat(string(rune('a'+i)), 32), "s"+s.day, s.said, s.answered)
 		one.Said, one.Answered, one.Client, one.Workspace = at.Add(9*time.Hour), at.Add(10*time.Hour), s.client, s.workspace
 		if s.workspace != "" {
@@ -182,9 +181,7 @@ func TestSearch_LastShown(t *testing.T) {
 			t.Errorf("%s: %+v", f.Text, got)
 		}
 	}
-	if _, err := m.State.Decisions.Forget(t.Context(), servicetest.OwnersGroup); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(m.State.Decisions.Forget(t.Context(), servicetest.OwnersGroup)))
 	shown(strings.Repeat("2d", 16), other)
 	for user, want := range map[string]int{"josh": 1, "ann": 0} {
 		out, _, err := service.Search.Call(t.Context(), m.Host, service.Caller{Own: service.Selector{User: user}}, func(in any) error {
@@ -292,9 +289,7 @@ func TestSearch_FactSource(t *testing.T) {
 	add(t, m, func() { m.Settle(t) }, said)
 	d, _ := m.Backend.Distiller()
 	fact := graphiti.Distilled{Name: "graphiti.f", Text: "The port is 5001.", Role: graphiti.RoleUser, Sources: []string{graphiti.EpisodeName(said.ID, graphiti.RoleUser)}, Since: said.Said}
-	if _, err := d.RestoreDistilled(t.Context(), servicetest.OwnersGroup, []graphiti.Distilled{fact}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(d.RestoreDistilled(t.Context(), servicetest.OwnersGroup, []graphiti.Distilled{fact})))
 	list := run(t, m, service.Search, service.SearchRequest{SearchFilter: service.SearchFilter{Kind: service.KindFact, Client: "codex"}, Limit: 50}).Facts
 	for i := range list {
 		if list[i].Client != "codex" || list[i].Conversation != said.OfSession() {
@@ -370,9 +365,7 @@ func TestSearch_Limit(t *testing.T) {
 			l.Content = fmt.Sprintf("Does the heron number %d sleep in a boathouse?", i)
 		}
 		in := service.ImportRequest{Selector: service.Selector{Workspace: fmt.Sprintf("p%d", min(i%5, 2))}, Lines: []service.Line{l}}
-		if _, err := m.Memory.Import(t.Context(), &in); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(m.Memory.Import(t.Context(), &in)))
 	}
 	m.Settle(t)
 	for name, f := range map[string]service.SearchFilter{"best": {Kind: "message"}, "newest": {Kind: "message", Newest: true}} {

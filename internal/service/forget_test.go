@@ -57,9 +57,7 @@ func TestForget_Session(t *testing.T) {
 		Name: "elsewhere", Role: "user", Text: "My fish is called Nemo.", Said: time.Now(),
 		Source: `{"session":"` + hashOf("s3") + `"}`,
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	of := func(session string) []string { return exported(t, m, service.Selector{Session: session}) }
 	all := of("s1")
 	for _, want := range []string{"memory: My cat is called Miso.", "memory: The bird is called Bo.", "session: earlier in this session, asked: The bird is called Bo."} {

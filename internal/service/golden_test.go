@@ -122,9 +122,7 @@ func TestGolden(t *testing.T) {
 					g := startGraphiti(t, kind)
 					o.Graph, o.Bare = memoryOf(t, kind, g), true
 					settle = func() {
-						if err := g.Settle(t.Context()); err != nil {
-							t.Fatal(err)
-						}
+						must(t, g.Settle(t.Context()))
 					}
 				}
 				m := servicetest.Open(t, t.TempDir(), o)
@@ -162,14 +160,10 @@ func golden(t *testing.T, m *servicetest.Fixture, kind string, multi bool, settl
 	}
 	path := filepath.Join("testdata", "golden", fmt.Sprintf("multi=%t.txt", multi)) // equal for all memories
 	if *update && kind == "embedded" {
-		if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, out.Bytes(), 0o600))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wanted := strings.Split(string(want), "\n")
 	for i, line := range strings.Split(out.String(), "\n") {
 		if i >= len(wanted) || line != wanted[i] {

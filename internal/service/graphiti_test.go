@@ -23,15 +23,11 @@ func memoryOf(t *testing.T, kind string, g *graphititest.Graphiti) *graphiti.Mem
 	at := remote.Options{Endpoint: g.URL()}
 	if kind == "graphiti-mcp" {
 		c, err := mcp.New(at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return c.Memory()
 	}
 	c, err := rest.New(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c.Memory()
 }
 
@@ -42,9 +38,7 @@ func startGraphiti(t *testing.T, kind string) *graphititest.Graphiti {
 		o.MCP = graphititest.Today
 	}
 	g, err := graphititest.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { g.Close() })
 	return g
 }

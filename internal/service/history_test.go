@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
@@ -245,9 +246,7 @@ func TestVersionsOfAFact(t *testing.T) {
 	d, _ := m.Backend.Distiller()
 	var source string
 	for r, err := range m.Backend.Rows(t.Context(), servicetest.OwnersGroup, graphiti.Filter{Last: 1, Text: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		source = r.Name
 	}
 	var facts []graphiti.Distilled
@@ -258,9 +257,7 @@ func TestVersionsOfAFact(t *testing.T) {
 		}
 		facts = append(facts, f)
 	}
-	if _, err := d.RestoreDistilled(t.Context(), servicetest.OwnersGroup, facts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(d.RestoreDistilled(t.Context(), servicetest.OwnersGroup, facts)))
 	if got, want := versions("replaced", "5003"), "The port is 5001. The port is 5002."; got != want {
 		t.Errorf("replaced %q, want %q", got, want)
 	}

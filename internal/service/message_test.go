@@ -29,9 +29,7 @@ func memories(t *testing.T, f func(t *testing.T, m *servicetest.Fixture, settle 
 			m := onGraphiti(t, kind, g)
 			f(t, m, func() {
 				m.Settle(t)
-				if err := g.Settle(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, g.Settle(t.Context()))
 			})
 		})
 	}
@@ -49,9 +47,7 @@ func add(t *testing.T, m *servicetest.Fixture, settle func(), turns ...ledger.Tu
 	t.Helper()
 	for i := range turns {
 		turns[i].Generation = m.State.Generations.Now()
-		if err := m.Pipeline.Add(t.Context(), turns[i]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Pipeline.Add(t.Context(), turns[i]))
 	}
 	settle()
 }
@@ -77,9 +73,7 @@ func TestOneMessageIsForgotten(t *testing.T) {
 		second := turn(strings.Repeat("2b", 16), "s1", "My dog is called Rex.", "Good dog.")
 		add(t, m, settle, first, second)
 		_, err := m.State.Decisions.Keep(t.Context(), [16]byte{1}, inject.Decision{Block: "My cat is called Miso.", Facts: 1, Generation: m.State.Generations.Now()}, servicetest.OwnersGroup)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, cat := texts(t, m, "Miso")
 		_, good := texts(t, m, "Good dog")
 		if cat == "" || good == "" {
@@ -221,9 +215,7 @@ func TestMessageRefused(t *testing.T) {
 	g := startGraphiti(t, "graphiti")
 	there := onGraphiti(t, "graphiti", g)
 	g.Close()
-	if err := there.Pipeline.Add(context.WithoutCancel(t.Context()), turn("6f", "s1", "My cat is called Miso.", "")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, there.Pipeline.Add(context.WithoutCancel(t.Context()), turn("6f", "s1", "My cat is called Miso.", "")))
 	waiting := graphiti.MessageID(graphiti.EpisodeName("6f", graphiti.RoleUser))
 	if _, _, err := call(t, there, "memory/forget", `{"message":"`+waiting+`"}`); err != nil {
 		t.Errorf("a message that waits: %v", err)
@@ -254,9 +246,7 @@ func TestForgetMessage_Lines(t *testing.T) {
 			ID: turn, Session: who.Session, Owner: who.Owner(), Workspace: who.Workspace, User: text, Assistant: "Noted.", Said: time.Now(), Answered: time.Now(),
 			Targets: []graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: group}},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		of := service.Selector{User: "josh"}
 		if _, err := m.Memory.Settle(t.Context(), &service.SettleRequest{Selector: of, Accept: []string{"all"}}); err != nil {
 			t.Fatal(err)
@@ -335,9 +325,7 @@ func TestSearch_NoBar(t *testing.T) {
 		}
 	}
 	first := run(t, m, service.Show, service.ShowRequest{Last: 20}).Messages[0].Name
-	if err := m.State.Ended.Add(t.Context(), servicetest.OwnersGroup, []string{first}, time.Now(), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.State.Ended.Add(t.Context(), servicetest.OwnersGroup, []string{first}, time.Now(), 0))
 	if found := run(t, m, service.Search, service.SearchRequest{Query: "booking number"}).Facts; !slices.ContainsFunc(found, func(f service.Found) bool {
 		return strings.Contains(f.Text, "QX7781") && f.Verdict == string(inject.NotValid)
 	}) {

@@ -60,9 +60,7 @@ func export(t *testing.T, m *servicetest.Fixture, in service.Selector) (list []s
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return list
 }
 
@@ -309,9 +307,7 @@ func TestQueueOperations(t *testing.T) {
 	ask := func(op service.Operation[service.Selection, service.Affected], in service.Selection) int {
 		t.Helper()
 		done, err := op.Run(t.Context(), h, &in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return done.Turns
 	}
 	if n := ask(service.Retry, service.Selection{Numbers: []int64{3, 4}}); n != 1 || !slices.Equal(spool.numbers, []int64{5, 8}) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/transcripts"
@@ -212,9 +213,7 @@ func TestUndo_OfAnother(t *testing.T) {
 		return said, err
 	}
 	for _, forget := range []fields{{"group": ann.self, "undoable": true}, {"group": ann.project, "undoable": true}} {
-		if _, err := do(ann, service.Forget, forget); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(do(ann, service.Forget, forget)))
 		list, err := do(ann, service.History, fields{"limit": 1})
 		id := regexp.MustCompile(`"id":"([0-9a-f]{12})"`).FindStringSubmatch(list)
 		if err != nil || id == nil || !strings.Contains(list, ann.secret) {

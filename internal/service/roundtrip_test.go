@@ -56,9 +56,7 @@ func everyState(t *testing.T, m *servicetest.Fixture) {
 	names := make(map[string][]string) // of messages, by group
 	for _, g := range run(t, m, service.Groups, service.Selector{}).Groups {
 		for r, err := range m.Backend.Rows(t.Context(), g.Group, graphiti.Filter{Text: true}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			names[g.Group] = append(names[g.Group], r.Name)
 		}
 	}
@@ -68,9 +66,7 @@ func everyState(t *testing.T, m *servicetest.Fixture) {
 			{Name: "fact-1", Text: "The hotel is booked.", Role: graphiti.RoleUser, Kind: "state", About: "hotel", Keys: []string{"lodging"}, Sources: of[:1], Since: at, Until: at.Add(time.Hour), Made: at, EndedBy: "fact-2"},
 			{Name: "fact-2", Text: "The hotel is cancelled.", Role: graphiti.RoleUser, Kind: "state", About: "hotel", Keys: []string{"lodging"}, Sources: of[:1], Since: at.Add(time.Hour), Made: at.Add(time.Hour)},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 }
 
@@ -80,9 +76,7 @@ func exportAll(t *testing.T, m *servicetest.Fixture) []byte {
 	var out bytes.Buffer
 	for _, g := range run(t, m, service.Groups, service.Selector{}).Groups {
 		err := m.Memory.Export(t.Context(), service.Selector{Group: g.Group}, func(r service.Record) error { return json.NewEncoder(&out).Encode(r) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return out.Bytes()
 }
@@ -97,9 +91,7 @@ func importAll(t *testing.T, m *servicetest.Fixture, export []byte) (done servic
 		}, Tell: func(int) {},
 	}
 	done, err := im.Run(t.Context(), service.Selector{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m.Settle(t)
 	return done
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
@@ -192,7 +192,7 @@ func (m *Fixture) Hear(t testing.TB, who graphiti.Who, text string) inject.Heard
 // Settle waits until the memory has processed all stored turns.
 func (m *Fixture) Settle(t testing.TB) {
 	t.Helper()
-	polltest.Until(t, "the memory to store all turns", func() bool { return m.Pipeline.Status().Pending == 0 })
+	helptest.Until(t, "the memory to store all turns", func() bool { return m.Pipeline.Status().Pending == 0 })
 }
 
 // onePerson contains only the owner, with their own memory.

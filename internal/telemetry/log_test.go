@@ -11,7 +11,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 // TestWarningsAreLoggedOnceAMinute, and counted; other levels always.
 func TestWarningsAreLoggedOnceAMinute(t *testing.T) {
@@ -56,9 +60,7 @@ func TestCollector_Redirect(t *testing.T) {
 	}))
 	defer server.Close()
 	c, err := newCollector(Options{Endpoint: server.URL, Traces: true, Metrics: true, Sample: 1, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, span := c.spans.Tracer("test").Start(t.Context(), "a request")
 	span.End()
 	_ = c.spans.Shutdown(context.Background())

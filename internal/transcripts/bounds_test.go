@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
+
+var must = helptest.Must
 
 // endless is a reader that repeats a text and counts the bytes read.
 type endless struct {

@@ -25,22 +25,16 @@ import (
 func unpack(t *testing.T, archive, dir string) {
 	t.Helper()
 	f, err := os.Open(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for in := tar.NewReader(z); ; {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		path := filepath.Join(dir, h.Name)
 		if h.Typeflag == tar.TypeDir {
 			continue
@@ -52,9 +46,7 @@ func unpack(t *testing.T, archive, dir string) {
 		if err == nil {
 			err = os.WriteFile(path, text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 }
 
@@ -101,12 +93,8 @@ func homeWith(t *testing.T, all, recording, from, to string) Home {
 	t.Helper()
 	home := t.TempDir()
 	target := filepath.Join(home, filepath.FromSlash(to))
-	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(all, recording, from), target); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(target), 0o700))
+	must(t, os.Rename(filepath.Join(all, recording, from), target))
 	return Home{Dir: home, Work: filepath.Join(home, "src"), Env: func(string) string { return "" }}
 }
 
@@ -114,13 +102,9 @@ func TestRead_Recordings(t *testing.T) {
 	t.Parallel()
 	all := recordings(t)
 	text, err := os.ReadFile(filepath.Join(all, "expected.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var want struct{ Clients map[string][]expected }
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &want))
 	for _, p := range places {
 		t.Run(p.recording, func(t *testing.T) {
 			found := homeWith(t, all, p.recording, p.from, p.to).Read(func(int) {})
@@ -183,9 +167,7 @@ func TestRead_Trials(t *testing.T) {
 	t.Parallel()
 	home := Home{Dir: t.TempDir()}
 	path := filepath.Join(home.Dir, "x")
-	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("x"), 0o600))
 	c := &client{name: "c", read: func(_ *source, t *turns) error {
 		for _, dir := range []string{"/tmp/graphiti-proxy-trial-1", "/tmp/graphiti-proxy-trial", "/home/me/src", ""} {
 			t.Dir = dir
@@ -209,12 +191,8 @@ func TestRead_Damage(t *testing.T) {
 	} {
 		home := t.TempDir()
 		dir := filepath.Join(home, ".claude", "projects", "-home-dev-proj")
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(all, "broken", file), filepath.Join(dir, file)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o700))
+		must(t, os.Rename(filepath.Join(all, "broken", file), filepath.Join(dir, file)))
 		found := Home{Dir: home, Env: func(string) string { return "" }}.Read(func(int) {})
 		if len(found) != 1 || len(found[0].Turns) != want.turns || found[0].Damaged != want.damaged {
 			t.Errorf("%s: got %d turns, %d damaged lines, want %+v", file, len(found[0].Turns), found[0].Damaged, want)
@@ -240,9 +218,7 @@ func TestRead_Panic(t *testing.T) {
 	var paths []string
 	for _, name := range []string{"bad", "good"} {
 		path := filepath.Join(home.Dir, name)
-		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte("x"), 0o600))
 		paths = append(paths, path)
 	}
 	c := &client{name: "c", read: func(s *source, t *turns) error {

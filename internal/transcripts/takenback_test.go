@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestRead_TakenBack checks that only the current branch of a conversation counts, in the forms
@@ -59,18 +61,14 @@ func TestRead_TakenBack(t *testing.T) {
 	} {
 		home := Home{Dir: t.TempDir(), Env: func(string) string { return "" }}
 		path := filepath.Join(home.Dir, filepath.FromSlash(c.path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		if c.text == "" {
 			openCodeWithRevert(t, path)
 		} else if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if strings.HasPrefix(c.path, ".kimi") {
-			if err := os.WriteFile(filepath.Join(home.Dir, ".kimi-code/sessions/w/s/state.json"), []byte(`{"id": "s", "cwd": "/d"}`), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(home.Dir, ".kimi-code/sessions/w/s/state.json"), []byte(`{"id": "s", "cwd": "/d"}`), 0o600))
 		}
 		var got []string
 		back := 0
@@ -90,9 +88,7 @@ func TestRead_TakenBack(t *testing.T) {
 func openCodeWithRevert(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	statements := []string{
 		"CREATE TABLE session (id text, parent_id text, directory text, revert text, time_created integer)",
@@ -106,8 +102,6 @@ func openCodeWithRevert(t *testing.T, path string) {
 			fmt.Sprintf(`INSERT INTO part VALUES ('prt_%d', 'msg_%d', '{"type":"text","text":"%s"}')`, i+1, i+1, words))
 	}
 	for _, statement := range statements {
-		if _, err := db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		must(t, helptest.ErrorOf(db.ExecContext(t.Context(), statement)))
 	}
 }

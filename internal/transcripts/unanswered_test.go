@@ -46,12 +46,8 @@ func TestRead_Unanswered(t *testing.T) {
 	} {
 		home := Home{Dir: t.TempDir(), Env: func(string) string { return "" }}
 		path := filepath.Join(home.Dir, filepath.FromSlash(c.path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte(c.text), 0o600))
 		var got []string
 		for _, found := range home.Read(func(int) {}) {
 			for _, turn := range found.Turns {

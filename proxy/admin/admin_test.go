@@ -13,9 +13,11 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
+
+var must = helptest.Must
 
 func start(t *testing.T, token string, st health.Status) string {
 	t.Helper()
@@ -40,14 +42,12 @@ func serve(t *testing.T, o Options) string {
 		o.Audit = o.Log
 	}
 	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.stopClock()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
+		ctx, cancel := context.WithTimeout(context.Background(), helptest.Patience)
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
 			t.Error(err)
@@ -66,9 +66,7 @@ func get(t *testing.T, url, token string) (int, string) {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	b, _ := io.ReadAll(resp.Body)
 	return resp.StatusCode, string(b)
@@ -113,9 +111,7 @@ func TestMemoryTroubleKeepsTheProxyReady(t *testing.T) {
 func TestQueueCountsAreThere(t *testing.T) {
 	_, body := get(t, start(t, "", health.Status{})+"/api/v1/queue", "")
 	var got map[string]any
-	if err := json.Unmarshal([]byte(body), &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(body), &got))
 	for _, key := range []string{"pending", "delivered", "verified", "dropped", "dead"} {
 		if _, ok := got[key]; !ok {
 			t.Errorf("%s is missing in %s", key, body)
@@ -163,9 +159,7 @@ func TestPagesUseUpNothing(t *testing.T) {
 				req.Header.Add(lines[i], lines[i+1])
 			}
 			resp, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer resp.Body.Close()
 			_, _ = io.Copy(io.Discard, resp.Body)
 			return resp.StatusCode

@@ -167,9 +167,7 @@ func TestAPanicIsContained(t *testing.T) {
 	})))
 	defer web.Close()
 	resp, err := http.Get(web.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	body, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
 	web.Close() // waits for the log
@@ -185,9 +183,7 @@ func TestOperationsNeedACaller(t *testing.T) {
 	for _, op := range service.Operations() {
 		spec, in, _, _ := op.Describe()
 		method, path, body, err := Request(spec, in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := httptest.NewRequest(method, path, bytes.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()

@@ -68,9 +68,7 @@ func TestMCP(t *testing.T) {
 	t.Parallel()
 	var roots []string
 	session, err := mcpClient(t, servePeople(t, "", &roots), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	say := func(s *mcp.ClientSession, tool string, args m) (string, error) {
 		r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
 		if err != nil {
@@ -93,13 +91,9 @@ func TestMCP(t *testing.T) {
 		}
 	}
 	ann, err := mcpClient(t, base, "ann-key")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bob, err := mcpClient(t, base, "bob-key")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	said, err := say(ann, "add_memory", m{"episode_body": "Ann likes tea."})
 	if err != nil || !strings.Contains(said, "pending_id") {
 		t.Errorf("add_memory of Ann = %s, %v, want a pending text", said, err)

@@ -32,23 +32,17 @@ func post(t *testing.T, at string, body any, headers ...string) (int, string) {
 	}
 	b, _ := json.Marshal(body)
 	req, err := http.NewRequest(method, at, bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	tr := &http.Transport{DisableKeepAlives: true}
 	resp, err := tr.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	out, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp.StatusCode, string(out)
 }
 
@@ -196,14 +190,10 @@ func TestTheTableIsServed(t *testing.T) {
 	req, _ := http.NewRequest(http.MethodGet, base+"/api/v1/openapi.json", nil)
 	req.Header.Set("Authorization", "Bearer secret")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	var doc document
-	if err := json.NewDecoder(resp.Body).Decode(&doc); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewDecoder(resp.Body).Decode(&doc))
 	if s := doc.Components.SecuritySchemes["token"]; s.Type != "http" || s.Scheme != "bearer" {
 		t.Errorf("%+v", doc.Components)
 	}
@@ -230,9 +220,7 @@ func TestTheTableIsServed(t *testing.T) {
 	for _, op := range service.Operations() {
 		spec, in, _, _ := op.Describe()
 		method, path, body, err := Request(spec, in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		path, _, _ = strings.Cut(path, "?")
 		described, ok := doc.Paths[path][strings.ToLower(method)]
 		if !ok || described.Summary != spec.About || (described.RequestBody != nil) != (body != nil) || described.Security == nil {

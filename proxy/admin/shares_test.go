@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -34,13 +34,9 @@ func TestHealthWithAllConnectionsInUse(t *testing.T) {
 			go func() { _ = h.Serve() }() // ends with the test
 			for range tc.count {
 				c, err := net.Dial("tcp", h.Addr().String())
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer c.Close()
-				if _, err := io.WriteString(c, tc.sends); err != nil {
-					t.Fatal(err)
-				}
+				must(t, helptest.ErrorOf(io.WriteString(c, tc.sends)))
 				if tc.answer == "" {
 					continue
 				}
@@ -49,11 +45,9 @@ func TestHealthWithAllConnectionsInUse(t *testing.T) {
 				}
 			}
 			for range 10 {
-				asks := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: polltest.Patience}
+				asks := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: helptest.Patience}
 				resp, err := asks.Get("http://" + h.Addr().String() + "/healthz")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				resp.Body.Close()
 			}
 		})

@@ -56,9 +56,7 @@ func newHouse(t *testing.T, token string) *house {
 			return service.Caller{}, ErrUnknown
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h.stopClock()
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	return h

@@ -16,7 +16,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 // TestRequestsOfWebPages checks that FromWeb detects requests of web pages, by their
 // origin, by Sec-Fetch-Site, or by a host name that a page's server resolves to this

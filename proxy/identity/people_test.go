@@ -16,9 +16,7 @@ import (
 func readPeople(t *testing.T, text string) ([]Person, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "users.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	return LoadPeople(path)
 }
 
@@ -42,9 +40,7 @@ func TestPeople(t *testing.T) {
 	}
 	for _, order := range []unicode.Endianness{unicode.LittleEndian, unicode.BigEndian} {
 		file, err := unicode.UTF16(order, unicode.UseBOM).NewEncoder().String("users:\r\n- id: josh\r\n")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got, err := readPeople(t, file); err != nil || len(got) != 1 || got[0].ID != "josh" {
 			t.Errorf("LoadPeople of UTF-16: %+v, %v; want josh", got, err)
 		}

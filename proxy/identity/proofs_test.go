@@ -91,9 +91,7 @@ func TestJudgeDoubtsMovedProofs(t *testing.T) {
 // their id differs.
 func TestKeyOfAMemory(t *testing.T) {
 	people, err := readPeople(t, "users:\n- {id: joshua, key: josh, identities: {github: octocat}}\n- {id: ann, key: \"github_login:Ann\"}\n- {id: bo, key: \"user:discord:7\"}\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := &Registry{}
 	r.Set(people)
 	for named, want := range map[string]string{

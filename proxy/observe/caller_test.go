@@ -16,7 +16,10 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 // TestCallerOfRequest checks how the line, the list and the span of a request name its caller.
 func TestCallerOfRequest(t *testing.T) {
@@ -41,9 +44,7 @@ func TestCallerOfRequest(t *testing.T) {
 			spans := tracetest.NewSpanRecorder()
 			tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("t")
 			o, err := New(sdkmetric.NewMeterProvider().Meter("t"), tracer, slog.New(slog.NewTextHandler(&log, nil)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			o.LogRequests(true, tc.hashes)
 			pass(o, tc.who)
 			p := o.Passed(0, 1, "")[0]
@@ -72,9 +73,7 @@ func TestCallerOfRequest(t *testing.T) {
 func TestTokensByModel(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	o, err := New(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("t"), nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ask := func(model string, u dialect.Usage) {
 		h := headOf("codex/1", "/v1/chat/completions")
 		r := o.Begin(h, "", time.Now())
@@ -90,9 +89,7 @@ func TestTokensByModel(t *testing.T) {
 		ask(fmt.Sprint("m", i), dialect.Usage{Input: 1, Cached: 1, Output: 1})
 	}
 	var got metricdata.ResourceMetrics
-	if err := reader.Collect(context.Background(), &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, reader.Collect(context.Background(), &got))
 	names := make(map[string]bool)
 	for _, m := range got.ScopeMetrics[0].Metrics {
 		names[m.Name] = true

@@ -19,9 +19,7 @@ import (
 func noting(t testing.TB) *Observer {
 	t.Helper()
 	o, err := New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return o
 }
 
@@ -36,10 +34,7 @@ var (
 	ann  = graphiti.Who{User: "user:ann", Session: "session:1"}
 	plan = inject.Plan{
 		Turn: "turn", Outcome: inject.Outcome{Status: inject.StatusRecalled, Source: inject.SourceLive, Facts: 2, Chars: 90, Took: 3 * time.Millisecond},
-		Searched: []inject.Searched{
-			{Scope: graphiti.ScopeUser, Group: "g", Source: inject.SourceLive, Found: 4, Took: time.Millisecond},
-			{Scope: graphiti.ScopeWorkspace, Source: inject.SourceLive, Err: fmt.Errorf("a secret that somebody said")},
-		},
+		Searched: []inject.Searched{{Scope: graphiti.ScopeUser, Group: "g", Source: inject.SourceLive, Found: 4, Took: time.Millisecond}, {Scope: graphiti.ScopeWorkspace, Source: inject.SourceLive, Err: fmt.Errorf("a secret that somebody said")}},
 	}
 )
 
@@ -155,9 +150,7 @@ func TestSavedRequests(t *testing.T) {
 			t.Errorf("%q: %v, %v", damaged, err, second.Passed(0, 10, ""))
 		}
 	}
-	if err := second.RestorePassed(b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, second.RestorePassed(b))
 	want := first.Passed(0, 1, josh.Owner())
 	got := second.Passed(0, 10, josh.Owner())
 	if len(got) != 1 || got[0].Number != maxPassed {
@@ -251,9 +244,7 @@ func TestPassedRequestsAtTheSameTime(t *testing.T) {
 // its record.
 func TestNoTraceAllocatesOnlyTheRecord(t *testing.T) {
 	o, err := New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h := &fasthttp.RequestHeader{}
 	p := &inject.Plan{Searched: make([]inject.Searched, 3)}
 	n := testing.AllocsPerRun(100, func() {

@@ -9,7 +9,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -109,9 +113,7 @@ func TestGeminiStreams(t *testing.T) {
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, p.URL()+"/v1/models/m:streamGenerateContent"+tc.query, strings.NewReader(body))
 			req.Header.Set("X-Goog-Api-Key", "k-test")
 			resp, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer resp.Body.Close()
 			b, _ := io.ReadAll(resp.Body) // an error if the stream fails
 			var list []answer
@@ -154,9 +156,7 @@ func TestGeminiAnswersInASchema(t *testing.T) {
 func provider(t *testing.T) *Provider {
 	t.Helper()
 	p, err := Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
@@ -167,13 +167,9 @@ func post(t *testing.T, p *Provider, path, body string) (int, string) {
 	req.Header.Set("Anthropic-Version", "2023-06-01")
 	req.Header.Set("X-Goog-Api-Key", "k-test")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp.StatusCode, string(b)
 }

@@ -13,7 +13,11 @@ import (
 
 	"github.com/valyala/fasthttp"
 	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 // TestMain fails if a goroutine is left.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

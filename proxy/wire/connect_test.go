@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // forward starts a strict forward proxy and returns its address. The proxy accepts one
@@ -22,9 +24,7 @@ import (
 func forward(t *testing.T, want, answer string, secured *tls.Config) (address string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if secured != nil {
 		ln = tls.NewListener(ln, secured)
 	}
@@ -76,9 +76,7 @@ func environment(t *testing.T, vars map[string]string) {
 func echoes(t *testing.T, c net.Conn) {
 	t.Helper()
 	b := make([]byte, 5)
-	if _, err := io.WriteString(c, "hello"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, helptest.ErrorOf(io.WriteString(c, "hello")))
 	if _, err := io.ReadFull(c, b); err != nil || string(b) != "hello" {
 		t.Fatalf("through the connection came %q, %v; want \"hello\"", b, err)
 	}
@@ -87,9 +85,7 @@ func echoes(t *testing.T, c net.Conn) {
 func newTestDialer(t *testing.T, base string, roots *tls.Config) (*dialer, error) {
 	t.Helper()
 	u, err := url.Parse(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if roots == nil {
 		roots = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
@@ -111,13 +107,9 @@ func TestTunnelThroughTheProxyOfTheEnvironment(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			environment(t, map[string]string{tc.variable: "http://" + tc.user + forward(t, tc.want, "", nil)})
 			d, err := newTestDialer(t, tc.base, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			c, err := d.dial(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer c.Close()
 			echoes(t, c)
 		})
@@ -130,13 +122,9 @@ func TestTunnelThroughTheProxyOfTheEnvironment(t *testing.T) {
 		secured := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: s.TLS.Certificates}
 		environment(t, map[string]string{"HTTPS_PROXY": "https://" + forward(t, plain, "", secured)})
 		d, err := newTestDialer(t, "https://api.test", &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c, err := d.dial(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer c.Close()
 		echoes(t, c)
 	})
@@ -155,9 +143,7 @@ func TestProxyThatDoesNotHelp(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			environment(t, map[string]string{"HTTPS_PROXY": "http://me:s3cret@" + forward(t, want, tc.answer, nil)})
 			d, err := newTestDialer(t, "https://api.test", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ctx := t.Context()
 			if tc.answer == "nothing" {
 				var cancel context.CancelFunc

@@ -18,18 +18,12 @@ import (
 func tcp(t testing.TB) (*net.TCPConn, *net.TCPConn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer ln.Close()
 	a, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { a.Close(); b.Close() })
 	return a.(*net.TCPConn), b.(*net.TCPConn)
 }
@@ -186,14 +180,10 @@ type fixture struct{ name, sent string }
 func fixtures(t *testing.T) (all []fixture) {
 	t.Helper()
 	files, err := filepath.Glob("../../internal/dialect/*/testdata/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range files {
 		a, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, f := range a.Files {
 			if !bytes.Contains(f.Data, []byte("data: ")) {
 				continue

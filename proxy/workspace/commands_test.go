@@ -15,12 +15,8 @@ func TestCommands(t *testing.T) {
 	write := func(t *testing.T, dir, path, text string) {
 		t.Helper()
 		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	const rule = "Always ship with the Condor script."
 	for name, lay := range map[string]func(t *testing.T, dir string){
@@ -52,20 +48,14 @@ func TestCommands(t *testing.T) {
 		"a link": func(t *testing.T, dir string) {
 			write(t, dir, "docs/x.md", rule)
 			write(t, dir, ".opencode/command/y.md", "x")
-			if err := os.Symlink("../../docs/x.md", filepath.Join(dir, ".opencode/command/x.md")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Symlink("../../docs/x.md", filepath.Join(dir, ".opencode/command/x.md")))
 		},
 		"a linked directory": func(t *testing.T, dir string) {
 			write(t, dir, "docs/x.md", rule)
-			if err := os.Symlink("docs", filepath.Join(dir, ".commands")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Symlink("docs", filepath.Join(dir, ".commands")))
 		},
 		"a circle of links": func(t *testing.T, dir string) {
-			if err := os.Symlink(".", filepath.Join(dir, ".commands")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Symlink(".", filepath.Join(dir, ".commands")))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,12 +111,8 @@ func TestCommands_Words(t *testing.T) {
 		".claude/commands/all.md":          "$ARGUMENTS",
 	} {
 		full := filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(full, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(full), 0o700))
+		must(t, os.WriteFile(full, []byte(text), 0o600))
 	}
 	var c Commands
 	for message, want := range map[string]string{

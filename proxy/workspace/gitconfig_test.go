@@ -8,19 +8,18 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
+
+var must = helptest.Must
 
 // write creates files in a directory.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 }
 
@@ -95,9 +94,7 @@ func FuzzGitConfig(f *testing.F) {
 	f.Add([]byte("[a.B] c\n[url \"x\\\n= 1\\"))
 	git := f.TempDir()
 	f.Fuzz(func(t *testing.T, config []byte) {
-		if err := os.WriteFile(filepath.Join(git, "config"), config, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(git, "config"), config, 0o600))
 		readConfig(git)
 	})
 }

@@ -67,9 +67,7 @@ func TestIgnoreFileCountsBelow(t *testing.T) {
 	gitAt(t, app, "worktree", "add", "-b", "feature", filepath.Join(dir, "tree"))
 	gitAt(t, filepath.Join(dir, "tree"), "submodule", "update", "--init")
 	for link, to := range map[string]string{"into": "app/deep", "app/outof": "lib"} {
-		if err := os.Symlink(filepath.Join(dir, to), filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(filepath.Join(dir, to), filepath.Join(dir, link)))
 	}
 	write(t, dir, map[string]string{"app/" + IgnoreFile: ""})
 	for _, tc := range []struct {
@@ -95,9 +93,7 @@ func TestIgnoreFileCountsBelow(t *testing.T) {
 // TestFileSystemInTrouble checks that a directory that cannot be read counts as ignored.
 func TestFileSystemInTrouble(t *testing.T) {
 	loop := filepath.Join(t.TempDir(), "loop")
-	if err := os.Symlink(loop, loop); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(loop, loop))
 	if repo, ok := NewPlaces().Find(loop); !ok || !repo.Ignore {
 		t.Errorf("Find of a loop of links: %+v, %v; want Ignore", repo, ok)
 	}

@@ -25,9 +25,7 @@ func gitHome(t testing.TB) string {
 		t.Skip("SKIPPED LOUDLY: there is no git")
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dir
 }
 
@@ -46,9 +44,7 @@ func gitAt(t testing.TB, dir string, args ...string) string {
 // newProject creates a repository with a remote and with empty commits.
 func newProject(t testing.TB, dir, remote string, messages ...string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o700))
 	gitAt(t, dir, "init", "-q", "-b", "main")
 	for _, message := range messages {
 		gitAt(t, dir, "commit", "-q", "--allow-empty", "-m", message)
@@ -93,12 +89,8 @@ func TestArchiveIsNoOthersProject(t *testing.T) {
 	head := gitAt(t, app, "rev-parse", "HEAD")
 	git := filepath.Join(app, ".git")
 	link := func(from, to string) {
-		if err := os.MkdirAll(filepath.Dir(from), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(to, from); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(from), 0o700))
+		must(t, os.Symlink(to, from))
 	}
 	heads := map[string]string{".git/config": remoteConfig, ".git/HEAD": head + "\n", ".git/refs/heads/main": head + "\n"}
 	with := func(more map[string]string) map[string]string {
@@ -119,9 +111,7 @@ func TestArchiveIsNoOthersProject(t *testing.T) {
 		{name: "a history of its own", make: func(at string) { newProject(t, at, privateRemote, "mine") }},
 		{name: "a clone of it", make: func(at string) { cloneOf(t, app, at) }},
 		{name: "a copy of it", make: func(at string) {
-			if err := os.CopyFS(at, os.DirFS(app)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.CopyFS(at, os.DirFS(app)))
 		}},
 		{name: "its objects by a link", files: with(nil), make: func(at string) { link(filepath.Join(at, ".git", "objects"), filepath.Join(git, "objects")) }},
 		{name: "its objects as alternates", files: with(map[string]string{".git/objects/info/alternates": filepath.Join(git, "objects") + "\n"})},
@@ -317,9 +307,7 @@ func TestFirstDirectoryThatIsGone(t *testing.T) {
 	}
 	move := func(from, to string) {
 		t.Helper()
-		if err := os.Rename(from, to); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(from, to))
 	}
 	want("without a commit", app, true)
 	gitAt(t, app, "init", "-q", "-b", "main")
@@ -353,9 +341,7 @@ func TestFirstDirectoryThatIsGone(t *testing.T) {
 	}
 	move(app, moved)
 	cloneOf(t, moved, app)
-	if err := os.RemoveAll(moved); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(moved))
 	gitAt(t, app, "remote", "set-url", "origin", privateRemote)
 	want("cloned again", app, false)
 	if _, err := Join(app, file, nil); err != nil {
@@ -408,9 +394,7 @@ func TestProjectWithoutRemote(t *testing.T) {
 	if here, err := directoryAt(filepath.Join(dir, "app", ".git")); err != nil || here.Birth == "" {
 		t.Skipf("this file system does not say when a directory was created: %v", err)
 	}
-	if err := os.Rename(at("app"), at("renamed")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(at("app"), at("renamed")))
 	want("renamed", "app")
 	write(t, dir, map[string]string{"app/x": ""})
 	gitAt(t, at("app"), "init", "-q", "-b", "main")

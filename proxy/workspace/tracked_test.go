@@ -29,9 +29,7 @@ func TestTracks(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for _, file := range []string{"a", name, "z", ".gitignore"} {
-			if err := os.WriteFile(filepath.Join(dir, file), []byte("x\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(dir, file), []byte("x\n"), 0o600))
 		}
 		for _, args := range tc.git {
 			c := exec.CommandContext(t.Context(), "git", args...)

@@ -24,11 +24,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
+
+var must = helptest.Must
 
 // TestMain fails if a test leaks a goroutine.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,18 +41,14 @@ func running(t *testing.T, host *service.Host, token string) (o ClientOptions, s
 	t.Helper()
 	dir := t.TempDir()
 	lock, err := datadir.Acquire(dir, datadir.Proxy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	log := slog.New(slog.DiscardHandler)
 	s, err := admin.New(admin.Options{Listen: "127.0.0.1:0", Token: token, Host: host, Metrics: http.NotFoundHandler(), DataDir: dir, Log: log, Audit: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()
 	stop = sync.OnceFunc(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
+		ctx, cancel := context.WithTimeout(context.Background(), helptest.Patience)
 		defer cancel()
 		if err := errors.Join(s.Shutdown(ctx), <-served, lock.Unlock()); err != nil {
 			t.Error(err)
@@ -245,9 +243,7 @@ func TestStatusIsShownToWhoever(t *testing.T) {
 	}}
 	log := slog.New(slog.DiscardHandler)
 	s, err := admin.New(admin.Options{Listen: "127.0.0.1:0", Host: host, Metrics: http.NotFoundHandler(), Log: log, Audit: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()
 	t.Cleanup(func() {
@@ -257,9 +253,7 @@ func TestStatusIsShownToWhoever(t *testing.T) {
 	})
 	o := ClientOptions{Listen: s.Addr().String(), Token: "secret", DataDir: dir}
 	c, err := FindProxyToShow(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if st, err := Ask(t.Context(), c, service.Status, service.StatusRequest{}); err != nil || st.Version != "7" {
 		t.Errorf("got %+v, %v, want no error, Version \"7\"", st, err)
 	}

@@ -86,14 +86,10 @@ func (f writerFunc) Write(b []byte) (int, error) {
 
 func TestSmokeTestOfGraphiti(t *testing.T) {
 	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer g.Close()
 	r, err := rest.New(remote.Options{Endpoint: g.URL()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -148,9 +144,7 @@ func TestInputFlags(t *testing.T) {
 		t.Errorf("default of --last: got %s, want 20", got)
 	}
 	c.SetArgs([]string{"--user", "josh", "--state", "dead", "--last", "3", "--explain", "--ids", "a,b"})
-	if err := c.Execute(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Execute())
 	want := outer{Inner: Inner{User: "josh"}, State: "dead", Last: 3, All: true, IDs: []string{"a", "b"}}
 	if diff := cmp.Diff(want, in, cmp.AllowUnexported(outer{})); diff != "" {
 		t.Errorf("input (-want +got):\n%s", diff)

@@ -21,19 +21,13 @@ import (
 // TestMissingConsentIsReported checks that only the step of the consent fails.
 func TestMissingConsentIsReported(t *testing.T) {
 	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { g.Close() })
 	for _, consent := range []bool{true, false} {
 		cfg, err := config.Load(config.Sources{Flags: map[string]string{"memory.endpoint": g.URL(), "memory.consent": strconv.FormatBool(consent), "data_dir": t.TempDir()}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m, err := ConnectMemory(cfg, func() *config.Config { return cfg }, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var out strings.Builder
 		if err := TryConnection(t.Context(), &out, m, cfg, true, false); err != nil {
 			t.Errorf("%v: %s", err, out.String())
@@ -77,18 +71,12 @@ func TestNameThatClientsCanUse(t *testing.T) {
 		"names in the certificate's order": {[]string{"a.test", "b.test"}, nil, "a.test"},
 	} {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: tc.names, IPAddresses: tc.ips}
 		der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		file := filepath.Join(t.TempDir(), "cert.pem")
-		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 		if got := CertificateName(file); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}

@@ -10,9 +10,7 @@ import (
 func TestLicenses(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("go", "list", "-deps", "-tags", "grpcnotrace", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}", "../../graphiti-proxy").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	modules := strings.Fields(strings.ReplaceAll(string(out), " ", "@"))
 	if len(modules) == 0 {
 		t.Fatal("no modules")

@@ -1,0 +1,41 @@
+// Package helptest owns what tests of many packages share: the end of a test at an error,
+// and polling for conditions that processes, sockets, files or goroutines of a complete
+// proxy cause. Prefer a channel where one exists. Programs must not link it.
+package helptest
+
+import (
+	"testing"
+	"time"
+)
+
+const (
+	// Patience is the deadline of whatever must only not hang. It is long, because
+	// machines are slow. In a synctest bubble it costs no time.
+	Patience = time.Minute
+
+	pause = 5 * time.Millisecond
+)
+
+// Must ends the test if err is not nil.
+func Must(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ErrorOf returns the error of a call whose result a test does not need.
+func ErrorOf[T any](_ T, err error) error { return err }
+
+// Until waits for ok to return true, and fails the test after a minute.
+func Until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Patience); !ok(); time.Sleep(pause) {
+		if time.Now().After(end) {
+			t.Fatalf("waited a minute in vain for %s", what)
+		}
+	}
+}
