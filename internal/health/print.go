@@ -58,7 +58,7 @@ func (s *Status) Print(w io.Writer) {
 		p.line(d.Paused, "facts are paused: distil.pause is set, or the consent was withdrawn")
 		p.line(!d.Paused && d.Problem != "", "latest problem with facts: %s", d.Problem)
 	}
-	p.line(s.Queue.Episodes > 0, "Graphiti got %s since the start; it does not report the calls and tokens of its model (measured: 0.5 to 1.0 calls and 800 to 2,700 tokens a turn, "+
+	p.line(s.Queue.Episodes > 0, "Graphiti got %s since the start; it does not report the calls and tokens of its model (measured: 0.4 to 1.0 calls and 900 to 2,700 tokens a turn, "+
 		"with a distiller 0.3 calls and 400 to 700)", terminal.Count(s.Queue.Episodes, "episode"))
 	p.line(s.Bill != "", "%s", s.Bill)
 	p.line(m.Since != nil, "a problem since %s", when(m.Since))

@@ -79,7 +79,7 @@ func TestStatusCountsOutcomes(t *testing.T) {
 func TestGraphitiPrice(t *testing.T) {
 	var b strings.Builder
 	s := Status{Queue: capture.QueueStatus{Episodes: 100}}
-	if s.Print(&b); !strings.Contains(b.String(), "Graphiti got 100 episodes since the start; ") || !strings.Contains(b.String(), "800 to 2,700 tokens a turn") {
+	if s.Print(&b); !strings.Contains(b.String(), "Graphiti got 100 episodes since the start; ") || !strings.Contains(b.String(), "900 to 2,700 tokens a turn") {
 		t.Errorf("%q lacks the episodes, or the cost of a turn", b.String())
 	}
 }
