@@ -172,10 +172,12 @@ func TestFates_OfEachMessage(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			w, send := startFates(t, "single")
+			count := func(f graphiti.FateName) int64 { return w.app.status(t.Context(), false).Messages[f] }
 			for _, s := range tc.steps {
 				send(s)
+				// The proxy reads an answer after its client, and the next request may depend on it.
+				waitUntil(t, "the answer to be read", func() bool { return count(graphiti.FateOpen) == 0 })
 			}
-			count := func(f graphiti.FateName) int64 { return w.app.status(t.Context(), false).Messages[f] }
 			if tc.forget {
 				waitUntil(t, "the held message", func() bool { return count(graphiti.FateHeld) > 0 && count(graphiti.FateOpen) == 0 })
 				if out, err := w.cli("memory", "forget", "--workspace", widgets, "--yes"); err != nil {
