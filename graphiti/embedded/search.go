@@ -93,11 +93,11 @@ func (e *Store) answers(ctx context.Context, g *groupIndex, q *asked, max int) (
 		return hits, nil
 	}
 	own, err := e.ofSelf(ctx, g, v, q)
-	for _, h := range hits {
-		if !hasPlace(own, h.place) {
-			own = append(own, h)
-		}
-	}
+	own = slices.DeleteFunc(own, func(h *hit) bool { // a fact tells the same
+		facts := g.factsFrom(h.place)
+		return slices.ContainsFunc(hits, func(f *hit) bool { return !f.meant && slices.Contains(facts, f.place) })
+	})
+	own = append(own, slices.DeleteFunc(hits, func(h *hit) bool { return hasPlace(own, h.place) })...)
 	return own[:min(len(own), max)], err
 }
 

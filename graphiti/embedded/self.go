@@ -74,16 +74,16 @@ func hasPlace(all []*hit, place int64) bool {
 	return slices.ContainsFunc(all, func(h *hit) bool { return h.place == place })
 }
 
-// saying returns the most likely statements about a subject, the newest first. It skips messages
-// with distilled facts.
+// saying returns the most likely statements about a subject, the newest first. It skips messages with a
+// fact that is over.
 func saying(v *groupVectors, g *groupIndex, subject *Gate) (hits []*hit) {
 	var all []scored
 	for i, vec := range v.vecs {
 		note, ok := g.note(v.places[i])
-		if !ok || note.isNamed() || note.Length > selfLength || note.Flags&(isNoStatement|isCurated|isFact|isDistilled) != 0 {
+		if !ok || note.isNamed() || note.Length > selfLength || note.Flags&(isNoStatement|isCurated|isFact) != 0 {
 			continue
 		}
-		if says := subject.Of(vec); says >= maybeSays {
+		if says := subject.Of(vec); says >= maybeSays && !slices.ContainsFunc(g.factsFrom(v.places[i]), g.isOver) {
 			all = append(all, scored{v.places[i], says})
 		}
 	}

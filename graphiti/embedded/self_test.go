@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
@@ -46,5 +47,37 @@ func TestOfSelf(t *testing.T) {
 		if !slices.Equal(got, tc.want) {
 			t.Errorf("%q finds %q, want %q", tc.asked, got, tc.want)
 		}
+	}
+}
+
+// TestOfSelf_Distilled checks that a request finds what a person said about themselves after a model has
+// read it, whatever the keys of its facts, and not once that is over.
+func TestOfSelf_Distilled(t *testing.T) {
+	e := openDistilled(t)
+	understand(t, e)
+	const name, home = "Hello, my name is Greta Solheim.", "I live in Bergen."
+	say(t, e, "g", "0", name, "Noted.")
+	say(t, e, "g", "1", home, "Noted.")
+	distil(t, e,
+		graphiti.Distilled{Text: "The user is Greta Solheim", Kind: "identity", About: "the user", Keys: []string{"signature"}, Sources: []string{"graphiti-proxy.turn.0.user"}},
+		graphiti.Distilled{Text: "The user's home is Bergen", Kind: "identity", About: "the user", Keys: []string{"address"}, Sources: []string{"graphiti-proxy.turn.1.user"}})
+	helptest.Until(t, "vectors", e.Compares)
+	of := func(asked string) (got []string) {
+		facts, err := e.Search(t.Context(), []string{"g"}, asked, 8)
+		must(t, err)
+		for _, f := range facts {
+			if _, text, _ := strings.Cut(f.Text, ": "); f.OfUser && !f.Meant {
+				got = append(got, text)
+			}
+		}
+		return got
+	}
+	if got := of("put my name into the licence"); !slices.Equal(got, []string{name}) {
+		t.Errorf("the name: got %q, want %q", got, name)
+	}
+	say(t, e, "g", "2", "the moving boxes are all unpacked", "Good.")
+	distil(t, e, graphiti.Distilled{Text: "The user's home is Aarhus", Kind: "identity", About: "the user", Keys: []string{"flat"}, Sources: []string{"graphiti-proxy.turn.2.user"}, Replaces: []string{factsOf(t, e, "g")[1].Name}})
+	if got := of("set the time zone of my city"); slices.Contains(got, home) {
+		t.Errorf("the home: got %q, which is over", got)
 	}
 }
