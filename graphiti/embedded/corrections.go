@@ -209,8 +209,7 @@ const answersFrom = 0.15
 // short statement.
 func inReturn(g *groupIndex, question int64) (place int64, ok bool) {
 	for p := question + 1; p <= question+2; p++ {
-		n, there := g.note(p)
-		if there && n.Flags&isModels == 0 {
+		if n, there := g.note(p); there && n.Flags&isModels == 0 {
 			return p, n.Flags&isAsking == 0 && n.Length <= saidInReturn
 		}
 	}
@@ -244,9 +243,7 @@ func (e *Store) current(ctx context.Context, g *groupIndex, hits []*hit, q *aske
 		if err != nil {
 			return nil, err
 		}
-		if h == nil {
-			h = old
-		}
+		h = cmp.Or(h, old)
 		if h.score, h.strength, h.meant = old.score, old.strength, old.meant; !hasPlace(out, h.place) {
 			out = append(out, h)
 		}

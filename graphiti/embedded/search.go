@@ -94,8 +94,7 @@ func (e *Store) answers(ctx context.Context, g *groupIndex, q *asked, max int) (
 	}
 	own, err := e.ofSelf(ctx, g, v, q)
 	own = slices.DeleteFunc(own, func(h *hit) bool { // a fact tells the same
-		facts := g.factsFrom(h.place)
-		return slices.ContainsFunc(hits, func(f *hit) bool { return !f.meant && slices.Contains(facts, f.place) })
+		return slices.ContainsFunc(hits, func(f *hit) bool { return !f.meant && slices.Contains(g.factsFrom(h.place), f.place) })
 	})
 	own = append(own, slices.DeleteFunc(hits, func(h *hit) bool { return hasPlace(own, h.place) })...)
 	return own[:min(len(own), max)], err

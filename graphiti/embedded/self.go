@@ -74,8 +74,8 @@ func hasPlace(all []*hit, place int64) bool {
 	return slices.ContainsFunc(all, func(h *hit) bool { return h.place == place })
 }
 
-// saying returns the most likely statements about a subject, the newest first. It skips messages with a
-// fact that is over.
+// saying returns the most likely statements about a subject, the newest first. It skips messages that a
+// model has read, unless their facts are about the person and valid.
 func saying(v *groupVectors, g *groupIndex, subject *Gate) (hits []*hit) {
 	var all []scored
 	for i, vec := range v.vecs {
@@ -83,15 +83,13 @@ func saying(v *groupVectors, g *groupIndex, subject *Gate) (hits []*hit) {
 		if !ok || note.isNamed() || note.Length > selfLength || note.Flags&(isNoStatement|isCurated|isFact) != 0 {
 			continue
 		}
-		if says := subject.Of(vec); says >= maybeSays && !slices.ContainsFunc(g.factsFrom(v.places[i]), g.isOver) {
+		if says := subject.Of(vec); says >= maybeSays && (note.Flags&isDistilled == 0 || g.tell(v.places[i], isOfUser)) {
 			all = append(all, scored{v.places[i], says})
 		}
 	}
-	var scores []float64
-	for _, s := range bestOf(all, mostRead, &scores) {
-		if note, ok := g.note(s.place); ok {
-			hits = append(hits, &hit{place: s.place, note: note, ranked: &ranked{place: s.place}, strength: selfStrength, ofSelf: true})
-		}
+	for _, s := range bestOf(all, mostRead, new([]float64)) {
+		note, _ := g.note(s.place)
+		hits = append(hits, &hit{place: s.place, note: note, ranked: &ranked{place: s.place}, strength: selfStrength, ofSelf: true})
 	}
 	return hits
 }
@@ -126,4 +124,10 @@ func partsToRead(text string) (parts []string) {
 		}
 	}
 	return parts
+}
+
+// tell reports whether all facts of a message are valid, and one has this flag.
+func (g *groupIndex) tell(message int64, flag uint16) bool {
+	facts := g.factsFrom(message)
+	return !slices.ContainsFunc(facts, g.isOver) && slices.ContainsFunc(facts, func(p int64) bool { n, _ := g.note(p); return n.Flags&flag != 0 })
 }
