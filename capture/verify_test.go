@@ -42,7 +42,7 @@ func client(t *testing.T, url string) *rest.Client {
 // verifying returns a pipeline whose looks may take their time.
 func verifying(t *testing.T, path string, m Memory, change ...func(*Options)) *Pipeline {
 	t.Helper()
-	patient := func(o *Options) { o.Bounds.Timeout = helptest.Patience }
+	patient := func(o *Options) { o.Timeout = helptest.Patience }
 	return pipeline(t, path, m, append([]func(*Options){patient}, change...)...)
 }
 
