@@ -195,6 +195,8 @@ func (p *Pipeline) store(ctx context.Context, turns []ledger.Turn) ([]ledger.Add
 
 // add stores turns by a method of the ledger.
 func (p *Pipeline) add(ctx context.Context, turns []ledger.Turn, store func(context.Context, []ledger.Turn, time.Time) ([]ledger.Added, error)) ([]ledger.Added, error) {
+	p.usage.storing.RLock()
+	defer p.usage.storing.RUnlock()
 	all, err := store(ctx, turns, time.Now())
 	if err != nil {
 		return nil, err

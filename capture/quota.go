@@ -31,6 +31,8 @@ const everything = "tenant of all"
 // usage is the stored extent of each owner and tenant: the last measurement, plus later messages of
 // this process.
 type usage struct {
+	storing sync.RWMutex // held to measure, and shared to store and count turns, so that each counts once
+
 	mu   sync.Mutex // protects the fields below
 	by   map[string]graphiti.Extent
 	disk int64
@@ -50,10 +52,9 @@ func (u *usage) addLocked(of graphiti.Extent, keys ...string) {
 // measure measures the memory, if there is a quota. A group with several owners counts for each.
 func (p *Pipeline) measure(now time.Time) {
 	u, ctx := &p.usage, context.Background()
-	u.mu.Lock()
-	early := now.Before(u.next)
-	u.mu.Unlock()
-	if early || p.opts().Quotas == (Quotas{}) {
+	u.storing.Lock()
+	defer u.storing.Unlock()
+	if now.Before(u.next) || p.opts().Quotas == (Quotas{}) {
 		return
 	}
 	extents, err := p.Extents(ctx)
@@ -83,10 +84,7 @@ func (u *usage) added(turns []ledger.Turn, all []ledger.Added) {
 	}
 	for i := range turns {
 		t, n := &turns[i], int64(len(all[i].Groups))
-		of := graphiti.Extent{Messages: 2 * n, Bytes: n * int64(len(t.User)+len(t.Assistant))}
-		if t.User == "" || t.Assistant == "" {
-			of.Messages = n
-		}
+		of := graphiti.Extent{Messages: n * int64(min(1, len(t.User))+min(1, len(t.Assistant))), Bytes: n * int64(len(t.User)+len(t.Assistant))}
 		u.addLocked(of, everything, t.Owner, tenantOf(t.Owner))
 		u.disk += of.Bytes
 	}

@@ -76,6 +76,40 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
+// TestQuotas_EachTurnCountsOnce checks that no turn is stored during a measurement, which may miss it or
+// count it twice, and that none begins while a turn is stored and counted.
+func TestQuotas_EachTurnCountsOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var p *Pipeline
+		measured, stored := 0, 0
+		p, _ = embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"), func(o *Options) {
+			o.Disk = func(context.Context) (int64, error) {
+				if measured++; p.usage.storing.TryRLock() {
+					t.Error("a turn can be stored during a measurement")
+				}
+				return 0, nil
+			}
+		})
+		synctest.Wait() // for the measurement of a start
+		b := *p.opts()
+		b.Quotas.All.Messages = 9
+		p.Set(b, false)
+		p.measure(time.Now())
+		tn := turn("1", "g")
+		_, err := p.add(t.Context(), []ledger.Turn{tn}, func(ctx context.Context, turns []ledger.Turn, now time.Time) ([]ledger.Added, error) {
+			if stored++; p.usage.storing.TryLock() {
+				t.Error("a measurement can begin while a turn is stored")
+			}
+			return p.Ledger.Add(ctx, turns, now)
+		})
+		must(t, err)
+		if measured != 1 || stored != 1 {
+			t.Errorf("%d measurements, %d stores, want one of each", measured, stored)
+		}
+	})
+}
+
 // testQuota adds a message before or after a measurement, and checks the reached quota of each owner.
 func testQuota(t *testing.T, q Quotas, want map[string]string, before bool) {
 	synctest.Test(t, func(t *testing.T) {

@@ -28,11 +28,11 @@ const (
 
 	// linkFor is the life of a link, and of the logins with it.
 	linkFor = 15 * time.Minute
-)
 
-// hardening is the number of rounds for the key of logins, about 0.1 s. Everyone with a login
-// can try to guess the token that sealed it. Tests have fewer.
-var hardening = 600_000
+	// hardening is the number of rounds for the key of logins, about 0.1 s. Everyone with a login
+	// can try to guess the token that sealed it.
+	hardening = 600_000
+)
 
 // sum is the SHA-256 of a secret. All sums have the same length, so a comparison leaks
 // nothing.

@@ -12,14 +12,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-func TestMain(m *testing.M) {
-	if hardening < 600_000 {
-		panic("the key of logins has too few rounds")
-	}
-	hardening = 100
-	m.Run()
-}
-
 // TestLoginsEnd checks that a login ends half an hour after its last request, and at the latest
 // twelve hours after its beginning.
 func TestLoginsEnd(t *testing.T) {
