@@ -136,9 +136,6 @@ func productsWithout(dir string, by *cached, weeks []int) (map[int]string, error
 	var f *fitter
 	for _, n := range weeks {
 		binaries[n] = filepath.Join(dir, "without-week"+strconv.Itoa(n))
-		if _, err := os.Stat(binaries[n]); err == nil {
-			continue
-		}
 		var err error
 		if f == nil {
 			fmt.Fprintln(os.Stderr, "fit the numbers of the ranking")
