@@ -1,5 +1,5 @@
-// Package helptest owns what tests of many packages share: the end of a test at an error,
-// and polling for conditions that processes, sockets, files or goroutines of a complete
+// Package helptest has functions for the tests of many packages: they end a test at an error,
+// and poll for conditions that processes, sockets, files or goroutines of a complete
 // proxy cause. Prefer a channel where one exists. Programs must not link it.
 package helptest
 
