@@ -142,7 +142,7 @@ func (sv *Service) lookAt(ctx context.Context, f *Forgotten, wait bool) {
 		left, err := sv.o.Pipeline.Withdrawn(short, g, wait)
 		f.Withdrawn += left
 		f.Remaining = cmp.Or(refused(err), Remaining(f.Withdrawn))
-		if d := sv.o.Pipeline.Status().Diagnosis; f.Withdrawn > 0 && err == nil && d != graphiti.NoDiagnosis {
+		if d := sv.o.Pipeline.Status().Diagnosis; f.Withdrawn > 0 && graphiti.Remedy(err) == "" && d != graphiti.NoDiagnosis {
 			f.Remaining += "; probably " + d.Says() + "; to do: " + d.Remedy()
 		}
 	}
