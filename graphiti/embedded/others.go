@@ -165,11 +165,14 @@ func (o *Others) ask(by time.Time, group, query string, most int) (answered <-ch
 	return done, o.hasty
 }
 
+// errCut means that ended facts fill the widest answer, and may hide valid ones.
+var errCut = errors.New("too many ended facts")
+
 // live searches Graphiti until it has most valid facts: ended ones may fill an answer and hide others, which
 // began later. If that fails, it returns none. A question about the past also asks for its time.
 func (o *Others) live(ctx context.Context, group, query string, most int) (facts []graphiti.Fact, err error) {
 	now, last := time.Now(), time.Time{}
-	for range 3 {
+	for tries := 3; ; tries-- {
 		n := max(most, int(o.width.Load()))
 		more, err := o.graph.SearchDated(ctx, group, query, n, graphiti.Dates{ValidAfter: last})
 		if err != nil {
@@ -186,6 +189,9 @@ func (o *Others) live(ctx context.Context, group, query string, most int) (facts
 		}
 		if len(more) < n || valid >= most {
 			break
+		}
+		if tries == 1 {
+			return nil, errCut
 		}
 		o.width.Store(int32(min(graphiti.MaxSearch, 2*n*most/max(1, valid)))) // #nosec G115 -- a small number
 	}
