@@ -37,8 +37,7 @@ type Others struct {
 	cancel context.CancelFunc
 	asking sync.WaitGroup
 
-	// width is the number of facts for all searches, except during copies: Graphiti cuts concurrent answers to
-	// that of the newest.
+	// width is the number of facts of searches while no copies run: Graphiti applies the newest limit to all.
 	width, copies atomic.Int32
 
 	mu      sync.Mutex               // protects the fields below
@@ -96,7 +95,7 @@ func (o *Others) copy(group string) {
 		defer o.copies.Add(-1)
 		facts, err := o.graph.Search(ctx, []string{group}, graphiti.BroadQuery(group), graphiti.MaxSearch)
 		if len(facts) == graphiti.MaxSearch {
-			return nil, errCut
+			facts = nil
 		}
 		return facts, err
 	})
@@ -194,9 +193,6 @@ func (o *Others) start(by time.Time, group string, search func(context.Context) 
 	return done
 }
 
-// errCut means that ended facts fill the widest answer, and may hide valid ones.
-var errCut = errors.New("too many ended facts")
-
 // live searches Graphiti until it has most valid facts: ended ones may fill an answer and hide others, which
 // began later. If that fails, it returns none. A question about the past also asks for its time.
 func (o *Others) live(ctx context.Context, group, query string, most int) (facts []graphiti.Fact, err error) {
@@ -220,7 +216,8 @@ func (o *Others) live(ctx context.Context, group, query string, most int) (facts
 			break
 		}
 		if tries == 1 {
-			return nil, errCut
+			facts = nil // valid ones may be hidden
+			break
 		}
 		o.width.Store(int32(min(graphiti.MaxSearch, 2*n*most/max(1, valid)))) // #nosec G115 -- a small number
 	}

@@ -59,7 +59,7 @@ func Remaining(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return "deleted here; " + terminal.Count(n, "forgotten part") + " may still be in Graphiti or appear there later; the proxy then deletes it"
+	return "deleted here; " + terminal.Count(n, "forgotten part") + " may still be in Graphiti or appear there later; the proxy then deletes it, and graphiti-proxy status names any problem"
 }
 
 // Forget empties one group, deletes a session's messages in it, or deletes one message. When it returns without an error, all of it is deleted here, and no write that began
