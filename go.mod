@@ -43,6 +43,7 @@ require (
 	github.com/a-h/templ v0.3.1100
 	github.com/blevesearch/go-porterstemmer v1.0.3
 	github.com/clipperhouse/uax29/v2 v2.7.0
+	github.com/dgraph-io/ristretto/v2 v2.4.2
 	github.com/djherbis/times v1.6.0
 	github.com/go-git/gcfg/v2 v2.0.2
 	github.com/golang-jwt/jwt/v5 v5.3.1

@@ -60,6 +60,7 @@ func (s *State) Check() *database.Fault { return s.tables.db.Check() }
 
 // Close ends the state's goroutines and closes its file.
 func (s *State) Close() error {
+	s.Tenants.recent.Close()
 	if s.unfollow != nil {
 		s.unfollow()
 	}

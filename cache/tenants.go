@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/dgraph-io/ristretto/v2"
 )
 
 // tenantsInRAM bounds the tenants in RAM, at some 250 bytes each.
@@ -14,11 +14,12 @@ const tenantsInRAM = 10_000
 // Tenants stores the tenants with accepted credentials. It is safe for concurrent use.
 type Tenants struct {
 	store  *tables
-	recent *lru.Cache[string, int64] // the Unix day of the last time
+	recent *ristretto.Cache[string, int64] // the Unix day of the last time; may lack any tenant
 }
 
 func newTenants(s *tables) *Tenants {
-	recent, _ := lru.New[string, int64](tenantsInRAM) // fails only for a size of 0
+	// It keeps the most frequent ones, and fails only for a size of 0.
+	recent, _ := ristretto.NewCache(&ristretto.Config[string, int64]{NumCounters: 10 * tenantsInRAM, MaxCost: tenantsInRAM, BufferItems: 64, IgnoreInternalCost: true})
 	return &Tenants{store: s, recent: recent}
 }
 
@@ -38,7 +39,8 @@ func (t *Tenants) Accepted(ctx context.Context, tenant string) bool {
 	if err != nil || day == 0 {
 		return false
 	}
-	t.recent.Add(tenant, day)
+	t.recent.Set(tenant, day, 1)
+	t.recent.Wait() // then the next request finds it
 	return true
 }
 
@@ -49,6 +51,7 @@ func (t *Tenants) Accept(tenant string) {
 	if day, ok := t.recent.Get(tenant); ok && day == now {
 		return
 	}
-	t.recent.Add(tenant, now)
+	t.recent.Set(tenant, now, 1)
+	t.recent.Wait()
 	t.store.writeAsync(&record{kind: tenantKind, key: []byte(tenant), value: strconv.AppendInt(nil, now, 10)})
 }

@@ -154,8 +154,7 @@ func (h *hit) shown() string {
 	return plain(h.content)
 }
 
-// answeredBy returns later questions that a message answers, the newest first. Without a mark or a word
-// of a question, the gate of statements knows it.
+// answeredBy returns later questions that a message answers, the newest first; the gate knows those without a mark.
 func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []string, q *asked) ([]*hit, error) {
 	all := make([]term, 0, len(said))
 	for _, w := range said {

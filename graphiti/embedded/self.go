@@ -71,8 +71,7 @@ func (e *Store) isAbout(q *asked, h *hit) bool {
 	return false
 }
 
-// isPrivate reports whether a message is private by its gate: a word in common is not enough to show it
-// in a project.
+// isPrivate reports whether a message is private by its gate: no word in common brings it into a project.
 func (e *Store) isPrivate(q *asked, h *hit) bool {
 	vec := q.vectors.at(h.place)
 	return vec != nil && e.ownModel() && e.fit.Self.Says[len(Subjects)].Of(vec) >= surelyPrivate
