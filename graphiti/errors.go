@@ -50,7 +50,7 @@ func Remedy(err error) string {
 	}
 	var s *StatusError
 	if !errors.As(err, &s) || Retryable(err) && s.Code >= 500 {
-		return ""
+		return Diagnose(err).Remedy()
 	}
 	switch s.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:

@@ -34,8 +34,8 @@ type Fact struct {
 	OfUser bool
 
 	// Meant reports whether the question may be about something else. A message has no word of it: its
-	// meaning, or an earlier question, found it. Or it has facts, or the question asks for nothing. Of a distilled fact, no key
-	// is in the question, which needs nothing about the person either.
+	// meaning, or an earlier question, found it. Or it has facts, or is private, or the question asks for
+	// nothing. Of a distilled fact, no key is in the question, which needs nothing about the person either.
 	Meant bool
 
 	// Keys holds the keys of a distilled fact in lookups.

@@ -13,7 +13,7 @@ func TestPersonInProject(t *testing.T) {
 	fact := func(text string, strength float64) graphiti.Fact {
 		return graphiti.Fact{UUID: text, Text: text, Strength: strength, Weighed: true, Dated: true}
 	}
-	strong, weak, project := fact("strong", 0.5), fact("weak", 0.1), fact("of the project", 0.5)
+	strong, weak, project, other := fact("strong", 0.5), fact("weak", 0.1), fact("of the project", 0.5), fact("another of the project", 0.2)
 	noKey, key := fact("no key", 0.9), fact("a key", 0.6)
 	noKey.Messages, noKey.Meant, noKey.OfUser, key.Messages = []string{"m1"}, true, true, []string{"m2"}
 	common := key
@@ -34,6 +34,7 @@ func TestPersonInProject(t *testing.T) {
 		{"both answer", []graphiti.Fact{project}, []graphiti.Fact{strong, weak}, false, false, []string{"of the project", "strong"}, ""},
 		{"only the person's answers", nil, []graphiti.Fact{strong, weak}, false, false, []string{"strong"}, ""},
 		{"a word happens to be the same", []graphiti.Fact{project}, []graphiti.Fact{weak}, false, false, []string{"of the project"}, ""},
+		{"only the person's answers, and the project has others", []graphiti.Fact{other, weak}, []graphiti.Fact{strong}, false, false, []string{"strong"}, ""},
 		{"distilled", nil, []graphiti.Fact{key, noKey, common}, false, false, []string{"a key"}, ""},
 		{"everywhere, in the first person", nil, []graphiti.Fact{weakRule}, false, false, []string{"everywhere"}, ""},
 		{"nothing answers", nil, []graphiti.Fact{weak}, false, false, nil, ReasonWeak},
@@ -44,6 +45,9 @@ func TestPersonInProject(t *testing.T) {
 		{"nothing was found", nil, nil, false, false, nil, ReasonNothing},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			for i := range tc.ofPerson {
+				tc.ofPerson[i].Group = "person"
+			}
 			ch := &chooser{minScore: 0.25, count: 12, max: 2000, apart: tc.apart}
 			found := []Scoped{{graphiti.ScopeUser, tc.ofPerson}}
 			if !tc.noProject {

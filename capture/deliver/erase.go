@@ -79,7 +79,8 @@ func (l *Loop) erase(ctx context.Context, group string, e *erasing) (wait time.D
 		switch {
 		case len(e.rows) == 0:
 			delete(l.erasing, group)
-		case time.Since(since) > l.patience(s):
+			s.waits = true // else its silence would not end
+		case !s.silent.IsZero() || time.Since(since) > l.patience(s):
 			e.err = ErrQuiet
 		}
 		if len(settled) > 0 {

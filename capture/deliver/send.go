@@ -111,7 +111,10 @@ func (l *Loop) newFlight(ctx context.Context, c *ledger.Copy) (*flight, error) {
 func (l *Loop) send(ctx context.Context, s *sender) error {
 	c, err := l.next(ctx, s)
 	if c == nil || err != nil {
-		s.waits, s.silent = false, time.Time{}
+		s.waits = false
+		if l.erasing[s.group] == nil && (s.group != "" || len(l.erasing) == 0) { // else a forgotten part waits for the worker
+			s.silent = time.Time{}
+		}
 		if at := l.failure.at; !at.deletes && l.sender(at.group) == s { // its copy was forgotten or dropped
 			l.report(at, nil)
 		}

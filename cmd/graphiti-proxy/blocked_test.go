@@ -214,6 +214,61 @@ func TestForgetReportsRemainingParts(t *testing.T) {
 	}
 }
 
+// TestForgetWhileTheModelRefuses checks a forget while Graphiti's model refuses, which over REST ends the
+// worker. The command returns in seconds. A message that Graphiti shows is deleted; one that it may still
+// get is reported with the reason and the remedy, by the status too. The conversation with a block of it
+// says so in its header. Graphiti gets no message but the person's, and the rest follows once the model works.
+func TestForgetWhileTheModelRefuses(t *testing.T) {
+	t.Parallel()
+	for backend, remedy := range map[string]string{"graphiti": "then restart Graphiti", "graphiti-mcp": "raise the limits of Graphiti's model account"} {
+		t.Run(backend, func(t *testing.T) {
+			t.Parallel()
+			o := map[string]graphititest.Options{"graphiti-mcp": {MCP: graphititest.Today}}[backend]
+			g := startGraphiti(t, o)
+			w := start(t, t.TempDir(), map[string]string{
+				"memory.endpoint": g.URL(), "memory.consent": "true", "memory.backend": backend,
+				"identity.owner": "user:josh", "identity.group_ids": "raw", "ingest.stall_after": "1s",
+			})
+			w.ask("s1", user("My cat is called Miso."))
+			w.delivered(1)
+			g.BreakModel("Error code: 429 - rate limited")
+			w.ask("s2", user("My dog is called Rex."))
+			asked := user("What is my dog called?")
+			waitUntil(t, "the reason", func() bool { return w.app.memory().queue().Pending > 0 && strings.Contains(w.status(), remedy) })
+			if saw := w.ask("s3", asked); !strings.Contains(saw, "Rex") {
+				t.Fatal("it is not known to begin with")
+			}
+			for _, session := range []string{"s1", "s2"} {
+				begun := time.Now()
+				_, err := w.cli("memory", "forget", "--session", session, "--yes")
+				if took := time.Since(begun); took > 2*time.Second+helptest.Patience/20 {
+					t.Errorf("forget %s took %v, want 2s", session, took)
+				}
+				if says, status := fmt.Sprint(err), w.status(); !strings.Contains(says, "deleted here") || !strings.Contains(says, remedy) || !strings.Contains(status, remedy) || !strings.Contains(status, "still be in Graphiti") {
+					t.Errorf("forget %s: %s\nand the status\n%s\nwant both with %q", session, says, status, remedy)
+				}
+			}
+			waitUntil(t, "the deletion", func() bool { return !strings.Contains(fmt.Sprint(g.Episodes("user_josh")), "Miso") })
+			if _, header := w.exchange("/v1/chat/completions", chat(asked, answered("I see."), user("And again?")), "X-Graphiti-Session", "s3"); !strings.Contains(header.Get("X-Graphiti-Memory"), "reason=forgotten") {
+				t.Errorf("header %v", header)
+			}
+			if g.BreakModel(""); backend == "graphiti" {
+				g.Restart()
+			}
+			w.ask("s4", user("My bird is called Bo."))
+			waitUntil(t, "the rest", func() bool {
+				held := fmt.Sprint(g.Episodes("user_josh"))
+				return strings.Contains(held, "Bo.") && !strings.Contains(held, "Rex.") && !strings.Contains(w.status(), "still be in Graphiti")
+			})
+			for _, r := range g.Requests() {
+				if body := string(r.Body); (r.Call == graphititest.Messages || r.Call == graphititest.Tool("add_memory")) && !strings.Contains(body, "is called") {
+					t.Errorf("Graphiti got %s", body)
+				}
+			}
+		})
+	}
+}
+
 // TestForgottenSessionIsNamed checks that the command names the session in each group whose entities may
 // remain.
 func TestForgottenSessionIsNamed(t *testing.T) {

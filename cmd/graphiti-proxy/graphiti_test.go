@@ -154,3 +154,16 @@ func TestOwnershipContext(t *testing.T) {
 		})
 	}
 }
+
+// TestFacts_Episode checks that memory facts names the episode of a fact of Graphiti.
+func TestFacts_Episode(t *testing.T) {
+	t.Parallel()
+	g := startGraphiti(t, graphititest.Options{})
+	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw"})
+	w.say(fact)
+	w.delivered(1)
+	waitUntil(t, "the fact with its episode", func() bool {
+		out, err := w.cli("memory", "facts")
+		return err == nil && strings.Contains(out, "from Graphiti's episode "+g.Episodes("user_josh")[0].UUID)
+	})
+}

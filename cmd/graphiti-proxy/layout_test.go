@@ -83,7 +83,7 @@ const (
 
 	// maxProductLines only falls: a change that adds a mechanism removes the one that it
 	// replaces. Lower the limit to the next hundred after each change that removes more.
-	maxProductLines = 77_807
+	maxProductLines = 77_805
 )
 
 // source is one Go file of the tree.

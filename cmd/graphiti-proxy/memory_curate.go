@@ -164,6 +164,9 @@ func printHits(w io.Writer, answer *service.Searched) {
 		if f.Said > 0 {
 			kind += map[bool]string{true: ", in at least ", false: ", in "}[f.AtLeast] + terminal.Count(f.Said, "conversation")
 		}
+		if f.Episode != "" {
+			f.Text += "; from Graphiti's episode " + f.Episode
+		}
 		by := cmp.Or(map[string]string{"user": "person", "system": "person", "assistant": "model"}[f.Role], "-")
 		t.Row(cmp.Or(f.ID, "-"), minute(f.Since), kind, f.State, by, cmp.Or(f.Client, "-"), f.In, f.Text)
 	}

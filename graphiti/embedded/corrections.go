@@ -45,7 +45,7 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit, q *aske
 			}
 		default:
 			said := slices.DeleteFunc(words.Of(old.shown(), wordsOfOld), words.IsLight)
-			asked, err := e.answeredBy(ctx, g, old, said)
+			asked, err := e.answeredBy(ctx, g, old, said, q)
 			if err != nil {
 				return nil, err
 			}
@@ -154,8 +154,9 @@ func (h *hit) shown() string {
 	return plain(h.content)
 }
 
-// answeredBy returns later questions that a message answers, the newest first.
-func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []string) ([]*hit, error) {
+// answeredBy returns later questions that a message answers, the newest first. Without a mark or a word
+// of a question, the gate of statements knows it.
+func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []string, q *asked) ([]*hit, error) {
 	all := make([]term, 0, len(said))
 	for _, w := range said {
 		all = append(all, termOf(g, w, newestShared))
@@ -163,7 +164,7 @@ func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []
 	slices.SortStableFunc(all, func(a, b term) int { return cmp.Compare(b.idf, a.idf) })
 	shared := make(map[int64]float64)
 	for i := range all[:min(len(all), rarestOfOld)] {
-		for _, p := range g.onlyAsking(all[i].places) {
+		for _, p := range all[i].places {
 			if p > old.place {
 				shared[p] += all[i].idf
 			}
@@ -171,11 +172,20 @@ func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []
 	}
 	var newer []*hit
 	for p := range shared {
-		if n, ok := g.note(p); ok && n.Flags&isModels == 0 {
+		if n, ok := g.note(p); ok && n.Flags&(isModels|isFact) == 0 {
 			newer = append(newer, &hit{place: p, note: n, score: shared[p]})
 		}
 	}
 	order(newer)
+	gates := 0
+	newer = slices.DeleteFunc(newer, func(h *hit) bool {
+		if h.note.Flags&isAsking != 0 && h.note.Flags&isOnlyAsked != 0 {
+			return false
+		}
+		vec := q.vectors.at(h.place)
+		gates++
+		return vec == nil || !e.ownModel() || gates > newestShared || e.fit.States.Of(vec) >= surelyAsked
+	})
 	newer = newer[:min(len(newer), askedAgain)]
 	if err := e.load(ctx, g.groupNumber(), newer); err != nil {
 		return nil, err
@@ -187,14 +197,14 @@ func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []
 		}
 		theirs := words.Of(plain(a.content), maxAsked)
 		all := lookUp(g, theirs, len(theirs))
-		q := questionsOf(&e.numbers, all, nil, &asked{}, g.messageCount())[0]
+		weights := questionsOf(&e.numbers, all, nil, &asked{}, g.messageCount())[0]
 		own := uint32(0)
 		for i := range all {
 			if i < 32 && !all[i].kin && slices.Contains(said, all[i].word) {
 				own |= 1 << i
 			}
 		}
-		if q.of(own) >= answersFrom {
+		if weights.of(own) >= answersFrom {
 			out = append(out, a)
 		}
 	}

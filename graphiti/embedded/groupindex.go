@@ -45,7 +45,6 @@ type groupIndex struct {
 	ends     btree.Set[string]   // the words, spelt backwards
 	notes    []messageNote       // of its messages, by their places
 	forms    []sketch            // for each note, of the message's words
-	asking   []int64             // the places of messages that only ask
 	speakers map[string]uint16   // their numbers, from 1 on
 	claims   map[int64]*claim    // facts, by their places
 	evidence map[int64][]int64   // places of facts, by those of their messages
@@ -144,9 +143,6 @@ func (g *groupIndex) add(number int64, messages []indexedMessage) {
 		note.sketch, note.words = first.sum, uint8(first.words)           //nolint:gosec // Sketched bounds it
 		g.bytes -= g.noted()
 		g.notes, g.forms = append(g.notes, note), append(g.forms, note.form.sketch)
-		if m.Asks {
-			g.asking = append(g.asking, m.Place)
-		}
 		if m.claim != nil {
 			g.claimLocked(m.Place, m.claim)
 		}
@@ -173,24 +169,7 @@ func (g *groupIndex) discount(text string, place int64) {
 }
 
 // noted returns the size of the notes, in bytes.
-func (g *groupIndex) noted() int { return cap(g.notes)*noteBytes + 8*(cap(g.forms)+cap(g.asking)) }
-
-// onlyAsking returns the places, of these ascending ones, of messages that only ask.
-func (g *groupIndex) onlyAsking(places []int64) (out []int64) {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	asking := g.asking
-	for _, p := range places {
-		i, there := slices.BinarySearch(asking, p)
-		if there {
-			out = append(out, p)
-		}
-		if asking = asking[i:]; len(asking) == 0 {
-			break
-		}
-	}
-	return out
-}
+func (g *groupIndex) noted() int { return cap(g.notes)*noteBytes + 8*cap(g.forms) }
 
 // addWord adds a place of a word, and reports whether it is new.
 func (g *groupIndex) addWord(w []byte, place int64, asks bool) bool {
@@ -266,7 +245,7 @@ func (g *groupIndex) compact() {
 		}
 	}
 	g.lists = lists
-	g.notes, g.forms, g.asking = slices.Clone(g.notes), slices.Clone(g.forms), slices.Clone(g.asking)
+	g.notes, g.forms = slices.Clone(g.notes), slices.Clone(g.forms)
 	g.bytes += g.noted()
 }
 
@@ -278,8 +257,6 @@ func (g *groupIndex) halve() {
 	g.size -= g.size / 2 // about
 	old, _ := g.noteAt(g.oldest)
 	g.notes, g.forms = slices.Clone(g.notes[old:]), slices.Clone(g.forms[old:])
-	first, _ := slices.BinarySearch(g.asking, g.oldest)
-	g.asking = slices.Clone(g.asking[first:])
 	g.bytes = groupBytes + g.noted()
 	for s, l := range g.lists {
 		if l.drop(g.oldest); l.n == 0 {

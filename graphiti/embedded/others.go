@@ -25,9 +25,9 @@ const (
 	atOnce        = 4
 )
 
-// Others searches a store and the groups that other programs have in Graphiti. It asks
-// Graphiti in the background, and indexes the facts of its answers like messages. So an answer
-// that comes too late for a turn serves the next one. It is safe for concurrent use.
+// Others searches a store and the groups that other programs have in Graphiti. It copies small
+// groups and asks Graphiti in the background, and indexes the facts of its answers like messages.
+// So an answer that comes too late for a turn serves the next one. It is safe for concurrent use.
 type Others struct {
 	*Store
 	path   string
@@ -37,8 +37,8 @@ type Others struct {
 	cancel context.CancelFunc
 	asking sync.WaitGroup
 
-	// width is the number of facts for all searches: Graphiti cuts concurrent answers to that of the newest.
-	width atomic.Int32
+	// width is the number of facts of searches while no copies run: Graphiti applies the newest limit to all.
+	width, copies atomic.Int32
 
 	mu      sync.Mutex               // protects the fields below
 	groups  map[string]chan struct{} // of other programs, each with room for atOnce searches
@@ -82,8 +82,31 @@ func (o *Others) Add(groups []graphiti.Target) {
 	for _, g := range groups {
 		if o.groups[g.Group] == nil {
 			o.groups[g.Group] = make(chan struct{}, atOnce)
+			o.copy(g.Group)
 		}
 	}
+}
+
+// copy indexes a group if one search lists all of it: its questions then find their answers here, however
+// slow Graphiti is. The caller holds o.mu.
+func (o *Others) copy(group string) {
+	o.start(time.Now().Add(othersTimeout), group, func(ctx context.Context) ([]graphiti.Fact, error) {
+		o.copies.Add(1)
+		defer o.copies.Add(-1)
+		facts, err := o.graph.Search(ctx, []string{group}, graphiti.BroadQuery(group), graphiti.MaxSearch)
+		if len(facts) == graphiti.MaxSearch {
+			facts = nil
+		}
+		return facts, err
+	})
+}
+
+// most returns the number of facts to search for.
+func (o *Others) most(least int) int {
+	if o.copies.Load() > 0 {
+		return graphiti.MaxSearch
+	}
+	return max(least, int(o.width.Load()))
 }
 
 // Set changes whether Graphiti is asked, and whether a search waits for the first answer.
@@ -131,15 +154,20 @@ func (o *Others) Search(ctx context.Context, groups []string, query string, most
 	return found, err
 }
 
-// ask searches Graphiti and indexes its answer, if there is room by the deadline: a search after its turn
-// would delay the next one. It returns the channel of the result, and hasty.
+// ask searches Graphiti and indexes its answer. It returns the channel of the result, and hasty.
 func (o *Others) ask(by time.Time, group, query string, most int) (answered <-chan error, hasty bool) {
-	done := make(chan error, 1)
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	return o.start(by, group, func(ctx context.Context) ([]graphiti.Fact, error) { return o.live(ctx, group, query, most) }), o.hasty
+}
+
+// start searches a group and indexes the answer, if there is room by the deadline: a search after its turn would
+// delay the next one. It returns the channel of the result. The caller holds o.mu.
+func (o *Others) start(by time.Time, group string, search func(context.Context) ([]graphiti.Fact, error)) <-chan error {
+	done := make(chan error, 1)
 	if o.closed || o.paused {
 		done <- context.Canceled
-		return done, o.hasty
+		return done
 	}
 	room := o.groups[group]
 	// Ends with its call, which othersTimeout bounds and Close cancels.
@@ -153,7 +181,7 @@ func (o *Others) ask(by time.Time, group, query string, most int) (answered <-ch
 		}
 		ctx, cancel := context.WithTimeout(o.base, othersTimeout)
 		defer cancel()
-		facts, err := o.live(ctx, group, query, most)
+		facts, err := search(ctx)
 		if len(facts) > 0 {
 			err = errors.Join(err, o.index(ctx, group, facts, time.Now()))
 		}
@@ -162,15 +190,15 @@ func (o *Others) ask(by time.Time, group, query string, most int) (answered <-ch
 		}
 		done <- err
 	})
-	return done, o.hasty
+	return done
 }
 
 // live searches Graphiti until it has most valid facts: ended ones may fill an answer and hide others, which
 // began later. If that fails, it returns none. A question about the past also asks for its time.
 func (o *Others) live(ctx context.Context, group, query string, most int) (facts []graphiti.Fact, err error) {
 	now, last := time.Now(), time.Time{}
-	for range 3 {
-		n := max(most, int(o.width.Load()))
+	for tries := 3; ; tries-- {
+		n := o.most(most)
 		more, err := o.graph.SearchDated(ctx, group, query, n, graphiti.Dates{ValidAfter: last})
 		if err != nil {
 			return nil, err
@@ -187,11 +215,15 @@ func (o *Others) live(ctx context.Context, group, query string, most int) (facts
 		if len(more) < n || valid >= most {
 			break
 		}
+		if tries == 1 {
+			facts = nil // valid ones may be hidden
+			break
+		}
 		o.width.Store(int32(min(graphiti.MaxSearch, 2*n*most/max(1, valid)))) // #nosec G115 -- a small number
 	}
 	times := datesIn(firstOf(query), now)
 	for _, w := range times.windows(now) {
-		more, err := o.graph.SearchDated(ctx, group, query, max(most, int(o.width.Load())), graphiti.Dates{ValidBefore: localDay(w.to), InvalidAfter: localDay(w.from)})
+		more, err := o.graph.SearchDated(ctx, group, query, o.most(most), graphiti.Dates{ValidBefore: localDay(w.to), InvalidAfter: localDay(w.from)})
 		if err != nil {
 			return facts, err
 		}
@@ -267,6 +299,7 @@ func (o *Others) ready(ctx context.Context, group string) (err error) {
 	h := o.facts[group]
 	if err == nil && h != nil && (h.count > maxOthers || time.Since(h.since) > othersFor) {
 		h, err = nil, o.indexed.Forget(ctx, group)
+		o.copy(group)
 	}
 	if h == nil {
 		o.facts[group] = &othersFacts{since: time.Now()}

@@ -27,9 +27,13 @@ type otherFacts struct {
 	dated    bool // it selects dates
 	err      error
 	narrow   bool // a search for more than 18 facts fails
+	copied   bool // a copy of it works
 }
 
 func (f *otherFacts) Search(_ context.Context, _ []string, _ string, most int) ([]graphiti.Fact, error) {
+	if !f.copied {
+		return nil, errors.New("503")
+	}
 	return slices.Clone(f.list[:min(most, len(f.list))]), nil
 }
 
@@ -175,7 +179,48 @@ func TestOthers_Waits(t *testing.T) {
 	}
 }
 
-// slowFacts answers after answer is closed.
+// TestOthers_Copy checks that the first question finds the valid fact after many ended ones in a copy of its
+// group, also of one that was dropped, while Graphiti answers no question; and that a group is not copied in part.
+func TestOthers_Copy(t *testing.T) {
+	t.Parallel()
+	for ended, want := range map[int]string{100: "f100", 450: ""} {
+		e := openEmbedded(t)
+		graph := &slowFacts{otherFacts{copied: true}, make(chan struct{})}
+		at := time.Now().Add(-time.Duration(ended) * time.Hour)
+		for i := range ended + 1 {
+			f := graphiti.Fact{UUID: fmt.Sprint("f", i), Text: fmt.Sprintf("The archive server of Borealis listens on port %d", 8000+i), ValidAt: at.Add(time.Duration(i-1) * time.Hour)}
+			if i < ended {
+				f.InvalidAt = f.ValidAt.Add(time.Hour)
+			}
+			graph.list = append([]graphiti.Fact{f}, graph.list...)
+		}
+		o := e.OpenOthers(filepath.Join(t.TempDir(), "others.db"), &graphiti.Memory{Searcher: graph, Arrivals: graph}, slog.New(slog.DiscardHandler))
+		defer o.Close()
+		defer close(graph.answer)
+		o.Add([]graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "theirs"}})
+		for _, when := range []string{"at first", "after the copy was dropped"} {
+			o.asking.Wait()
+			o.Set(false, false)
+			found, err := o.Search(t.Context(), []string{"theirs"}, "On which port does the archive server of Borealis listen?", 18)
+			must(t, err)
+			if want != "" {
+				found = slices.DeleteFunc(found, func(f graphiti.Fact) bool { return f.IsOver(time.Now()) })
+			}
+			if (len(found) > 0) != (want != "") || want != "" && found[0].UUID != want {
+				t.Errorf("%d ended ones, %s: got %+v, want %q", ended, when, found, want)
+			}
+			o.Set(true, false)
+			o.mu.Lock()
+			if h := o.facts["theirs"]; h != nil {
+				h.since = time.Time{}
+				must(t, o.ready(t.Context(), "theirs"))
+			}
+			o.mu.Unlock()
+		}
+	}
+}
+
+// slowFacts answers questions after answer is closed.
 type slowFacts struct {
 	otherFacts
 	answer chan struct{}
@@ -229,6 +274,7 @@ func TestOthers(t *testing.T) {
 		{"100 that are over, a server without dates", now, otherFacts{list: many(100)}, []string{"f100"}},
 		{"100 that are over, the latest first", now, otherFacts{list: latest}, []string{"f100"}},
 		{"a list that stays cut", now, otherFacts{list: append([]graphiti.Fact{fact(200, 1, 0)}, many(100)...), narrow: true}, nil},
+		{"ended ones fill the widest list", now, otherFacts{list: append([]graphiti.Fact{fact(900, 200, 0)}, slices.Repeat(many(100)[:100], 5)...)}, nil},
 		{"a value that comes back", now, otherFacts{list: back, episodes: said}, []string{"f1"}},
 		{"a value that does not come back", now, otherFacts{list: back, episodes: said[:2]}, []string{"f2"}},
 		{"before a value", "Where was the office before Porto?", otherFacts{list: moves, dated: true}, []string{"f2", "f3"}},
@@ -241,7 +287,7 @@ func TestOthers(t *testing.T) {
 			defer o.Close()
 			o.Add([]graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "theirs"}})
 			found, err := o.Search(t.Context(), []string{"theirs"}, tc.asked, 18)
-			if tc.graph.narrow {
+			if tc.want == nil {
 				found, err = o.find(t.Context(), "theirs", tc.asked, 18) // the result of a later question
 			}
 			must(t, err)

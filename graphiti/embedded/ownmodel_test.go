@@ -313,6 +313,26 @@ func TestUnderstand_Corrected(t *testing.T) {
 	}
 }
 
+// TestUnderstand_CorrectedInReturn checks that a reply to a question corrects what answered it, in any
+// language and without a mark.
+func TestUnderstand_CorrectedInReturn(t *testing.T) {
+	for _, said := range [][3]string{
+		{"we take the 0.7 litre jar", "which jar do we take", "not anymore, 0.5 now"},
+		{"банку беремо на 0.7 літра", "яку банку беремо", "вже ні, 0.5"},
+		{"παίρνουμε το βάζο των 0.7 λίτρων", "ποιο βάζο παίρνουμε", "όχι πια, 0.5"},
+		{"tunachukua chupa ya lita 0.7", "tunachukua chupa gani", "sio tena, 0.5"},
+		{"আমরা ০.৭ লিটারের জার নিই", "আমরা কোন জার নিই", "আর না, এখন ০.৫"},
+	} {
+		e := openEmbedded(t)
+		understand(t, e)
+		chats(t, e, []string{"The mobile app is called Puffin.", "Noted.", "Logs go to Loki.", "Noted.", said[0], "Noted."}, []string{said[1], "0.7.", said[2], "Noted."})
+		helptest.Until(t, "vectors", e.Compares)
+		if got := strong(t, e, said[1]); !slices.Contains(got, said[2]) {
+			t.Errorf("%q: found %q, want also %q", said[1], got, said[2])
+		}
+	}
+}
+
 // TestRows_Statements checks that vectors tell statements from requests and questions in languages
 // that the list of words does not have, and that words decide before there are vectors.
 func TestRows_Statements(t *testing.T) {

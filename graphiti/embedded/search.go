@@ -86,7 +86,7 @@ func (e *Store) answers(ctx context.Context, g *groupIndex, q *asked, max int) (
 		if h.note.Flags&isFact != 0 {
 			h.meant = !e.isAbout(q, h)
 		} else {
-			h.meant = h.meant || !q.asks || len(g.factsFrom(h.place)) > 0 // its facts answer
+			h.meant = h.meant || !q.asks || len(g.factsFrom(h.place)) > 0 || e.isPrivate(q, h) // its facts answer
 		}
 	}
 	if v == nil || !e.mean.own {

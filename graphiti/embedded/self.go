@@ -19,10 +19,11 @@ type SelfGates struct {
 
 // The results of gates that suffice. A wrong line would show something private.
 const (
-	surelyNeeds = 2.0 / gateUnit
-	surelySays  = 2.25 / gateUnit
-	maybeSays   = -3.0 / gateUnit // for the whole message, which may say more
-	factSays    = -2.0 / gateUnit // for a fact: the gate learned from other forms, "I live in Graz"
+	surelyNeeds   = 2.0 / gateUnit
+	surelySays    = 2.25 / gateUnit
+	maybeSays     = -3.0 / gateUnit // for the whole message, which may say more
+	surelyPrivate = 1.6 / gateUnit  // for the gate of private statements
+	factSays      = -2.0 / gateUnit // for a fact: the gate learned from other forms, "I live in Graz"
 
 	mostSelf     = 2   // statements for one subject
 	mostRead     = 4   // statements to read for one subject
@@ -68,6 +69,13 @@ func (e *Store) isAbout(q *asked, h *hit) bool {
 		}
 	}
 	return false
+}
+
+// isPrivate reports whether a message is private by its gate: a word in common is not enough to show it
+// in a project.
+func (e *Store) isPrivate(q *asked, h *hit) bool {
+	vec := q.vectors.at(h.place)
+	return vec != nil && e.ownModel() && e.fit.Self.Says[len(Subjects)].Of(vec) >= surelyPrivate
 }
 
 func hasPlace(all []*hit, place int64) bool {

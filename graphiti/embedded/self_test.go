@@ -50,6 +50,31 @@ func TestOfSelf(t *testing.T) {
 	}
 }
 
+// TestOfSelf_Private checks that what a question finds by a word is no line for projects if it is private.
+func TestOfSelf_Private(t *testing.T) {
+	e := openEmbedded(t)
+	understand(t, e)
+	for i, text := range []string{"living alone again since the divorce", "doctor gave me sertraline 50", "my boss wants 12 per cent more from me", "my parking space is number 50"} {
+		say(t, e, "g", strconv.Itoa(i), text, "Noted.")
+	}
+	helptest.Until(t, "vectors", e.Compares)
+	for asked, want := range map[string][]string{
+		"which city do i live in?": nil, "when do i go live again?": nil, "do i need a doctor for 40 users?": nil, "what is the number of my parking space?": {"my parking space is number 50"},
+	} {
+		facts, err := e.Search(t.Context(), []string{"g"}, asked, 8)
+		must(t, err)
+		var got []string
+		for _, f := range facts {
+			if _, text, _ := strings.Cut(f.Text, ": "); !f.Meant && f.Strength >= enough {
+				got = append(got, text)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q finds %q for a project, want %q", asked, got, want)
+		}
+	}
+}
+
 // TestOfSelf_Distilled checks that a request finds what a person said about themselves after a model has
 // read it, whatever the keys of its facts, and not once that is over.
 func TestOfSelf_Distilled(t *testing.T) {

@@ -52,5 +52,5 @@ func (m *Client) FactsOf(ctx context.Context, group string, episode *graphiti.Ro
 // to its facts.
 func (m *Client) factsNear(ctx context.Context, group string, episode *graphiti.Row) ([]graphiti.Fact, error) {
 	const most = 100
-	return m.search(ctx, []string{group}, map[string]any{"query": graphiti.Truncate(episode.Text, remote.MaxQueryBytes), "max_facts": most})
+	return m.SearchDated(ctx, group, graphiti.Truncate(episode.Text, remote.MaxQueryBytes), most, graphiti.Dates{})
 }

@@ -60,83 +60,43 @@ var (
 
 // Search implements graphiti.Searcher. It does not search summaries of entities: Graphiti
 // derives them from all facts, including outdated ones, and does not mark the valid ones.
-func (m *Client) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
-	if len(groups) == 0 {
-		return nil, nil
+func (m *Client) Search(ctx context.Context, groups []string, query string, max int) (facts []graphiti.Fact, err error) {
+	for _, g := range groups {
+		found, err := m.SearchDated(ctx, g, query, max-len(facts), graphiti.Dates{})
+		if facts = append(facts, found...); err != nil || len(facts) >= max {
+			return facts, err
+		}
 	}
-	return m.search(ctx, groups, map[string]any{"query": query, "max_facts": max})
+	return facts, nil
 }
 
 // SearchDated is Search in one group for facts of some dates. Older servers cannot select them.
 func (m *Client) SearchDated(ctx context.Context, group, query string, max int, d graphiti.Dates) ([]graphiti.Fact, error) {
-	args := map[string]any{"query": query, "max_facts": max}
+	args := map[string]any{"query": query, "max_facts": max, "group_id": group, "group_ids": []string{group}}
 	for name, t := range map[string]time.Time{"valid_at_after": d.ValidAfter, "valid_at_before": d.ValidBefore, "invalid_at_after": d.InvalidAfter} {
 		if !t.IsZero() {
 			args[name] = t.UTC().Format(time.RFC3339Nano)
 		}
 	}
-	return m.search(ctx, []string{group}, args)
-}
-
-func (m *Client) search(ctx context.Context, groups []string, args map[string]any) (facts []graphiti.Fact, err error) {
-	max, _ := args["max_facts"].(int)
-	err = m.perGroups(ctx, toolSearchFacts, groups, args, func(group string, call func(any) error) error {
-		var answer struct{ Facts *[]remote.FactJSON }
-		if err := call(&answer); err != nil {
-			return err
-		}
-		if answer.Facts == nil {
-			return remote.ErrNotGraphiti
-		}
-		for _, f := range *answer.Facts {
-			if in, ok := where(group, f.Group, groups); ok && len(facts) < max && strings.TrimSpace(f.Fact) != "" {
-				facts = append(facts, f.In(in))
-			}
-		}
-		return nil
-	})
+	var answer struct{ Facts *[]remote.FactJSON }
+	err := m.tool(ctx, toolSearchFacts, args, &answer)
+	if err == nil && answer.Facts == nil {
+		err = remote.ErrNotGraphiti
+	}
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	return facts, nil
+	return factsIn(group, *answer.Facts, max), nil
 }
 
-// where returns the group of a fact: the group that the server names, or else asked. ok is
-// false if the server names a group outside of groups.
-func where(asked, said string, groups []string) (group string, ok bool) {
-	if said == "" {
-		return asked, true
-	}
-	return said, slices.Contains(groups, said)
-}
-
-// perGroups calls a tool for groups: once if it takes several groups, and otherwise once
-// for each.
-func (m *Client) perGroups(ctx context.Context, t toolNames, groups []string, args map[string]any, f func(group string, call func(any) error) error) error {
-	set, err := m.session.tools(ctx)
-	if err != nil {
-		return err
-	}
-	name, takes, err := set.find(t)
-	if err != nil {
-		return err
-	}
-	args = keepKnown(args, takes)
-	if !takes["group_id"] || takes["group_ids"] {
-		group := ""
-		if len(groups) == 1 {
-			group = groups[0]
-		}
-		args["group_ids"] = groups
-		return f(group, func(out any) error { return m.session.call(ctx, name, args, out) })
-	}
-	for _, g := range groups {
-		args["group_id"] = g
-		if err := f(g, func(out any) error { return m.session.call(ctx, name, args, out) }); err != nil {
-			return err
+// factsIn returns the first facts of a list that are not of another group.
+func factsIn(group string, list []remote.FactJSON, max int) (facts []graphiti.Fact) {
+	for _, f := range list {
+		if (f.Group == "" || f.Group == group) && len(facts) < max && strings.TrimSpace(f.Fact) != "" {
+			facts = append(facts, f.In(group))
 		}
 	}
-	return nil
+	return facts
 }
 
 // keepKnown drops the arguments that a tool does not take: servers refuse them.

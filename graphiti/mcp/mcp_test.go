@@ -248,24 +248,11 @@ func TestCallsOfToolsAreCounted(t *testing.T) {
 	}
 }
 
-// TestFactsOfAnotherGroupAreLeftOut checks that a fact is dropped if the server reports a
-// group outside of the request.
+// TestFactsOfAnotherGroupAreLeftOut checks that a fact is dropped if the server reports another group.
 func TestFactsOfAnotherGroupAreLeftOut(t *testing.T) {
-	for _, tc := range []struct {
-		asked, said string
-		groups      []string
-		ok          bool
-		want        string
-	}{
-		{"g", "g", []string{"g"}, true, "g"},
-		{"g", "", []string{"g"}, true, "g"},
-		{"g", "other", []string{"g"}, false, ""},
-		{"", "h", []string{"g", "h"}, true, "h"},
-		{"", "", []string{"g", "h"}, true, ""},
-		{"", "other", []string{"g", "h"}, false, ""},
-	} {
-		if group, ok := where(tc.asked, tc.said, tc.groups); ok != tc.ok || ok && group != tc.want {
-			t.Errorf("%+v: got group %q, %v", tc, group, ok)
+	for said, want := range map[string]int{"g": 1, "": 1, "other": 0} {
+		if got := factsIn("g", []remote.FactJSON{{Group: said, Fact: "Miso is a cat."}}, 9); len(got) != want || want > 0 && got[0].Group != "g" {
+			t.Errorf("factsIn with group %q: %+v, want %d of g", said, got, want)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (m *MemoryStatus) Judge(p *Probe, q *capture.QueueStatus, files []*database
 			cmp.Or(d.Remedy(), graphiti.Remedy(p.Search), "run graphiti-proxy test-connection; check Graphiti's database and embedding model"))
 	}
 	if q.Stalled != nil {
-		m.Fail(FaultStalled, *q.Stalled, fmt.Sprintf("the memory accepts turns and has stored none since %s; all %d wait in the queue",
+		m.Fail(FaultStalled, *q.Stalled, fmt.Sprintf("the memory accepts turns and has stored none since %s; %d wait in the queue",
 			q.Stalled.Format(time.RFC3339), q.Pending)+worded(q.Diagnosis), q.Diagnosis.Remedy()+"; done already? run graphiti-proxy queue retry")
 	}
 	if q.Failing != nil && m.State != StateTrouble { // otherwise that explains it

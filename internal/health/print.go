@@ -80,7 +80,7 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 	if d := since(q.Quiet); d > 0 && q.Stalled == nil {
 		quiet = "; nothing new for " + d.String()
 	}
-	p.line(q.UnderWay > 0, "%d of the waiting turns have been sent, but are not listed by the memory yet%s", q.UnderWay, quiet)
+	p.line(q.UnderWay > 0, "%s not listed by the memory yet%s", terminal.Count(q.UnderWay, "sent turn"), quiet)
 	p.line(q.Diagnosis != "" && q.Stalled == nil, "probably %s (%s)\n          to do: %s", q.Diagnosis.Says(), q.Diagnosis, q.Diagnosis.Remedy())
 	p.line(q.Lost > 0, "%d were accepted and lost by the memory, and were sent again", q.Lost)
 	p.line(q.LeftOut > 0, "%d earlier turns were not stored because the queue was full; the next request of their conversation retries", q.LeftOut)

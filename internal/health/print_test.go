@@ -14,8 +14,8 @@ import (
 func TestTheMemoryIsQuiet(t *testing.T) {
 	since := time.Now().Add(-40 * time.Second)
 	for want, q := range map[string]capture.QueueStatus{
-		"2 of the waiting turns have been sent, but are not listed by the memory yet; nothing new for 40s\n": {UnderWay: 2, Quiet: &since},
-		"2 of the waiting turns have been sent, but are not listed by the memory yet\n":                      {UnderWay: 2},
+		"2 sent turns not listed by the memory yet; nothing new for 40s\n": {UnderWay: 2, Quiet: &since},
+		"2 sent turns not listed by the memory yet\n":                      {UnderWay: 2},
 	} {
 		var b strings.Builder
 		PrintQueue(&b, &q)

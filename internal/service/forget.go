@@ -59,7 +59,7 @@ func Remaining(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return "deleted here; " + terminal.Count(n, "forgotten part") + " may still be in Graphiti or appear there later; the proxy then deletes it"
+	return "deleted here; " + terminal.Count(n, "forgotten part") + " may still be in Graphiti or appear there later; the proxy then deletes it, and graphiti-proxy status names any problem"
 }
 
 // Forget empties one group, deletes a session's messages in it, or deletes one message. When it returns without an error, all of it is deleted here, and no write that began
@@ -142,7 +142,7 @@ func (sv *Service) lookAt(ctx context.Context, f *Forgotten, wait bool) {
 		left, err := sv.o.Pipeline.Withdrawn(short, g, wait)
 		f.Withdrawn += left
 		f.Remaining = cmp.Or(refused(err), Remaining(f.Withdrawn))
-		if d := sv.o.Pipeline.Status().Diagnosis; f.Withdrawn > 0 && err == nil && d != graphiti.NoDiagnosis {
+		if d := sv.o.Pipeline.Status().Diagnosis; f.Withdrawn > 0 && graphiti.Remedy(err) == "" && d != graphiti.NoDiagnosis {
 			f.Remaining += "; probably " + d.Says() + "; to do: " + d.Remedy()
 		}
 	}
