@@ -208,9 +208,7 @@ func stop(t testing.TB, p *Pipeline) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), helptest.Patience)
 	defer cancel()
-	if err := p.Shutdown(ctx); err != nil {
-		t.Error(err)
-	}
+	must(t, p.Shutdown(ctx))
 }
 
 func turn(id string, groups ...string) ledger.Turn {
@@ -299,7 +297,7 @@ func TestUndeliveredTurnSurvivesRestart(t *testing.T) {
 func TestMessagesOfATurn(t *testing.T) {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	tn := ledger.Turn{
-		ID: "ab", Client: "OpenAI", Said: now.Add(-time.Minute), Answered: now.Add(time.Hour),
+		ID: "ab", Client: "OpenAI", Said: now.Add(-time.Minute), Answered: now.Add(time.Hour), Work: []string{"changed a.go"}, // for projects only
 		User:      "<graphiti_memory>\n- x\n</graphiti_memory>\n\nhi " + string(make([]rune, 0)) + "ééééé",
 		Assistant: "You said: <graphiti_memory> and more",
 	}

@@ -60,9 +60,7 @@ func TestFactsArePulled(t *testing.T) {
 			waitFor(t, "the fact", func() bool { return len(factsOf(t, e, "g")) == 1 })
 			g.Close()
 			forgets.Add(1)
-			if err := p.Forget(t.Context(), ledger.Part{Group: "g"}, forgets.Load()); err != nil {
-				t.Error(err)
-			}
+			must(t, p.Forget(t.Context(), ledger.Part{Group: "g"}, forgets.Load()))
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			if left, err := p.Withdrawn(ctx, "g", true); left == 0 || err == nil {

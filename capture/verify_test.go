@@ -105,23 +105,33 @@ func TestEveryFaultEveryTurnOnce(t *testing.T) {
 					for range times {
 						s.Next(call, fault)
 					}
-					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) {
-						if name == "hangs" || name == "slow" { // not a stalled worker
-							o.Timeout, o.StallAfter = 500*time.Millisecond, 5*time.Second
-						}
-					})
-					var ids []string
-					for i := range 10 {
-						ids = append(ids, fmt.Sprint(i))
-						add(t, p, spoken(ids[i], "a", "b"))
+					timeout := helptest.Patience
+					if name == "hangs" || name == "slow" { // not a stalled worker
+						timeout = 500 * time.Millisecond
 					}
-					waitFor(t, "all turns", func() bool { s := p.Status(); return s.Verified == 20 && s.Pending == 0 })
-					once(t, s, "a", ids...)
-					once(t, s, "b", ids...)
+					arriveOnce(t, s, m, 10, timeout)
 				})
 			}
 		}
 	}
+}
+
+// arriveOnce adds n turns with two groups, and checks that each arrives once.
+func arriveOnce(t *testing.T, s *graphititest.Graphiti, m Memory, n int, timeout time.Duration) {
+	t.Helper()
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) {
+		if o.Timeout = timeout; timeout < helptest.Patience {
+			o.StallAfter = 5 * time.Second
+		}
+	})
+	var ids []string
+	for i := range n {
+		ids = append(ids, fmt.Sprint(i))
+		add(t, p, spoken(ids[i], "a", "b"))
+	}
+	waitFor(t, "all turns", func() bool { s := p.Status(); return s.Verified == 2*n && s.Pending == 0 })
+	once(t, s, "a", ids...)
+	once(t, s, "b", ids...)
 }
 
 // TestWorkerThatDiesInSilence checks that sending stops after a worker dies, that the

@@ -313,8 +313,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 	if os.Getenv("UPDATE") != "" {
 		must(t, os.WriteFile(path, want.Bytes(), 0o644))
 	}
-	got, err := os.ReadFile(path)
-	must(t, err)
+	got := helptest.File(t, path)
 	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
 		t.Errorf("docs/configuration.md is not current (-want +got):\n%s", diff)
 	}

@@ -56,12 +56,8 @@ func TestAcceptSurvivesTemporaryError(t *testing.T) {
 	if got, _ := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
 		t.Errorf("answer %q", got)
 	}
-	if err := s.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	must(t, s.Shutdown(t.Context()))
+	must(t, <-served)
 	if !strings.Contains(log.String(), "LimitNOFILE") {
 		t.Errorf("the log does not say what to do: %s", log.String())
 	}

@@ -449,10 +449,7 @@ func TestPiecesOfABody(t *testing.T) {
 func post(t testing.TB, cl *http.Client, url, body string, status int) []byte {
 	t.Helper()
 	resp, err := cl.Post(url, "application/json", strings.NewReader(body))
-	must(t, err)
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	must(t, err)
+	b := helptest.Body(t, resp, err)
 	if resp.StatusCode != status {
 		t.Fatalf("status %d, want %d: %s", resp.StatusCode, status, b)
 	}

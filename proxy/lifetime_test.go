@@ -169,9 +169,7 @@ func TestOpenTunnelDoesNotOutliveShutdown(t *testing.T) {
 	must(t, helptest.ErrorOf(r.ReadByte()))
 	ctx, cancel := context.WithTimeout(context.Background(), helptest.Patience)
 	defer cancel()
-	if err := s.Shutdown(ctx); err != nil {
-		t.Error(err)
-	}
+	must(t, s.Shutdown(ctx))
 	if _, err := io.ReadAll(c); err != nil {
 		t.Errorf("the client's side: %v", err)
 	}

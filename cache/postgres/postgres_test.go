@@ -252,9 +252,7 @@ func TestProcessThatHangs(t *testing.T) {
 		})
 	})
 	<-begun
-	if err := other.Alone(t.Context(), put("forget", 1)); err != nil {
-		t.Error(err)
-	}
+	must(t, other.Alone(t.Context(), put("forget", 1)))
 }
 
 // TestOutage checks that calls fail fast while the server is killed or frozen, and work again

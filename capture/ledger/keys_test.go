@@ -41,9 +41,7 @@ func TestBackfill_KnownAnswer(t *testing.T) {
 		if err != nil || (len(added[0].Groups) > 0) != c.kept {
 			t.Errorf("%s: got %+v, %v; want kept %v", c.name, added, err, c.kept)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, s.Close())
 	}
 }
 

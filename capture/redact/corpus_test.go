@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,8 +27,7 @@ var unescaped = strings.NewReplacer(`\\n`, `\n`, `\n`, "\n")
 // corpus returns the lines of a file of testdata, without comments.
 func corpus(t testing.TB, name string) (lines []string) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	must(t, err)
+	b := helptest.File(t, filepath.Join("testdata", name))
 	for line := range strings.Lines(string(b)) {
 		if line = strings.TrimSuffix(line, "\n"); line != "" && !strings.HasPrefix(line, "# ") {
 			lines = append(lines, line)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -44,8 +43,7 @@ func commandIn(t *testing.T, home, dir string, args ...string) (out, errOut stri
 // owner returns the person of single mode from the file owner of the data directory.
 func owner(t *testing.T, dir string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, "graphiti-proxy", "owner"))
-	must(t, err)
+	b := helptest.File(t, filepath.Join(dir, "graphiti-proxy", "owner"))
 	return strings.TrimSpace(string(b))
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // TestDeployUsesMetricsThatExist checks that the proxy has every metric that the alerts and
@@ -31,10 +31,7 @@ func TestDeployUsesMetricsThatExist(t *testing.T) {
 	w.say("What is my cat called?")
 	streamed(t, w)
 	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
-	must(t, err)
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	must(t, err)
+	b := helptest.Body(t, resp, err)
 	name := regexp.MustCompile(`\b(?:graphiti_proxy|process)_[a-z_]+`)
 	there := make(map[string]bool)
 	for _, n := range seldom {
@@ -44,8 +41,7 @@ func TestDeployUsesMetricsThatExist(t *testing.T) {
 		there[n] = true
 	}
 	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "prometheus", file))
-		must(t, err)
+		text := helptest.File(t, filepath.Join("..", "..", "deploy", "prometheus", file))
 		used := name.FindAllString(string(text), -1)
 		if len(used) == 0 {
 			t.Errorf("%s uses no metrics", file)
@@ -69,14 +65,12 @@ func TestDeployIsValid(t *testing.T) {
 	deploy := filepath.Join("..", "..", "deploy")
 	settings := regexp.MustCompile(`GRAPHITI_PROXY_[A-Z_]+`)
 	known := make(map[string]bool)
-	reference, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
-	must(t, err)
+	reference := helptest.File(t, filepath.Join("..", "..", "docs", "configuration.md"))
 	for _, key := range regexp.MustCompile("(?m)^\\| `([a-z_.]+)`").FindAllStringSubmatch(string(reference), -1) {
 		known["GRAPHITI_PROXY_"+strings.ToUpper(strings.ReplaceAll(key[1], ".", "_"))] = true
 	}
 	for _, file := range []string{"compose/compose.yaml", "compose/replicas.yaml", "compose/open-webui.yaml", "compose/litellm.yaml", "kubernetes/graphiti-proxy.yaml", "kubernetes/replicas/replicas.yaml", "kubernetes/replicas/backup.yaml", "kubernetes/embedded/embedded.yaml", "kubernetes/common/common.yaml", "kubernetes/monitoring/servicemonitor.yaml", "prometheus/alerts.yaml", "prometheus/scrape.yaml", "prometheus/scrape-kubernetes.yaml", "Dockerfile", "systemd/graphiti-proxy.service"} {
-		b, err := os.ReadFile(filepath.Join(deploy, file))
-		must(t, err)
+		b := helptest.File(t, filepath.Join(deploy, file))
 		for _, s := range settings.FindAllString(string(b), -1) {
 			if !known[strings.TrimSuffix(s, "_FILE")] {
 				t.Errorf("%s sets %s, which is no setting", file, s)
@@ -115,8 +109,7 @@ func TestDeployIsValid(t *testing.T) {
 		t.Log("SKIPPED LOUDLY: systemd-analyze is not here to check the unit")
 		return
 	}
-	unit, err := os.ReadFile(filepath.Join(deploy, "systemd", "graphiti-proxy.service"))
-	must(t, err)
+	unit := helptest.File(t, filepath.Join(deploy, "systemd", "graphiti-proxy.service"))
 	// The binary that the unit names need not exist on this machine.
 	path := filepath.Join(t.TempDir(), "graphiti-proxy.service")
 	writeFile(t, path, strings.ReplaceAll(string(unit), "/usr/bin/graphiti-proxy", "/bin/true"))
@@ -130,8 +123,7 @@ func TestDeployIsValid(t *testing.T) {
 // dropped it.
 func TestReplicasKeepTheirVolumes(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile(filepath.Join("..", "..", "deploy", "README.md"))
-	must(t, err)
+	guide := helptest.File(t, filepath.Join("..", "..", "deploy", "README.md"))
 	for _, name := range []string{"kubernetes/graphiti-proxy.yaml", "kubernetes/replicas/replicas.yaml"} {
 		found := false
 		for _, doc := range manifests(t, name) {
@@ -188,8 +180,7 @@ func TestCompositionIsSafe(t *testing.T) {
 	t.Parallel()
 	version := regexp.MustCompile(`:v?\d+\.\d+`)
 	for _, name := range []string{"compose.yaml", "replicas.yaml", "open-webui.yaml"} {
-		b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "compose", name))
-		must(t, err)
+		b := helptest.File(t, filepath.Join("..", "..", "deploy", "compose", name))
 		var file struct {
 			Services map[string]struct {
 				Image string
@@ -271,8 +262,7 @@ func resourcesOf(t *testing.T, folder string, objects map[string]any) {
 // manifests returns the documents of a file below deploy.
 func manifests(t *testing.T, name string) (all []map[string]any) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", name))
-	must(t, err)
+	b := helptest.File(t, filepath.Join("..", "..", "deploy", name))
 	for d := yaml.NewDecoder(strings.NewReader(string(b))); ; {
 		var doc map[string]any
 		if err := d.Decode(&doc); errors.Is(err, io.EOF) {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // shownCommand matches a command of graphiti-proxy in a document: a line of a code block,
@@ -62,8 +63,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 	commands := 0
 	for _, file := range documents(t) {
-		b, err := os.ReadFile(file)
-		must(t, err)
+		b := helptest.File(t, file)
 		for _, name := range shownVariable.FindAllString(string(b), -1) {
 			if !variables[name] {
 				t.Errorf("%s: %s is no setting", file, name)
@@ -139,8 +139,7 @@ func TestLinksInDocsLeadSomewhere(t *testing.T) {
 
 // TestSiteHasEachPage: the navigation of the documentation site names each page of docs.
 func TestSiteHasEachPage(t *testing.T) {
-	nav, err := os.ReadFile("../../deploy/site/mkdocs.yml")
-	must(t, err)
+	nav := helptest.File(t, "../../deploy/site/mkdocs.yml")
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("got %d pages of docs and %v, want some", len(pages), err)
@@ -156,8 +155,7 @@ func TestSiteHasEachPage(t *testing.T) {
 // declare the names that follow them, as in `inject/choose.go` `choose` and `look`.
 func TestArchitectureNamesExist(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/architecture.md")
-	must(t, err)
+	page := helptest.File(t, "../../docs/architecture.md")
 	namedFile := regexp.MustCompile("`([a-z_/]+/[a-z_]+\\.[a-z]+)`((?:(?: | and |, )`[A-Za-z]+`)*)")
 	name := regexp.MustCompile("`([A-Za-z]+)`")
 	files, names := 0, 0
@@ -197,8 +195,7 @@ func TestReferences(t *testing.T) {
 	root := filepath.Join("..", "..")
 	read := func(name string) string {
 		t.Helper()
-		b, err := os.ReadFile(filepath.Join(root, name))
-		must(t, err)
+		b := helptest.File(t, filepath.Join(root, name))
 		return string(b)
 	}
 	page, metrics := read("docs/references.md"), read("docs/metrics.md")
@@ -270,8 +267,7 @@ func TestManPagesAreCurrent(t *testing.T) {
 		t.Fatalf("got %v, %v, want no error, at least 20 of them", len(pages), err)
 	}
 	for _, p := range pages {
-		fresh, err := os.ReadFile(filepath.Join(want, p.Name()))
-		must(t, err)
+		fresh := helptest.File(t, filepath.Join(want, p.Name()))
 		at := filepath.Join(dir, p.Name())
 		if os.Getenv("UPDATE") != "" {
 			must(t, os.WriteFile(at, fresh, 0o644))

@@ -12,16 +12,15 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 // scrape returns the metrics page of a proxy.
 func scrape(t *testing.T, w *world) string {
 	t.Helper()
 	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
-	must(t, err)
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	must(t, err)
+	b := helptest.Body(t, resp, err)
 	return string(b)
 }
 
@@ -60,8 +59,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	w.say("What is my cat called?")
 	w.say("And what is my cat called now?")
 	all := streamed(t, w)
-	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
-	must(t, err)
+	docs := helptest.File(t, filepath.Join("..", "..", "docs", "metrics.md"))
 	var rows []string
 	for name, m := range all {
 		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |", name, m[0], m[1]))
@@ -98,8 +96,7 @@ func TestAlertsHaveARunbook(t *testing.T) {
 	t.Parallel()
 	read := func(path ...string) string {
 		t.Helper()
-		b, err := os.ReadFile(filepath.Join(append([]string{"..", ".."}, path...)...))
-		must(t, err)
+		b := helptest.File(t, filepath.Join(append([]string{"..", ".."}, path...)...))
 		return string(b)
 	}
 	docs, alerts, scrape := read("docs", "metrics.md"), read("deploy", "prometheus", "alerts.yaml"), read("deploy", "prometheus", "scrape.yaml")

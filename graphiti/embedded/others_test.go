@@ -170,9 +170,7 @@ func TestOthers_Waits(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			found, err := o.Search(ctx, []string{"theirs"}, tc.asked, 18)
-			if err := ctx.Err(); err != nil {
-				t.Error(err)
-			}
+			must(t, ctx.Err())
 			must(t, err)
 			if !slices.ContainsFunc(found, func(f graphiti.Fact) bool { return f.UUID == tc.want }) {
 				t.Errorf("%s is missing in %+v", tc.want, found)

@@ -173,9 +173,7 @@ func TestRaiseRev_Order(t *testing.T) {
 	if err != nil {
 		t.Errorf("the write has locked the second group first: %v", err)
 	}
-	if err := <-raised; err != nil {
-		t.Error(err)
-	}
+	must(t, <-raised)
 }
 
 // TestForgetAgainstWriters checks that no text comes back, while processes or goroutines write turns

@@ -212,9 +212,7 @@ func TestMCPLies(t *testing.T) {
 			if facts, err := m.Search(ctx, []string{"g"}, "x", 5); err == nil {
 				t.Errorf("found %v", facts)
 			}
-			if err := m.Close(); err != nil {
-				t.Error(err)
-			}
+			must(t, m.Close())
 		})
 	}
 }

@@ -49,8 +49,7 @@ func TestRestoreBackup_Refuses(t *testing.T) {
 	}
 	good := filepath.Join(out, "good.zip")
 	must(t, WriteBackup(t.Context(), from, good))
-	b, err := os.ReadFile(good)
-	must(t, err)
+	b := helptest.File(t, good)
 	archive := func(name, text string) []byte {
 		var out bytes.Buffer
 		z := zip.NewWriter(&out)

@@ -74,9 +74,7 @@ func TestWhoHoldsTheLock(t *testing.T) {
 		if _, err := Acquire(dir, Command); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: Acquire returns %v, want ErrInUse with %q", holder, err, want)
 		}
-		if err := l.Unlock(); err != nil {
-			t.Error(err)
-		}
+		must(t, l.Unlock())
 	}
 }
 

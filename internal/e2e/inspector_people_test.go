@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
 var (
@@ -74,10 +75,7 @@ func (w *world) call(t *testing.T, method, credential, path string, b []byte) (i
 	w.eventually(t, "a call to be taken", func() bool {
 		req.Body = io.NopCloser(bytes.NewReader(b))
 		resp, err := http.DefaultClient.Do(req)
-		must(t, err)
-		defer resp.Body.Close()
-		read, err := io.ReadAll(resp.Body)
-		must(t, err)
+		read := helptest.Body(t, resp, err)
 		status, got = resp.StatusCode, string(read)
 		return status != http.StatusTooManyRequests
 	})

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -75,10 +75,7 @@ func send(t *testing.T, url, key string, body map[string]any, headers ...string)
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := http.DefaultClient.Do(req)
-	must(t, err)
-	defer resp.Body.Close()
-	out, err := io.ReadAll(resp.Body)
-	must(t, err)
+	out := helptest.Body(t, resp, err)
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Sprint(resp.StatusCode, " ", string(out))
 	}

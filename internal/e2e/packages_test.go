@@ -123,9 +123,7 @@ func runFromNPM(t *testing.T, args []string, dist string) {
 			t.Fatal(err)
 		}
 		var about map[string]any
-		if err := json.Unmarshal(text, &about); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(text, &about))
 		sum := sha512.Sum512([]byte(read(t, file)))
 		about["dist"] = map[string]string{"tarball": registry.URL + "/-/" + filepath.Base(file), "integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:])}
 		version, _ := about["version"].(string)
@@ -153,9 +151,7 @@ func installDeb(t *testing.T, dir, deb string) {
 	}
 	root := filepath.Join(dir, "root")
 	for _, sub := range []string{"info", "updates"} {
-		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg", sub), 0o755))
 	}
 	write(t, "", root, "var/lib/dpkg/status")
 	must := func(says, name string, args ...string) {

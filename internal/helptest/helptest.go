@@ -4,6 +4,9 @@
 package helptest
 
 import (
+	"io"
+	"net/http"
+	"os"
 	"testing"
 	"time"
 )
@@ -38,4 +41,22 @@ func Until(t testing.TB, what string, ok func() bool) {
 			t.Fatalf("waited a minute in vain for %s", what)
 		}
 	}
+}
+
+// File returns the content of a file.
+func File(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	Must(t, err)
+	return b
+}
+
+// Body reads and closes the body of an answer, unless err ends the test.
+func Body(t testing.TB, resp *http.Response, err error) []byte {
+	t.Helper()
+	Must(t, err)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	Must(t, err)
+	return b
 }

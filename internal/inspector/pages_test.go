@@ -41,8 +41,7 @@ func TestEveryPage(t *testing.T) {
 				m.Say(t, "", `s"><b>`+fmt.Sprint(i%7), "", hostile+strings.Repeat("W", 300)+fmt.Sprint(i)+strings.Repeat(" and so on", 500))
 			}
 			m.Say(t, "", "s", `path:/<script>alert(4)</script>`, hostile)
-			_, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Always " + hostile}})
-			must(t, err)
+			must(t, helptest.ErrorOf(m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Always " + hostile}})))
 			m.Settle(t)
 		},
 	}

@@ -30,9 +30,7 @@ func TestReceipt(t *testing.T) {
 	if err != nil || strings.Contains(string(body), "Rex") || strings.Contains(string(body), "conversation-two") {
 		t.Errorf("%s, %v", body, err)
 	}
-	if err := r.Check(r.Key); err != nil {
-		t.Error(err)
-	}
+	must(t, r.Check(r.Key))
 	other := service.ReceiptKey([]byte("another data directory"))
 	if other == r.Key || r.Check(other) == nil || r.Check("") == nil || r.Check("bm8=") == nil {
 		t.Error("another key passes")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
@@ -39,10 +39,7 @@ func post(t *testing.T, at string, body any, headers ...string) (int, string) {
 	}
 	tr := &http.Transport{DisableKeepAlives: true}
 	resp, err := tr.RoundTrip(req)
-	must(t, err)
-	defer resp.Body.Close()
-	out, err := io.ReadAll(resp.Body)
-	must(t, err)
+	out := helptest.Body(t, resp, err)
 	return resp.StatusCode, string(out)
 }
 

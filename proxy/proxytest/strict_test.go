@@ -167,9 +167,6 @@ func post(t *testing.T, p *Provider, path, body string) (int, string) {
 	req.Header.Set("Anthropic-Version", "2023-06-01")
 	req.Header.Set("X-Goog-Api-Key", "k-test")
 	resp, err := http.DefaultClient.Do(req)
-	must(t, err)
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	must(t, err)
+	b := helptest.Body(t, resp, err)
 	return resp.StatusCode, string(b)
 }

@@ -260,9 +260,7 @@ func TestStatusIsShownToWhoever(t *testing.T) {
 	if c.o.Token != "" {
 		t.Error("it gets the token")
 	}
-	if err := ForwardsTo(t.Context(), o); err != nil {
-		t.Error(err)
-	}
+	must(t, ForwardsTo(t.Context(), o))
 	ready = false
 	if err := ForwardsTo(t.Context(), o); err == nil {
 		t.Error("it forwards nothing")

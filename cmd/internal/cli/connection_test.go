@@ -35,9 +35,7 @@ func TestMissingConsentIsReported(t *testing.T) {
 		if said := strings.Contains(out.String(), "! consent: not given"); said == consent {
 			t.Errorf("consent %v: %s", consent, out.String())
 		}
-		if err := m.Memory().Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, m.Memory().Close())
 	}
 }
 
