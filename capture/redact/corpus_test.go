@@ -8,7 +8,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
-var must = helptest.Must
 
 // random resembles a generated key. Tests build their secrets from it at run time, so that
 // secret scanners do not report them.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
@@ -135,7 +136,11 @@ func TestDirectoryThatIsReadLate(t *testing.T) {
 			}
 			close(answers)
 			body["messages"] = append(body["messages"].([]m), m{"role": "assistant", "content": "I will remember that."}, user("And when is the audit?")) //nolint:forcetypeassert // see chat
-			w.exchange(client.path, body, client.headers...)
+			// A busy machine reads for longer than a request waits.
+			helptest.Until(t, "the place", func() bool {
+				_, h = w.exchange(client.path, body, client.headers...)
+				return tc.want == "user_josh" || !strings.HasPrefix(h.Get("X-Graphiti-Memory"), "off;")
+			})
 			if tc.want == "user_josh" {
 				w.say(fact) // this turn is stored
 				w.delivered(1)
