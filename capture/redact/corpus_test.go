@@ -8,7 +8,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/helptest"
 )
 
-
 // random resembles a generated key. Tests build their secrets from it at run time, so that
 // secret scanners do not report them.
 const random = "q7Zk2mX9vB4tLw8RnY3cH6jDfG5sPaU1eTz0oKiVxQyM"
