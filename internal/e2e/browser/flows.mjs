@@ -178,12 +178,14 @@ await withBrowser(async (browser) => {
       });
       messages.push((await r.json()).choices[0].message);
     }
-    await v.open('/memory/show');
-    await tabTo(page, page.getByRole('button', { name: 'Store The gangway creaks' }));
+    const store = page.getByRole('button', { name: 'Store The gangway creaks' });
+    const until = Date.now() + 15000; // it is held a moment after its answer
+    do await v.open('/memory/show'); while (!await store.count() && Date.now() < until);
+    await tabTo(page, store);
     await enter(v);
     await told(v, /Stored/);
     await v.open('/memory/show');
-    return await page.getByRole('button', { name: 'Store The gangway creaks' }).count() || !await page.locator('.day').getByText('The gangway creaks').count() ? ['it is not stored'] : [];
+    return await store.count() || !await page.locator('.day').getByText('The gangway creaks').count() ? ['it is not stored'] : [];
   });
 
   await check('the live page shows a request as it passes, without what was said', async () => {
